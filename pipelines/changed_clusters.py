@@ -107,13 +107,14 @@ class ChangedClusters:
 
     @cached_property
     def changed(self) -> list[str]:
-        """The clusters to derive."""
+        """The clusters whose derived tables have to be made anew."""
         known = {} if self.before is None else self.before.clusters
         return [one for one, state in self.all.items() if known.get(one) != state]
 
     @cached_property
     def gone(self) -> list[str]:
-        """Clusters of which the derived tables may have rows, and bronze has no capture."""
+        """The clusters that have no capture in bronze, and may still have rows in derived
+        tables."""
         held: set[str] = set()
         for contract in DERIVED:
             for file in self._files[contract]:
@@ -175,8 +176,8 @@ class ChangedClusters:
         return {row["cluster_id"]: int(row["n"] or 0) for row in found}
 
     def replaced(self, groups: Sequence[tuple[str, ...]]) -> list[Replaced]:
-        """For each group of clusters, what its new rows take the place of: each file that goes is
-        of one of them. groups: all changed clusters and those that are gone."""
+        """For each group of clusters, the rows and files that its new rows replace. Each file that
+        goes belongs to one group. groups: all changed clusters and those that are gone."""
         of_group = {one: number for number, group in enumerate(groups) for one in group}
         ids = np.array(sorted(of_group), dtype=object)
         own: list[dict[str, list[str]]] = [defaultdict(list) for _ in groups]

@@ -44,7 +44,7 @@ class Dialect:
         return "'" + value.replace("'", "''") + "'"
 
     def literals(self, values: Iterable[str | int]) -> Sql:
-        """The values as literals with commas between them: what stands in `IN (...)`."""
+        """The values as literals with commas between them, to stand within `IN (...)`."""
         return ", ".join(map(self.literal, values))
 
     def identifier(self, *parts: str) -> Sql:
@@ -69,14 +69,14 @@ class Dialect:
     def relation(
         self, name: str, columns: Sequence[str], rows: Iterable[Sequence[str | int]]
     ) -> Sql:
-        """Rows as a relation with this name, which stands behind FROM or JOIN. There is a row, and
-        each row has a value for each column."""
+        """Rows as a relation with this name, to stand after FROM or JOIN. There is at least one
+        row, and each row has a value for each column."""
         each = ", ".join(f"({self.literals(row)})" for row in rows)
         return f"(VALUES {each}) AS {self.identifier(name)} ({self.columns(columns)})"
 
     def cluster(self, cluster_id: str) -> Sql:
         """The id of a cluster as a literal. Raises UsageError for an id that isn't of Kafka's form:
-        somebody has made it for what reads it."""
+        such an id may be meant to harm what reads it."""
         if not _CLUSTER_ID.fullmatch(cluster_id):
             raise UsageError(
                 f"cluster id {cluster_id!a}: Kafka's ids have letters, digits and ._=+- alone, so "

@@ -30,11 +30,9 @@ Templates: TypeAlias = jinja2.Environment
 
 
 def visible(text: str) -> str:
-    """`text` with everything that can't be seen, or changes how the rest is seen, as its code.
-
-    Names come from logs and file systems: they hold control characters, marks that turn the
-    direction of writing, and bytes that are no UTF-8.
-    """
+    """`text`, in which each character that can't be seen, or changes how others are seen, is
+    replaced by its code. Names come from logs and file systems: they hold control characters, marks
+    that turn the direction of writing, and bytes that are no UTF-8."""
     if text.isprintable():
         return text
     return "".join(
@@ -44,7 +42,7 @@ def visible(text: str) -> str:
 
 
 def joined(parts: Iterable[str], between: Html = EMPTY) -> Html:
-    """The parts one after the other, those that are no Html escaped."""
+    """The parts one after the other. A part that is no Html is escaped."""
     return between.join(map(_content, parts))
 
 

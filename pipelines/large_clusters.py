@@ -262,7 +262,7 @@ class _LookBack:
 
 def buckets_for(at_once: int, records: int) -> int:
     """The number of parts in which a cluster with this number of records is replayed. at_once: how
-    many parts run side by side."""
+    many parts run at the same time."""
     if records <= _LEAST_OF_BUCKETS:
         return 1
     return max(at_once, records // _RECORDS_OF_A_BUCKET)

@@ -54,12 +54,14 @@ class LastBuild:
     """The judgements of all rows, of bronze and of derived tables."""
 
     def still_holds(self, lake: Lake) -> bool:
-        """Whether a build would find nothing to do."""
+        """Whether nothing has changed since this build, so that another one would change no
+        table."""
         is_same = newest_states(lake, self.tables) == self.tables
         return self.derivation == DERIVATION and is_same
 
     def can_be_continued(self, lake: Lake) -> bool:
-        """Whether the rows of clusters that have not changed are those that a build would make."""
+        """Whether the rows of unchanged clusters can be kept, because a build of today would make
+        the same."""
         derived = {name: one for name, one in self.tables.items() if name not in _BRONZE}
         return (
             self.derivation == DERIVATION
@@ -125,8 +127,8 @@ def note_build(
     clusters: Mapping[str, ClusterState],
     judgements: Iterable[Judgement],
 ) -> None:
-    """Keeps the inputs and outputs of a build: the last thing that it does. tables: as in
-    LastBuild. Raises UnwritableFileError, OSError."""
+    """Writes the inputs and outputs of a build into the lake, as the last step of the build.
+    tables: as in LastBuild. Raises UnwritableFileError, OSError."""
     told = {
         "derivation": DERIVATION,
         "tables": dict(tables),

@@ -140,8 +140,8 @@ def _without_redirects(uri: str) -> str:
 def opened(
     uri: str, refused: type[FileSystemError] = UnreadableFileError
 ) -> Iterator[tuple[Any, str]]:
-    """(file system of pyarrow.fs, path in it). Its errors become ours, which never show the URI's
-    secrets: `refused` where the store refuses, UsageError for an unknown kind of URI."""
+    """(file system of pyarrow.fs, path in it). Errors become KraftlakeErrors, which never show the
+    URI's secrets: `refused` where the store refuses, UsageError for an unknown kind of URI."""
     from pyarrow import ArrowException, fs  # a heavy import, needed for URIs only
 
     shown = shown_uri(uri)

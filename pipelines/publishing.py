@@ -35,8 +35,9 @@ class Publishing:
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def run(self) -> dict[str, int]:
-        """Adds the judgements up; where none of them stops the build, commits what the units made.
-        Gives row counts by table. Raises CorruptDataError, and deltalake's errors."""
+        """Adds the judgements up. Where none of them stops the build, commits what the units made.
+        Returns the row counts by table. Raises CorruptDataError where a judgement stops the build,
+        and deltalake's errors."""
         pins = self.stages.pins
         judgements = self._judgements()
         found = [summed(suite, pins.versions[name], judgements) for name, suite in SUITES.items()]

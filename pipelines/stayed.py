@@ -40,7 +40,8 @@ class Stayed:
 
 
 def stayed_parts(clusters: ChangedClusters) -> dict[str, Stayed]:
-    """The part of each changed cluster that has such a part, by cluster_id."""
+    """By cluster_id, the part that has stayed of each changed cluster; a cluster without such a
+    part is left out."""
     before = clusters.before
     if before is None:
         return {}

@@ -73,7 +73,8 @@ class LogStretch:
 
     @property
     def size(self) -> int:
-        """The number of the table's rows and of the round's batches together."""
+        """The number of rows that the table has in the stretch, and of batches that the round has
+        there, added up."""
         return self.known + self.new
 
     def of(self, batches: pa.RecordBatch) -> pa.RecordBatch:

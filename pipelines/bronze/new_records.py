@@ -194,7 +194,8 @@ class KnownKeys:
         self.count += others.count
 
     def among(self, offsets: Longs) -> Longs:
-        """The keys whose base offsets lie within the range of these offsets."""
+        """The keys whose base offsets lie between the lowest and the highest of these offsets, both
+        inclusive."""
         least, most = int(offsets.min()), int(offsets.max())
         near = [one.keys() for one in self._pieces if one.least <= most and one.most >= least]
         keys = np.concatenate([_NO_KEYS, *near], axis=1)

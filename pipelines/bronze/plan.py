@@ -93,7 +93,7 @@ class IngestPlan:
 
     @property
     def new_bytes(self) -> int:
-        """The number of bytes to decode."""
+        """The number of bytes of logs and snapshots that the ingest will decode."""
         ranges = [part for one in self.captures for part in one.segments]
         found = [snapshot for one in self.captures for snapshot in one.snapshots]
         return sum(one.end - one.start for one in ranges) + sum(one.size_bytes for one in found)

@@ -45,7 +45,7 @@ class ReplicaCapture:
     """Whether the capture stays in the lake."""
 
     def has_in(self, spans: Iterable[Mapping[str, Any]]) -> bool:
-        """Whether the capture's time is in one of the spans."""
+        """Whether the capture's captured_at is in one of the spans, whose ends are inclusive."""
         return any(covers(span, self.at) for span in spans)
 
 

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 
 from replica.errors import DataError, UnreadableFileError, UsageError
@@ -106,5 +107,14 @@ def ambiguous(one: str, other: str, node_id: int) -> AmbiguousOrderError:
 
 
 def _differing_parts(one: str, other: str) -> list[str]:
-    pairs = zip(Path(one).parts, Path(other).parts, strict=False)
-    return next(([a, b] for a, b in pairs if a != b), [])
+    """The folders that tell two directories apart, as --order takes them. Where one capture lies
+    within the other's folder, this folder and the inner one."""
+    first, second = Path(one).parts, Path(other).parts
+    pairs = zip(first, second, strict=False)
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    if common == min(len(first), len(second)):
+        return []
+    if len(first) == len(second):
+        return [first[common], second[common]]
+    outer = first[common - 1] if common else os.path.basename(os.getcwd())
+    return [outer, max(first, second, key=len)[common]]

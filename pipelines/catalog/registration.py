@@ -98,7 +98,7 @@ def register(
 
 
 def unregister(spark: SparkSession, lake: Lake, prefix: str = "") -> list[CatalogChange]:
-    """Takes away the lake's names, and databases that were made for it and are empty now."""
+    """Removes the lake's names, and the databases that were made for it and are empty now."""
     with _failures():
         _require_metastore(spark)
         held = _entries(spark, prefix).values()

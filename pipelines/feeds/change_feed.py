@@ -90,8 +90,8 @@ class ChangeFeed:
         return read
 
     def changes(self, version: int) -> Iterator[RowChange]:
-        """The changes of the version's commit. Raises UnreadableFileError also where it names files
-        elsewhere."""
+        """The changes of the version's commit. Raises UnreadableFileError where they can't be read,
+        and where the commit names files outside of the table's folder."""
         refuse_commit_elsewhere(self._uri, version)
         columns = (*self.feed.contract.column_names, _KIND, TIME)
         rows = _ordered(self._feed_reader(version), columns, self.feed.order, self.dialect)

@@ -18,7 +18,8 @@ _ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def escaped(text: str) -> str:
-    """The text as a line that isn't too long, without the three signs that Slack obeys."""
+    """The text as one line of limited length, with the three signs escaped that Slack takes for
+    markup."""
     shown = ""
     for char in one_line(" ".join(text.split())):
         if len(shown) > _MOST_OF_LINE:

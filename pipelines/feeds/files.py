@@ -55,8 +55,12 @@ class FileTarget:
 
 @contextmanager
 def file_target(folder: str, feed: Feed, table_id: str) -> Iterator[FileTarget]:
-    """The folder, made where it is missing, for one publisher at a time. Raises UsageError, also
-    where the folder holds other things and no feed; BusyError; UnwritableFileError."""
+    """Opens the folder as the target of a feed, for one publisher at a time. A missing folder is
+    made.
+
+    Raises UsageError for a folder that can't be used, or that holds other things and no feed;
+    BusyError where another process publishes to it; UnwritableFileError where it can't be written.
+    """
     if "://" in folder:
         raise UsageError(f"--to {folder}: expected a folder on a local or mounted file system")
     path = Path(folder)

@@ -73,8 +73,8 @@ class KafkaCluster:
         self._wait_for(wanted.keys())
 
     def newest_value(self, topic: str, key: bytes) -> bytes | None:
-        """The value of the newest committed record with the key. Waits until transactions of others
-        have ended."""
+        """The value of the newest committed record with the key; None where there is none. Waits
+        until transactions of other producers have ended."""
         partitions = [TopicPartition(topic, index) for index in self._partitions()[topic]]
         ends = self._ends(partitions)
         consumer = Consumer(

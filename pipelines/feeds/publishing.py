@@ -18,7 +18,7 @@ class FeedTarget(Protocol):
 
     @property
     def name(self) -> str:
-        """The target's name for people, without secrets."""
+        """The name of the target in messages, without secrets."""
         ...
 
     def progress(self) -> FeedProgress | None:

@@ -53,7 +53,7 @@ class FeedPosition:
 
     @property
     def following(self) -> FeedPosition:
-        """The position of the version behind this one."""
+        """The position at the beginning of the next version."""
         return FeedPosition(self.version + 1)
 
 
@@ -99,7 +99,7 @@ class Feed:
 
     @property
     def name(self) -> str:
-        """The table's name."""
+        """The name of the table."""
         return self.contract.name
 
     @property

@@ -53,7 +53,7 @@ def leader_epochs(logs: DataFrame, replicas: DataFrame | None = None) -> DataFra
 
 
 def leader_epoch_history(logs: DataFrame, replicas: DataFrame | None = None) -> DataFrame:
-    """Who led when: the columns of gold.leader_epoch_history."""
+    """The leader of each epoch, and since when: the columns of gold.leader_epoch_history."""
     rows = [_of_logs(_heads(logs)), *_of_replicas(replicas)]
     return _clusters(gold.LEADER_EPOCH_HISTORY, rows, _history)
 

@@ -39,7 +39,8 @@ _NO_STATE: Row = dict.fromkeys(("leader_id", "leader_epoch", "current_voters"))
 
 
 class RoundMember(NamedTuple):
-    """A capture in a round."""
+    """A capture of a replica in an ingest round, with the facts by which the rules compare it with
+    the other captures of the round."""
 
     ingest_seq: int
     capture_id: str

@@ -1,9 +1,9 @@
 """gold.verdicts: the verdict of replica.doctor.verdict on each cluster, as `kraftlake check` gives
 it, by the newest capture group and the newest state.
 
-What a cluster's own rows show is known where its other tables are made. What directories that were
-captured together say of each other is known only once all clusters are derived, so the rows are
-made last.
+The evidence of a cluster's own rows is found where its other tables are made. The findings that
+compare directories of several clusters, which were captured together, are known only once all
+clusters are derived. So the rows are made last.
 """
 
 from __future__ import annotations

@@ -24,12 +24,12 @@ before that byte delta-rs looks for the footer. None stands for the size of the 
 
 
 def refuse_lying_footers(folder: str, files: Iterable[DataFile]) -> None:
-    """Raises UnreadableFileError for a Parquet file whose footer says that it is longer than the
-    file, and where an object store refuses.
+    """Raises UnreadableFileError for a Parquet file whose footer claims more bytes than the file
+    has, and where an object store refuses.
 
-    folder: the table's, as a local path or a URI. What is missing or no Parquet file is passed
-    over: readers say that better. The files of a table are looked at once by each process, because
-    Delta never writes to a file again.
+    folder: the table's folder, as a local path or a URI. A file that is missing, or is no Parquet
+    file, is skipped: its reader raises a better error. Each process checks the files of a table
+    once, because Delta never writes to a file again.
     """
     _refuse_lying(folder, frozenset(files))
 

@@ -54,7 +54,7 @@ def begin(lake: Lake, targets: Targets) -> None:
 
 
 def end(lake: Lake) -> None:
-    """Remove the note: the work is done."""
+    """Remove the note of the targets, because the work is done."""
     lake.remove(FILE_NAME)
 
 

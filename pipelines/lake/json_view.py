@@ -30,11 +30,12 @@ _JSON = {b"kraftlake": b"json"}
 def json_view(
     lake: str | Path | Lake, table: str, columns: Sequence[str] | None = None
 ) -> pa.RecordBatchReader:
-    """The rows of a table, such as bronze.log_records, as a stream of Arrow batches, in which each
-    VARIANT is a text of JSON without spaces, and everything else has a plain type of Arrow.
+    """The rows of a table, such as bronze.log_records, as a stream of Arrow batches. Each VARIANT
+    is a text of JSON without spaces, and all other columns have a plain type of Arrow. columns: the
+    wanted columns; by default all.
 
-    columns: those wanted, by default all. UsageError: there is no such lake, table or column.
-    UnreadableFileError: delta-rs can't open the table.
+    Raises UsageError where there is no such lake, table or column, and UnreadableFileError where
+    delta-rs can't open the table.
     """
     lake = lake if isinstance(lake, Lake) else Lake(lake)
     if table not in (held := tables_of(lake)):

@@ -65,7 +65,7 @@ def escape_library_text() -> None:
 
 
 def own_stderr() -> int:
-    """The descriptor for what this process has escaped itself."""
+    """The file descriptor for text that this process has escaped itself."""
     return _own
 
 

@@ -70,7 +70,7 @@ class _Client(OpenLineageClient):
 
 @dataclass(frozen=True)
 class TableState:
-    """A table at a version."""
+    """A table at one version, as an event names it."""
 
     contract: Contract
     version: int
@@ -85,8 +85,8 @@ def versions(lake: Lake) -> dict[str, int]:
 
 
 def changed(lake: Lake, before: Mapping[str, int]) -> list[TableState]:
-    """The tables with commits behind the versions of `before`, and the number of rows that these
-    commits wrote."""
+    """The tables that have commits after the versions in `before`, and the number of rows that
+    these commits wrote."""
     states = []
     for contract in TABLES:
         table = open_if_there(lake, contract.name)
@@ -99,7 +99,7 @@ def changed(lake: Lake, before: Mapping[str, int]) -> list[TableState]:
 
 
 def rows_written(metrics: Mapping[str, Any]) -> int:
-    """Rows that a commit added or changed, by its operation metrics."""
+    """The number of rows that a commit added or changed, by its operation metrics."""
     names = _OF_MERGE if _OF_MERGE[0] in metrics else _OF_WRITE
     return sum(int(metrics.get(name) or 0) for name in names)
 

@@ -94,7 +94,7 @@ class ActivityGroup:
 
     @property
     def buckets(self) -> dict[int, int]:
-        """(bucket, number of changes) of the buckets that have changes."""
+        """The number of changes in each bucket that has changes, by the bucket's number."""
         found: dict[int, int] = defaultdict(int)
         for kind in self.kinds:
             for bucket, count in kind.buckets:
@@ -103,7 +103,8 @@ class ActivityGroup:
 
 
 def groups(rows: Iterable[Row]) -> list[ActivityGroup]:
-    """The groups of rows of change_queries.activity, those with most changes first."""
+    """The groups of rows of change_queries.activity. The groups with the most changes come
+    first."""
     found: dict[str, list[ActivityKind]] = defaultdict(list)
     for kind in kinds(rows):
         found[group_of(kind.name)].append(kind)

@@ -50,9 +50,12 @@ def _axis(scale: Scale, y: float, step: int, label: Callable[[int], str]) -> Htm
 
 
 def ticks(y: float, shown: Iterable[tuple[float, str]], *, edge: float) -> Iterator[Html]:
-    """The ticks of an axis at y pixels. shown: for each tick its place, in percent of the width,
-    and its text. edge: the text of a tick that is nearer to a side than this, in percent of the
-    width, doesn't reach beyond the tick on that side; other texts are centred."""
+    """The ticks of an axis at y pixels.
+
+    shown: for each tick its place, in percent of the width, and its text. edge: a distance from a
+    side, in percent of the width. The text of a tick that is nearer to a side ends at the tick on
+    that side; all other texts are centred at their ticks.
+    """
     for place, (x, label) in enumerate(shown):
         anchor = "" if x < edge else "end" if x > 100 - edge else "middle"
         # a phone has room for every second one

@@ -88,9 +88,12 @@ LIMIT {MAX_CHANGES}"""
 
 
 def keepers(cluster: str, loss: LostRecordCount) -> Sql:
-    """The nodes besides the losers that never lost the last of the lost records that were
-    committed: their newest capture has its batch, or retention removed it. Committed records are
-    the first of a loss. A copy beside the branch with which the quorum goes on keeps nothing."""
+    """The nodes, besides those that lost records, that never lost the last committed one of them:
+    their newest capture has its batch, or retention removed it.
+
+    The committed records are the first records of a loss. A copy on another branch than the one
+    with which the quorum continues keeps nothing.
+    """
     last = loss.first + loss.committed - 1
     replica = loss.replicas[0]
     losers = DATA_FUSION.literals(sorted({one.node_id for one in loss.replicas}))
@@ -140,8 +143,9 @@ ORDER BY first_offset"""
 
 
 def changes(cluster: str, loss: LostRecordCount) -> Sql:
-    """The changes that the lost records made, by type. `again`: how many of them a record that was
-    not superseded makes later: the same change, or the creation of an entity with that name."""
+    """The changes that the lost records made, by type. `again`: the number of these changes that a
+    later record, which was not superseded, makes once more: by the same change, or by creating an
+    entity with that name."""
     return f"""\
 WITH {_lost(loss)}, changed AS (
   SELECT c.*

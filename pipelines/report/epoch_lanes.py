@@ -83,7 +83,8 @@ def _snapshot(row: Row) -> tuple[int, str, bool]:
 
 
 def draw(identity: str, lanes: Sequence[Lane]) -> Html:
-    """All lanes on one axis of offsets."""
+    """The drawing of all lanes on one axis of offsets. identity: the beginning of its ids in the
+    page."""
     shown = _shown(lanes)
     lost_ends = (loss.first + loss.records for one in shown for loss in one.losses)
     scale = Scale(0, max([1, *(one.end for one in shown), *lost_ends]))

@@ -207,7 +207,8 @@ def _activity(source: ReportSource, cluster: str, *, typed: bool) -> Activity:
 
 
 def bucketing(first: float | None, last: float | None) -> tuple[int, int]:
-    """(start of bucket 0, width), both in seconds: at most MAX_BUCKETS + 1 from first to last."""
+    """(start of bucket 0, width of a bucket), both in seconds, of at most MAX_BUCKETS + 1 buckets
+    from first to last."""
     if first is None or last is None:
         return 0, 1
     width = round_seconds((last - first) / MAX_BUCKETS)

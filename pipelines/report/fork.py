@@ -16,8 +16,8 @@ _ROW, _LINE = 62, 15
 
 
 def draw(identity: str, parting: Parting, names: Names, leaders: dict[int, int]) -> Html:
-    """The drawing. It shows the order of offsets, not their distances. leaders: epoch -> the
-    leader's node id, where known."""
+    """The drawing of one divergence. It shows the order of offsets, not their distances. leaders:
+    the leader's node id by epoch, where it is known."""
     branches = parting.branches[:MAX_BRANCHES]
     height = _ROW * len(branches) + 8
     middle = height / 2

@@ -35,8 +35,8 @@ class Block:
 
 
 def merged(blocks: Sequence[Block], scale: Scale) -> list[Block]:
-    """The blocks, in the order of their starts, where blocks that are too thin to see are joined
-    with thin neighbours."""
+    """The blocks in the order of their starts. Blocks that are too thin to see are joined with thin
+    neighbours."""
     found: list[Block] = []
     for block in blocks:
         before = found[-1] if found else None
@@ -120,7 +120,7 @@ class Fills:
         self._leaders = sorted(leader for leader in found if leader is not None)
 
     def of(self, leader: int | None) -> str:
-        """The class in the style sheet. leader: one of those given to __init__."""
+        """The class in the style sheet for a leader, which is one of those given to __init__."""
         if leader is None:
             return UNKNOWN
         place = self._leaders.index(leader)

@@ -138,7 +138,7 @@ LIMIT {MAX_CAPTURES}"""
 
 
 def unbuilt(cluster: str) -> Sql:
-    """Captures with records that no built table has."""
+    """The captures whose records are in no built table yet."""
     return f"""\
 SELECT node_id, captured_at, source
 FROM bronze.captures
@@ -178,7 +178,8 @@ ORDER BY h.epoch"""
 
 
 def relations(cluster: str) -> Sql:
-    """How the pairs of replicas in the newest capture group relate."""
+    """The number of pairs of replicas in the newest capture group, by the relation of their
+    logs."""
     return f"""\
 SELECT relation, count(*) AS pairs
 FROM gold.divergence_points
@@ -188,7 +189,8 @@ ORDER BY relation"""
 
 
 def partings(cluster: str) -> Sql:
-    """Pairs whose logs differ, each offset once, from the newest group that shows it."""
+    """The pairs of replicas whose logs differ, each offset once, from the newest group that shows
+    it."""
     return f"""\
 WITH groups AS (
   SELECT capture_group, max(captured_at) AS captured_at
@@ -280,7 +282,8 @@ ORDER BY from_offset"""
 
 
 def truncations(cluster: str) -> Sql:
-    """Records that vanished from logs between captures, committed records first."""
+    """The records that were in a log in one capture and not in a later one; committed records come
+    first."""
     return f"""\
 SELECT node_id, directory_id, from_offset, to_offset, epochs, records,
        committed_lost, unproven_lost, superseded_lost, last_seen, seen_at,
@@ -382,7 +385,7 @@ ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rul
 
 
 def damage(cluster: str) -> Sql:
-    """Places that could not be read, in any capture."""
+    """The places in files that could not be read, of all captures."""
     return f"""\
 SELECT file, position, length, kind, detail, count(*) OVER () AS total
 FROM bronze.damage

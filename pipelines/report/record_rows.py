@@ -50,7 +50,7 @@ def branch_rows(rows: Iterable[Row], speakers: Sequence[Replica]) -> tuple[Recor
 
 
 def plain_rows(rows: Iterable[Row]) -> tuple[RecordRow, ...]:
-    """The records of one branch, one cell each."""
+    """The rows for records of one branch, with one cell each."""
     return tuple(RecordRow(row["offset"], (_cell(row),)) for row in rows)
 
 

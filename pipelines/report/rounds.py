@@ -24,12 +24,13 @@ class Rounds:
 
     @property
     def has_untimed(self) -> bool:
-        """Whether captured_at of any round is only the time of its ingest."""
+        """Whether the captured_at of any round is only the time of its ingest, because no user or
+        file names another one."""
         return any(not one.has_own_time for one in self._rounds.values())
 
     @property
     def text(self) -> str:
-        """All rounds, or the first and the last of many."""
+        """The names of all rounds, or of the first and the last where there are many."""
         labels = list(dict.fromkeys(self.when(at) for at in self._rounds))
         if len(labels) > _NAMED:
             return f"from {labels[0]} to {labels[-1]}"
@@ -43,7 +44,7 @@ class Rounds:
         return time_text(captured_at) if known is None else known.label(time_text, ms_text)
 
     def short(self, captured_at: datetime) -> str:
-        """The name within a sentence, without the newest record."""
+        """The name as it stands within a sentence, without the time of the newest record."""
         known = self._rounds.get(captured_at)
         if known is None or known.has_own_time:
             return time_text(captured_at)

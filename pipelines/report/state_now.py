@@ -12,12 +12,12 @@ from replica.doctor.verdict.verdict import Fact, Gap
 
 
 def facts_now(evidence: Evidence) -> tuple[Fact, ...]:
-    """The facts, the worst first."""
+    """The facts of check's verdict on the newest captures, the worst first."""
     return tuple(fact for row in _verdict_rows(evidence) for fact in facts_in(row))
 
 
 def gaps_now(evidence: Evidence) -> tuple[Gap, ...]:
-    """What can't be judged."""
+    """What could not be judged, as the gaps of check's verdict on the newest captures."""
     return tuple(gap for row in _verdict_rows(evidence) for gap in gaps_in(row))
 
 

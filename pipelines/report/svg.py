@@ -28,13 +28,14 @@ class Scale:
         assert self.low < self.high, "a scale needs an extent"
 
     def x(self, value: float) -> float:
-        """The place of a value. Values outside the scale are at its edge."""
+        """The place of a value, in percent of the drawing's width. A value outside of the scale is
+        placed at its edge."""
         inside = min(max(value, self.low), self.high)
         return 100 * (inside - self.low) / (self.high - self.low)
 
 
 def percent(value: float) -> str:
-    """The number as a short attribute."""
+    """The number as the text of an SVG attribute, with few digits."""
     return f"{value:.2f}".rstrip("0").rstrip(".") + "%"
 
 
@@ -77,10 +78,9 @@ def box(x: float, y: float, width: float, height: float, class_: str, title: str
 
 
 def label(x: float, y: float, width: float, texts: Iterable[str]) -> Html:
-    """The longest of `texts` that fits into `width` percent, for a phone and for a wide screen.
-
-    texts: the longest first; none is shown where none fits. y: the baseline.
-    """
+    """The longest of `texts` that fits into `width` percent, once for a phone and once for a wide
+    screen. No text is shown where none fits. texts: the longest first. y: the baseline in
+    pixels."""
     broad = _fitting(texts := tuple(texts), width * BROAD / 100)
     narrow = _fitting(texts, width * NARROW / 100)
     middle = x + width / 2

@@ -91,9 +91,9 @@ class ReportVerdict:
 
     @property
     def headline(self) -> str:
-        """What users feel or somebody has to look after now, such as `Now: 614 of 690 partitions
-        have no leader.`; empty where nothing is wrong but what the clauses tell of logs that
-        part."""
+        """What users notice now, or what an operator has to look after, such as `Now: 614 of 690
+        partitions have no leader.`. It is empty where nothing is wrong besides what the clauses
+        describe."""
         others = [fact for fact in self.now if not _is_of_losses(fact)]
         if not others:
             return ""
@@ -103,8 +103,8 @@ class ReportVerdict:
 
     @property
     def sentence(self) -> str:
-        """The headline and all clauses as one sentence. The clauses come first where logs that part
-        are the worst fact: they tell it with its times."""
+        """The headline and all clauses as one text. The clauses come first where the worst fact is
+        one that they describe, such as a loss: they give its times."""
         text = "; ".join(clause.text for clause in self.clauses)
         clauses = f"{text[0].upper()}{text[1:]}."
         if not self.headline:

@@ -50,7 +50,7 @@ class RuleView(RuleCount):
 
     @property
     def more(self) -> int:
-        """Findings that are not in `rows`."""
+        """The number of findings of the rule that are not in `rows`."""
         return self.findings - len(self.rows)
 
 
@@ -117,13 +117,13 @@ class ClusterView:
         return self.evidence.cluster_id
 
     def name(self, row: Row) -> str:
-        """A row's replica, without the word node."""
+        """The name of a row's replica, without the word node."""
         return self.names.name(replica_of(row))
 
 
 def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> ClusterView:
-    """The view of one cluster. number: the cluster's place on the page, from 1. trip: the cluster's
-    history, None where the lake doesn't tell it."""
+    """The view of one cluster. number: the number of the cluster on the page, from 1. trip: the
+    cluster's history; None where the lake lacks it."""
     identity = f"c{number}"
     replicas = evidence.replicas.rows
     names = Names([replica_of(row) for row in (*replicas, *evidence.captures.rows)])

@@ -35,12 +35,14 @@ class Names:
 
 
 def span(first: int, end: int) -> str:
-    """Offsets from `first` to `end` (exclusive), the last one named: `offsets 750 to 771`."""
+    """The text for the offsets from `first` (inclusive) to `end` (exclusive). It names the last
+    offset: `offsets 750 to 771`."""
     return f"offset {first}" if end - first <= 1 else f"offsets {first} to {end - 1}"
 
 
 def round_seconds(least: float) -> int:
-    """The smallest number of seconds from `least` on that people count by, such as 15 or 3600."""
+    """The smallest number of seconds, not below `least`, that is usual on clocks and axes, such as
+    15 or 3600."""
     return next((one for one in _ROUND_SECONDS if one >= least), math.ceil(least))
 
 

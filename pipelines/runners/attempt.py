@@ -38,8 +38,8 @@ class Attempted:
 
 
 def attempt(function: Callable[[Any], Any], number: int, unit: Any) -> Attempted:
-    """Runs the function on the unit. Its errors become values, because Spark would hide them in the
-    stack traces of its own."""
+    """Runs the function on the unit. An error of the function is returned as a value: if it were
+    raised, Spark would hide it in the stack trace of its own error."""
     started = time.monotonic()
     result: Any = None
     failure: Exception | None = None

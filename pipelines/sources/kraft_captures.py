@@ -103,7 +103,7 @@ def _state(marks: list[tuple[str, Mark]]) -> State:
 
 
 class CapturesReader(DataSourceReader):
-    """All directories, in one task."""
+    """Reads all directories in one task, for a batch query."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.paths = paths_in(options)

@@ -23,8 +23,8 @@ def marks_of(paths: Sequence[str]) -> Mapping[str, Mark]:
 
 
 def marks_while_there(path: str) -> Mapping[str, Mark] | None:
-    """What marks_of gives for one path. None where nothing can be read there: a follower waits for
-    a disk that was unmounted or a store that can't be reached."""
+    """The result of marks_of for one path. None where nothing can be read there: a follower waits
+    for a disk that was unmounted, or for a store that can't be reached."""
     try:
         return marks_of([path])
     except KraftlakeError:

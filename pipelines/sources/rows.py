@@ -106,7 +106,7 @@ def _cells(table: Any, part: RangePartition) -> _Cells:
 
 
 def owner_values(owner: Owner) -> dict[str, Any]:
-    """The values of the columns OWNER."""
+    """The values of the columns OWNER, which say where a row's file lies and whose it is."""
     replica = dict.fromkeys(OWNER.names) if owner.replica is None else asdict(owner.replica)
     return {**replica, "directory": owner.directory}
 

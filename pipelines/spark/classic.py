@@ -21,7 +21,8 @@ _OTHER_WORK = ("ScriptTransformation", "Call", "UnresolvedExecuteImmediate", "In
 
 
 def parallelism(spark: SparkSession) -> int:
-    """How many tasks run side by side. By Spark Connect that takes a Spark job."""
+    """The number of tasks that the session runs at the same time. By Spark Connect a Spark job is
+    run to find it."""
     if not is_connect(spark):
         return int(spark.sparkContext.defaultParallelism)
     parts = spark.range(1 << 16).selectExpr("spark_partition_id() AS part").distinct()

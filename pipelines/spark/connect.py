@@ -42,10 +42,8 @@ def refuse_remote(command: str) -> None:
 
 
 def connected(address: str, app_name: str) -> SparkSession:
-    """A session of the server; the one that this process has already, where it has one.
-
-    Raises UsageError where the server doesn't answer. pyspark alone would go on asking for minutes.
-    """
+    """A session of the server; the session that this process has already, where it has one. Raises
+    UsageError where the server doesn't answer, sooner than pyspark, which would try for minutes."""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port or _PORT

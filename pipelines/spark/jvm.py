@@ -97,9 +97,9 @@ def _forward(stream: IO[bytes]) -> None:
 
 
 def stop_hadoop_metrics(jvm: Any) -> None:
-    """Keeps Hadoop's metrics, which s3a would start, from starting, unless the user has said how
-    they start. They look for their settings in the current folder, which may be a stranger's: these
-    name files to write and jars to load."""
+    """Prevents the start of Hadoop's metrics, which s3a would cause, unless the user has configured
+    them. Hadoop's metrics look for their settings in the current folder. Those may be a stranger's,
+    and name files to write and jars to load."""
     if jvm.java.lang.System.getProperty(_METRICS_MODE) is None and _METRICS_MODE not in os.environ:
         jvm.java.lang.System.setProperty(_METRICS_MODE, "STANDBY")
 
@@ -112,5 +112,5 @@ def say_java(jvm: Any) -> None:
 
 
 def mute() -> None:
-    """From now on none of the JVM's output is passed on: for a process that is about to end."""
+    """Discards the JVM's output from now on, for a process that is about to end."""
     _muted.set()

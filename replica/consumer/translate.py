@@ -83,8 +83,8 @@ def metadata_request(partition: TopicPartition) -> Message:
 
 
 def read_metadata(partition: TopicPartition, response: Message) -> Metadata:
-    """The partition's metadata. Replicas on brokers that aren't live are left out, because nobody
-    could connect to them."""
+    """The partition's metadata. Replicas on brokers that aren't live are left out, because no
+    client can connect to them."""
     topics = [topic for topic in response["topics"] if topic["name"] == partition.topic]
     if topics and topics[0]["errorCode"]:
         return Metadata(None, error=read_error(topics[0]["errorCode"]))

@@ -62,7 +62,7 @@ class FileContent:
         return computed_crc(whole) == header.crc
 
     def batch(self, batch: LocatedBatch) -> memoryview:
-        """What batch_bytes gives; notes where the batch isn't there any more."""
+        """The result of batch_bytes. This method notes where the batch isn't there any more."""
         whole = batch_bytes(self._source, batch.position, batch.header)
         self.has_changed = self.has_changed or not whole
         return whole

@@ -114,8 +114,8 @@ class NothingToReadError(UsageError):
 
     @property
     def damage(self) -> Damage:
-        """The same of one of several paths, which doesn't end the work on the others: a new disk is
-        such a folder."""
+        """This error as a Damage, for a caller with several paths whose work on the others goes on:
+        a new disk is such a folder."""
         return Damage(0, 0, DamageKind.NOT_KAFKA, _NOTHING, self.path)
 
 

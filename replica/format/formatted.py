@@ -38,7 +38,7 @@ class FormattedDirectory:
 
     @property
     def meta_properties(self) -> str:
-        """The name of its meta.properties for people."""
+        """The path of the directory's meta.properties, as messages show it."""
         return os.path.join(self.shown, meta_properties.FILE_NAME)
 
     @property
@@ -56,7 +56,8 @@ def read_formatted(path: str, read: ReadFile) -> MetadataDirectory:
 
 
 def formatted_below(path: str) -> Iterator[FormattedDirectory]:
-    """Those at or below a path whose meta.properties can be read."""
+    """The log directories, at or below a path, that were formatted and never started, and whose
+    meta.properties can be read."""
     for folder, has_metadata_log in log_folders_below(path):
         replica = None if has_metadata_log else _replica_in(folder)
         if replica is not None:

@@ -141,8 +141,8 @@ class Resuming:
     def of(
         file: OpenFile, known: KnownFile, ends: Iterable[int] | None, scan: segment.ScanLog
     ) -> Resuming | None:
-        """ends: the end offsets of the directory's snapshots; None for a snapshot. None where the
-        file is shorter than what is known of it."""
+        """The bytes to read of a file, to resume it. None where the file is shorter than what is
+        known of it. ends: the end offsets of the directory's snapshots; None for a snapshot."""
         if file.size < known.sound_bytes:
             return None
         if ends is None:

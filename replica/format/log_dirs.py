@@ -51,7 +51,7 @@ class LogDir:
 
     @property
     def is_named(self) -> bool:
-        """Whether its meta.properties names a cluster and a node."""
+        """Whether the meta.properties of the log directory names a cluster and a node."""
         return self.meta is not None and self.meta.replica is not None
 
     @property

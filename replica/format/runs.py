@@ -1,10 +1,10 @@
 """Runs of batches: many batches of a log, checked as `frames` checks them, and counted together.
 
-To open a log is to look at every batch of it, and to find out little of each: whether the batch is
-sound, and whether it gets an entry in the index. To make a value for each batch would cost more
-than the checks do, so the loop of this module keeps its results in local variables. A batch that
-the loop doesn't take (another epoch, a control batch, anything wrong) is read by `frames`, which
-alone says what is wrong.
+Whoever opens a log checks every batch, and needs few facts about each: whether the batch is sound,
+and whether it gets an entry in the index. A value for each batch would cost more than the checks,
+so the loop of this module keeps its results in local variables. A batch that the loop doesn't take
+(of another epoch, a control batch, or a batch with a fault) is read by `frames`, which names the
+fault.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class SnapshotContent:
 
 
 def inspect(data: Source, scan: SegmentScan) -> SnapshotContent:
-    """Look at the first and the last control record of a scanned snapshot."""
+    """Reads the first and the last control record of a scanned snapshot."""
     content = FileContent(data)
     messages = [
         _control_messages(content, batch) for batch in (*scan.batches[:1], *scan.batches[-1:])

@@ -124,9 +124,9 @@ class Commitment:
         )
 
     def with_never_committed(self, lacking: Mapping[ReplicaKey, Ranges]) -> Commitment:
-        """These verdicts, but of the entries that a replica holds in `lacking` those that are
-        unproven are superseded. lacking: by replica, the offsets of its entries of which the caller
-        knows that no majority ever held them."""
+        """These verdicts with one change: the unproven entries that a replica holds in `lacking`
+        are superseded. lacking: by replica, the offsets of entries of which the caller knows that
+        no majority ever held them."""
         verdicts = dict(self.verdicts)
         for key, ranges in lacking.items():
             proven = self.ranges(key, EntryCommitment.PROVEN)
@@ -166,7 +166,7 @@ def compare_group(logs: Sequence[ReplicaLog]) -> GroupComparison:
 
 def classify(logs: Sequence[ReplicaLog]) -> Commitment:
     """The commitment of every entry of a group. logs: the logs of replicas of one cluster that were
-    looked at together."""
+    captured together."""
     return classify_compared(compare_group(logs))
 
 

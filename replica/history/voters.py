@@ -53,12 +53,9 @@ def is_majority(voters: VoterKeys, holders: Collection[ReplicaKey], seen: set[Re
 
 
 def is_among(voter: ReplicaKey, holders: Collection[ReplicaKey], seen: set[ReplicaKey]) -> bool:
-    """Whether a voter is certainly one of the `holders`.
-
-    A voter without a directory id can be any directory of its node (VoterSet.isVoter). If several
-    directories of the node were `seen`, all of them must be holders, because nobody knows which one
-    is the voter.
-    """
+    """Whether a voter is certainly one of the `holders`. A voter without a directory id can be any
+    directory of its node (VoterSet.isVoter). If several directories of the node were `seen`, all of
+    them must be holders, because it is unknown which of them is the voter."""
     if voter.directory_id != ZERO_UUID:
         return voter in holders
     matching = {key for key in seen if key.node_id == voter.node_id}

@@ -2,7 +2,7 @@
 
 The host carries out effects in the order of Effects.in_order. Opening recovers from every state
 that a crash between two effects leaves. When a flush is owed, the caller may call `flush` at any
-time.
+time, or `begin_flush` and `end_flush`, between which another thread syncs.
 
 Each method that steps the core returns its Effects, newest last. By then all is carried out but
 `replies`, `sends` and `stopped`: the caller does these, or loses messages, as a network may.
@@ -33,6 +33,7 @@ from replica.raft.messages import (
 from replica.raft.ports import StateMachine
 from replica.raft.raft import Raft
 from replica.storage.batches import batches_of
+from replica.storage.begun_flush import BegunFlush
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.snapshot_writer import FileSnapshotWriter
@@ -131,13 +132,32 @@ class Host:
         self.owes_flush = False
         return self.step(inputs.Flushed(self.log.flush()), now_ms)
 
+    def begin_flush(self) -> BegunFlush | None:
+        """Begin the flush that is owed; None where none is. The caller runs it, in any thread, and
+        then calls `end_flush`. Meanwhile the host goes on; what is appended owes the next flush.
+        """
+        if not self.owes_flush:
+            return None
+        self.owes_flush = False
+        return self.log.begin_flush()
+
+    def end_flush(self, begun: BegunFlush, now_ms: int) -> list[Effects]:
+        """Tell the core of a flush. Raises what `begun.run` has raised."""
+        return self.step(inputs.Flushed(self.log.end_flush(begun)), now_ms)
+
+    @property
+    def is_applied_flushed(self) -> bool:
+        """Whether this disk has synced all that the state machine was given. Other replicas may
+        have committed records that it hasn't."""
+        return self.machine.next_offset <= self.log.flushed_end
+
     def snapshot(self, now_ms: int) -> list[Effects]:
         """Take a snapshot of what the state machine has applied, unless that isn't worth it.
 
         A host that may not stop for so long flushes, calls `begin_snapshot` and `end_snapshot`, and
         lets another thread or process write between the two.
         """
-        effects = self.flush(now_ms) if self.owes_flush else []
+        effects = [] if self.is_applied_flushed else self.flush(now_ms)
         begun = self.begin_snapshot()
         if begun is not None:
             effects += self.end_snapshot(begun, begun.write(), now_ms)
@@ -146,10 +166,10 @@ class Host:
     def begin_snapshot(self) -> BegunSnapshot | None:
         """Begin a snapshot of what the state machine has applied; None where that isn't worth it.
 
-        No flush may be owed. Other replicas may have committed records that this disk has not
-        synced: a crash could remove them from the log, but not the records behind them.
+        What is applied has to be flushed: a crash could remove it from the log, but not the records
+        behind it.
         """
-        assert not self.owes_flush, "flush first"
+        assert self.is_applied_flushed, "flush first"
         if self.is_behind:
             return None
         offset, log = self.machine.next_offset, self.raft.log

@@ -319,7 +319,7 @@ class Driver:
 
     def _schedule(self) -> None:
         loop = asyncio.get_running_loop()
-        if self.host.owes_flush and not self._flush_due:
+        if self.host.owes_flush and not self._flush_due and not self._threads.is_flushing:
             self._flush_due = True
             loop.call_soon(self._flush)
         if self._timer is not None:
@@ -331,8 +331,8 @@ class Driver:
 
     def _flush(self) -> None:
         self._flush_due = False
-        if self.host.owes_flush:
-            self._do(self.host.flush)
+        if not self._stopped.done():
+            self._threads.flush()
 
     async def _clean(self) -> None:
         while True:

@@ -76,8 +76,8 @@ def sockets(*ports: int) -> Sockets:
 
 def holders(inodes: frozenset[int], uid: int) -> dict[int, frozenset[int]]:
     """For each of these sockets: the inodes of all sockets that the same processes hold. Only
-    processes of the user `uid` count. Keys and values are inodes of sockets. Each process is looked
-    at once, however many sockets are asked for."""
+    processes of the user `uid` count. Keys and values are inodes of sockets. Each process is
+    examined once, however many sockets are asked for."""
     found: dict[int, frozenset[int]] = dict.fromkeys(inodes, frozenset())
     for name in os.listdir("/proc") if inodes else ():
         if not name.isdigit():

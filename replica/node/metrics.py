@@ -9,6 +9,7 @@ answer belong to the same moment. A node that hangs gives no answer; alerts are 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from replica.node.http_server import OK, UNAVAILABLE, HttpResponse, HttpServer
 from replica.node.readiness import Readiness, Wedge
 from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.partition import ServedPartition
+from replica.raft.mistakes import Mistake
 from replica.raft.roles import Leader
 from replica.raft.transitions import ROLES
 from replica.wire.server import Server
@@ -158,6 +160,12 @@ def _raft(driver: Driver) -> Iterator[Metric]:
     yield counter("leader_changes", text, heard.leader_changes)
     text = "Epochs that these changes took, those without a leader too"
     yield counter("leader_epochs", text, heard.epochs_passed)
+    mistakes = Counter[Mistake]()
+    for offence, count in raft.illegal_messages.items():
+        mistakes[offence.mistake] += count
+    text = "Messages that no correct peer sends, by what is wrong"
+    counted = (([mistake.name.lower()], mistakes[mistake]) for mistake in Mistake)
+    yield counters("raft_illegal_messages", text, ["mistake"], counted)
 
 
 def _log(driver: Driver) -> Iterator[Metric]:

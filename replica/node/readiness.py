@@ -66,7 +66,7 @@ class Readiness:
         committed."""
 
     def take(self, sample: ReplicaSample, at_s: float) -> None:
-        """Note how the replica is now."""
+        """Note the state of the replica at `at_s`, a time in seconds that doesn't go back."""
         moved = sample.high_watermark != self._last.high_watermark
         behind = sample.log_end > (sample.high_watermark or 0)
         if not behind:

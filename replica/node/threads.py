@@ -1,9 +1,10 @@
 """What a replica does beside its event loop, which may not stand still for so long: a process of
-its own writes snapshots, and a thread gives a state machine that is far behind its records.
+its own writes snapshots, a thread gives a state machine that is far behind its records, and a
+thread syncs the log.
 
-A snapshot of a large cluster, and the log behind it, take seconds. In these no fetch would be
-answered, so that a leader would lose its leadership. Both work on values that nobody else changes
-meanwhile; the outcome is counted in the loop.
+A snapshot of a large cluster, and the log behind it, take seconds, and a sync of a busy disk up to
+a second. In these no fetch would be answered, so that a leader would lose its leadership. All of
+them work on values that nobody else changes meanwhile; the outcome is counted in the loop.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 from replica.host.host import BegunSnapshot, Host
@@ -19,12 +21,15 @@ from replica.host.replay import BegunReplay
 from replica.node.child import Child, LostChildError
 from replica.raft.effects import Effects
 from replica.raft.snapshots import SnapshotPolicy
+from replica.storage.begun_flush import BegunFlush
 from replica.storage.stored_batches import StoppedReadError
 
 SWITCH_S = 0.0002
 """How long the event loop waits for the interpreter's lock after each system call while another
 thread works. With Python's default of 5 ms a commit, which takes dozens of them, would take
 longer than that thread's work may."""
+SYNC_S = 0.001
+"""How long the event loop waits for a sync before it goes on with other work."""
 T = TypeVar("T")
 
 
@@ -55,11 +60,32 @@ class Threads:
         self._snapshot: asyncio.Task[None] | None = None
         self._replay: BegunReplay | None = None
         self._replaying: asyncio.Task[None] | None = None
+        self._flushing: asyncio.Task[None] | None = None
+        self._syncer = ThreadPoolExecutor(1, "sync")
 
     @property
     def is_writing_snapshot(self) -> bool:
         """Whether a snapshot is being written now."""
         return self._snapshot is not None
+
+    @property
+    def is_flushing(self) -> bool:
+        """Whether the log is being synced now."""
+        return self._flushing is not None
+
+    def flush(self) -> None:
+        """Begin the flush that is owed, unless one is under way: all that is appended meanwhile
+        shares the next one. Of a fast disk, the end is awaited here: a way back to the loop by its
+        own thread's wake-up takes about as long."""
+        begun = self._host.begin_flush() if self._flushing is None else None
+        if begun is None:
+            return
+        syncing = self._syncer.submit(begun.run)
+        if wait([syncing], SYNC_S).done:
+            self._do(lambda now: self._host.end_flush(begun, now))
+        else:
+            self._flushing = asyncio.create_task(self._sync(begun, syncing))
+            self._watch(self._flushing)
 
     def begin(self) -> list[Effects]:
         """Begin what is due. Returns the effects of the flush that a snapshot needs first."""
@@ -72,7 +98,7 @@ class Threads:
         if not self._is_snapshot_due():
             return []
         self._snapshot_at, self._ratio = self._clock(), (0, 0.0)
-        effects = host.flush(self._clock()) if host.owes_flush else []
+        effects = [] if host.is_applied_flushed else host.flush(self._clock())
         snapshot = host.begin_snapshot()
         if snapshot is not None:
             self._snapshot = asyncio.create_task(self._write(snapshot))
@@ -84,9 +110,16 @@ class Threads:
         off."""
         if self._replay is not None:
             self._replay.stop()
-        tasks = [task for task in (self._snapshot, self._replaying) if task is not None]
+        all_tasks = (self._snapshot, self._replaying, self._flushing)
+        tasks = [task for task in all_tasks if task is not None]
         if tasks:
             await asyncio.wait(tasks)
+        self._syncer.shutdown()
+
+    async def _sync(self, begun: BegunFlush, syncing: Future[None]) -> None:
+        await asyncio.wrap_future(syncing)
+        self._flushing = None
+        self._do(lambda now: self._host.end_flush(begun, now))
 
     async def _write(self, begun: BegunSnapshot) -> None:
         facts = await in_child(begun.write)

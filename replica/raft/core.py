@@ -88,7 +88,8 @@ class Core(View):
         self.now, self.transitions = now_ms, ()
 
     def begin_shutdown(self, timeout_ms: int) -> None:
-        """Of several shutdowns the first counts."""
+        """Begin a shutdown, which has to end within `timeout_ms`. Where a shutdown has begun
+        already, nothing changes."""
         if self.shutdown_deadline is None:
             self.shutdown_deadline = self.now + timeout_ms
 

@@ -127,7 +127,8 @@ def scalar_table(batch: LocatedBatch, rows: Sequence[ScalarRow]) -> pa.RecordBat
 
 
 def row_error(row: ScalarRow) -> str | None:
-    """Why the row has no payload or no value: the reader's error, or that a cell is too large."""
+    """The reason for which the row has no payload or no value: the reader's error, or that a cell
+    is too large."""
     return row.error if _fits(row.payload) and _fits(row.value) else TOO_LARGE
 
 

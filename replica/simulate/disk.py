@@ -71,17 +71,21 @@ class _Inode:
         write.apply(self.content)
         self.unsynced.append(write)
 
-    def sync(self) -> None:
-        for write in self.unsynced:
+    def sync(self, begun: list[_Write]) -> None:
+        """Make those writes durable that were unsynced when the sync began."""
+        for write in begun:
             write.apply(self.synced)
-        self.unsynced.clear()
+        self._forget(begun)
 
-    def lose(self, random: Random) -> None:
+    def lose(self, random: Random, begun: list[_Write]) -> None:
         """Let a sync fail: the bytes that it should have written stay readable, but no later sync
         writes them."""
-        for write in _subset(random, self.unsynced):
+        for write in _subset(random, begun):
             write.apply(self.synced)
-        self.unsynced.clear()
+        self._forget(begun)
+
+    def _forget(self, begun: list[_Write]) -> None:
+        self.unsynced = [write for write in self.unsynced if write not in begun]
 
     def crash(self, random: Random) -> None:
         survivors = _subset(random, self.unsynced)
@@ -339,12 +343,22 @@ class _SimulatedFile(File):
         self._disk._write(self._path, self._inode, _Write(size, None))
 
     def sync(self) -> None:
+        self.begin_sync()()
+
+    def begin_sync(self) -> Callable[[], None]:
+        """The returned function syncs nothing that is written later: a real one may or may not."""
         self._check()
-        try:
-            self._disk._sync(self._path, self._inode.sync)
-        except UnwritableFileError:
-            self._inode.lose(self._disk._random)
-            raise
+        begun = list(self._inode.unsynced)
+
+        def sync() -> None:
+            self._check()
+            try:
+                self._disk._sync(self._path, lambda: self._inode.sync(begun))
+            except UnwritableFileError:
+                self._inode.lose(self._disk._random, begun)
+                raise
+
+        return sync
 
     def close(self) -> None:
         pass

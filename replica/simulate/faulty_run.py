@@ -24,6 +24,8 @@ SETTLE_MS = 120_000
 _SETTLED_PAUSE_MS = 1000
 """The longest pause (ms) of a client once the faults have ended. Its appends then have only to show
 that the quorum goes on."""
+SYNCS_MS = ((), (0,), (0, 2, 10), (0, 30, 400))
+"""What a node's syncs in another thread may take; none where it syncs in its steps."""
 
 
 class Fork(NamedTuple):
@@ -105,6 +107,9 @@ class FaultyRun(Simulation):
         self._delays = Random(f"replays of {seed}")  # noqa: S311
         for node in self.nodes.values():
             node.at_once = self._delays.choice((None, None, 0, 3))
+        self._syncs = Random(f"syncs of {seed}")  # noqa: S311
+        for node in self.nodes.values():
+            node.syncs = self._syncs.choice(SYNCS_MS)
         self.schedule.at(500, Strike())
 
     def go_on_by(self, seed: int) -> None:
@@ -151,6 +156,9 @@ class FaultyRun(Simulation):
 
     def _replay_takes(self) -> int:
         return self._delays.choice((0, 5, 50, 400)) if self.is_faulty else 1
+
+    def _sync_takes(self, node: SimulatedMachine) -> tuple[int, bool]:
+        return self._syncs.choice(node.syncs), self._syncs.random() < 0.5
 
     def _come_back(self, node: SimulatedMachine) -> None:
         down_ms = self.random.randrange(1, 3000) if self.is_faulty else 1

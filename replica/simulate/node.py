@@ -15,6 +15,7 @@ from replica.raft.config import FOREVER, Config
 from replica.simulate.disk import DiskFaults, SimulatedDisk
 from replica.simulate.host import FOLDER, HOME, LOG_CONFIG, SimulatedHost, Stepped
 from replica.simulate.workload import METADATA, OPAQUE, Workload
+from replica.storage.begun_flush import BegunFlush
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
 
@@ -56,7 +57,9 @@ class SimulatedMachine:
     wake_at: when its next tick is due; -1 for no tick. busy_until: when its slow disk is done.
     is_slow: whether its flushes wait long. wiped, moved: how often its disk was wiped and its
     endpoint changed. at_once: see Host. replay: the replay that is under way. replay_due: whether
-    an event of it is scheduled. log_config: the settings of its segments.
+    an event of it is scheduled. flush: the flush that is under way. syncs: how long (ms) its syncs
+    in another thread take; empty where it syncs in its steps. log_config: the settings of its
+    segments.
     """
 
     node_id: int
@@ -76,6 +79,8 @@ class SimulatedMachine:
     at_once: int | None = None
     replay: BegunReplay | None = None
     replay_due: bool = False
+    flush: BegunFlush | None = None
+    syncs: tuple[int, ...] = ()
     log_config: LogConfig = LOG_CONFIG
 
     @property
@@ -108,7 +113,7 @@ class SimulatedMachine:
         self.disk.restart()
         self.boots += 1
         self.wake_at, self.flush_due, self.busy_until = -1, False, 0
-        self.replay, self.replay_due = None, False
+        self.replay, self.replay_due, self.flush = None, False, None
         machine, now = self.workload.machine(), self.clock(now_ms)
         return SimulatedHost(
             self.config, self.disk, machine, draw, now, watch, self.log_config, self.at_once
@@ -122,7 +127,7 @@ class SimulatedMachine:
     def stop_faults(self) -> None:
         self.disk.faults = DiskFaults()
         self.disk.power_loss_in(None)
-        self.is_slow = False
+        self.is_slow, self.syncs = False, self.syncs and (0,)
         if self.host is not None:
             self.host.effects_left = None
 

@@ -28,7 +28,8 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """The flush that a replica owes. It has no effect if the node has restarted since."""
+    """The flush that a replica owes, or its end if it has begun. It has no effect if the node has
+    restarted since."""
 
     node_id: int
     boot: int

@@ -172,7 +172,7 @@ class Simulation:
             case Flush(boot=boot):
                 if boot == node.boots:
                     node.flush_due = False
-                    self._do(node, lambda host, now: host.flush(now))
+                    self._do(node, lambda host, now: self._flush(node, host, now))
             case Replay(boot=boot):
                 if boot == node.boots:
                     node.replay_due = False
@@ -243,6 +243,29 @@ class Simulation:
             self.crash(node)
         if node.host is not None:
             self._plan(node, node.host)
+
+    def _flush(self, node: SimulatedMachine, host: SimulatedHost, now: int) -> list[Effects]:
+        """Flush at once; or begin a flush, or end the one that has begun. Between both, anything
+        may happen, and the sync may be done early or late."""
+        if not node.syncs:
+            return host.flush(now)
+        if node.flush is None:
+            node.flush = host.begin_flush()
+            if node.flush is not None:
+                node.flush_due = True
+                takes, is_early = self._sync_takes(node)
+                if is_early:
+                    node.flush.run()
+                self.schedule.after(takes, Flush(node.node_id, node.boots))
+            return []
+        begun, node.flush = node.flush, None
+        begun.run()
+        return host.end_flush(begun, now)
+
+    def _sync_takes(self, node: SimulatedMachine) -> tuple[int, bool]:
+        """How long (ms) a sync takes, and whether the bytes are durable when it begins: otherwise
+        they are when it ends."""
+        return max(node.syncs), False
 
     def _plan(self, node: SimulatedMachine, host: SimulatedHost) -> None:
         """Schedule the flush that the replica owes, and its next deadline."""

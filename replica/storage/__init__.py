@@ -2,8 +2,8 @@
 
 - `filesystem`: the port to the disk, the real disk behind it, and the atomic replacement of a file.
 - `log`: segments, indexes and leader-epoch-checkpoint: `segment` with `segment_files` and
-  `segment_index`, `epoch_checkpoint`; `newest_batches`: the end of the log in memory. `batches`
-  converts bytes to the core's values.
+  `segment_index`, `epoch_checkpoint`; `newest_batches`: the end of the log in memory.
+  `begun_flush`: a sync that another thread does. `batches` converts bytes to the core's values.
 - `recovery`: opens a log, and repairs what a crash left there; `batch_walk` reads the newest
   segment, `closed_segments` checks the others.
 - `snapshots`, `snapshot_writer`: checkpoint files, from .part to .deleted.

@@ -38,12 +38,14 @@ class EpochCheckpoint:
     def truncate_from_start(self, start_offset: int) -> None:
         self.entries = epochs.truncate_from_start(self.entries, start_offset)
 
-    def save(self) -> None:
-        """Write the file durably: after a crash it has either the old entries or the new ones."""
-        if self._saved != self.entries:
-            data = leader_epoch_checkpoint.encode(self.entries)
+    def save(self, entries: Epochs | None = None) -> None:
+        """Write the file durably: after a crash it has either the old entries or the new ones.
+        entries: those to write; None for all."""
+        entries = self.entries if entries is None else entries
+        if self._saved != entries:
+            data = leader_epoch_checkpoint.encode(entries)
             replace_durably(self._files, self._folder, FILE_NAME, data)
-            self._saved = self.entries
+            self._saved = entries
 
 
 def read_checkpoint(files: FileSystem, folder: str) -> Epochs | None:

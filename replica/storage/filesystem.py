@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from typing import Protocol
 
 from replica.errors import UnreadableFileError, reading, writing
@@ -45,6 +46,11 @@ class File(ReadableFile, Protocol):
 
     def sync(self) -> None:
         """Return when the content and the size of the file are on the disk."""
+
+    def begin_sync(self) -> Callable[[], None]:
+        """A function that syncs what has been written so far. Another thread may call it while the
+        file is written on; the file must not be closed or truncated before it returns."""
+        return self.sync
 
     def close(self) -> None:
         """Close without a sync. A second call does nothing."""

@@ -1,7 +1,9 @@
 """The replicated log on disk (Kafka: KafkaMetadataLog over UnifiedLog).
 
 `replica.storage.recovery.open_log` opens a log. The log is synced by `flush`, before a new segment
-is made, and by a truncation. So the host decides how many appends share one sync.
+is made, and by a truncation. So the host decides how many appends share one sync. Another thread
+may do that sync: between `begin_flush` and `end_flush` the log is read and appended to, and any
+other change first waits for the sync.
 
 After a failed write or sync, the content of the disk is unknown. Every later change raises that
 first error, until the log is opened again.
@@ -23,6 +25,7 @@ from replica.model.stored import LogFacts
 from replica.storage.archive import Archive, CutTail
 from replica.storage.batch_walk import BatchBytes
 from replica.storage.batches import batch_in, batches_of, bytes_of
+from replica.storage.begun_flush import BegunFlush
 from replica.storage.epoch_checkpoint import EpochCheckpoint
 from replica.storage.filesystem import FileSystem
 from replica.storage.newest_batches import NewestBatches
@@ -64,7 +67,7 @@ class FileLog:
     log_start: inclusive. log_end: exclusive. repairs: a line for each repair that opening made.
     _closed: the closed segments, in the order of their offsets. _active: the newest segment.
     _control: the control batches from the offset `_control_from` on. _newest: the newest batches
-    since opening, in memory.
+    since opening, in memory. flushed_end: exclusive. _flushing: the flush that is under way.
     """
 
     log_start: int
@@ -77,8 +80,11 @@ class FileLog:
     _control_from: int
     _failure: KraftlakeError | None = None
     _newest: NewestBatches = field(init=False)
+    _flushing: BegunFlush | None = None
+    flushed_end: int = field(init=False)
 
     def __post_init__(self) -> None:
+        self.flushed_end = self.log_end
         self._newest = NewestBatches(self._place.config.newest_bytes)
 
     @property
@@ -136,12 +142,22 @@ class FileLog:
         return self.log_end
 
     def flush(self) -> int:
-        """Durable: write everything appended so far to disk. Returns the flushed log end
-        (exclusive)."""
-        with self._changing():
-            self._active.flush()
-            self._checkpoint.save()
-        return self.log_end
+        """Durable: write everything appended so far to disk. Returns `flushed_end`."""
+        self._settle()
+        return self.end_flush(self.begin_flush())
+
+    def begin_flush(self) -> BegunFlush:
+        """Begin to flush. The caller has any thread run it, and then calls `end_flush`."""
+        assert self._flushing is None, "one flush at a time"
+        segment = self._active.begin_flush()
+        self._flushing = BegunFlush(self.log_end, self._checkpoint.entries, segment)
+        return self._flushing
+
+    def end_flush(self, begun: BegunFlush) -> int:
+        """Durable: end a flush, and run it where nobody has. Returns `flushed_end`."""
+        if self._flushing is begun:
+            self._settle()
+        return self.flushed_end
 
     def truncate_to(self, end_offset: int) -> int:
         """Durable: cut everything at and above `end_offset`. A batch that holds records on both
@@ -149,6 +165,7 @@ class FileLog:
         assert end_offset >= self.log_start, "what lies below the log start is committed"
         if end_offset >= self.log_end:
             return self.log_end
+        self._settle()
         self._newest.truncate_to(end_offset)
         with self._changing():
             if self._place.archive is not None:
@@ -162,6 +179,7 @@ class FileLog:
             self._checkpoint.save()
         self._control = [batch for batch in self._control if batch.end_offset <= self.log_end]
         self._control_from = min(self._control_from, self.log_end)
+        self.flushed_end = self.log_end
         return self.log_end
 
     def reset_to(self, snapshot_id: OffsetAndEpoch) -> None:
@@ -169,6 +187,7 @@ class FileLog:
         snapshot's end offset, and its last epoch is the snapshot's."""
         assert self.is_older_than(snapshot_id), "only a newer snapshot takes a log's place"
         assert snapshot_id in self.snapshots, "the snapshot is complete before the log goes"
+        self._settle()
         self._newest = NewestBatches(self._place.config.newest_bytes)
         with self._changing():
             if self._place.archive is not None and (self.size_bytes or self.log_start):
@@ -182,7 +201,7 @@ class FileLog:
             self._checkpoint.save()
             self._closed.clear()
             self._active = self._created(snapshot_id.offset)
-            self.log_start = snapshot_id.offset
+            self.log_start = self.flushed_end = snapshot_id.offset
             self._control.clear()
             self._control_from = snapshot_id.offset
             self.snapshots.delete_before(snapshot_id)
@@ -237,6 +256,7 @@ class FileLog:
         )
         if offset == self.log_start:
             return
+        self._settle()
         with self._changing():
             self._checkpoint.truncate_from_start(offset)
             self._checkpoint.save()
@@ -245,6 +265,7 @@ class FileLog:
 
     def close(self) -> None:
         """Make the log and its indexes durable, and close the files."""
+        self._settle()
         with self._changing():
             self._active.sync_all()
             self._checkpoint.save()
@@ -260,9 +281,22 @@ class FileLog:
             self._failure = error
             raise
 
+    def _settle(self) -> None:
+        """Wait for the sync that is under way, if there is one, and count it."""
+        begun, self._flushing = self._flushing, None
+        if begun is None:
+            return
+        with self._changing():
+            begun.run()
+            self._active.end_flush(begun.segment)
+            self._checkpoint.save(begun.epochs)
+            self.flushed_end = begun.end_offset
+
     def _roll(self) -> None:
+        self._settle()
         self._closed.append(self._active.seal())
         self._checkpoint.save()
+        self.flushed_end = self.log_end
         self._active = self._created(self.log_end)
 
     def _created(self, base_offset: int) -> ActiveSegment:

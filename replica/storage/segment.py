@@ -6,7 +6,7 @@ log is written first, and its indexes when the log is synced.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -16,6 +16,7 @@ from replica.format.frames import Frame
 from replica.format.runs import Run, run_of
 from replica.message.primitives import Buffer
 from replica.storage import batch_walk
+from replica.storage.begun_flush import SegmentFlush
 from replica.storage.filesystem import File
 from replica.storage.segment_files import KINDS, SegmentFiles
 from replica.storage.segment_index import (
@@ -153,15 +154,18 @@ class ActiveSegment:
         self.index.add(run)
         self.size, self.end_offset = run.end_position, run.end_offset
 
-    def flush(self) -> None:
-        """Sync all appended batches. Index entries are written afterwards, without a sync."""
-        if self.synced_size < self.size:
-            self._log.sync()
-            self.synced_size = self.size
-            self._write_indexes()
+    def begin_flush(self) -> SegmentFlush:
+        """Begin to sync all batches that are appended so far."""
+        sync = self._log.begin_sync() if self.synced_size < self.size else None
+        return SegmentFlush(self.size, {kind: len(index) for kind, index in self._indexes()}, sync)
+
+    def end_flush(self, begun: SegmentFlush) -> None:
+        """Count a flush that is synced. Its index entries are written now, without a sync."""
+        self.synced_size = begun.size
+        self._write_indexes(begun.entries)
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
-        """The bytes of whole batches, as batch_walk.read_batches gives them."""
+        """What ClosedSegment.read gives."""
         return batch_walk.read_batches(
             self._log,
             size=self.size,
@@ -271,12 +275,13 @@ class ActiveSegment:
     def _indexes(self) -> tuple[tuple[FileKind, bytearray], tuple[FileKind, bytearray]]:
         return (FileKind.OFFSET_INDEX, self.index.offsets), (FileKind.TIME_INDEX, self.index.times)
 
-    def _write_indexes(self) -> None:
+    def _write_indexes(self, ends: Mapping[FileKind, int] | None = None) -> None:
+        """Write new entries. ends: how many bytes of each index may be written; None for all."""
         for kind, content in self._indexes():
-            written = self._written[kind]
-            if written < len(content):
-                self.opened[kind].write(written, bytes(content[written:]))
-                self._written[kind] = len(content)
+            written, end = self._written[kind], len(content) if ends is None else ends[kind]
+            if written < end:
+                self.opened[kind].write(written, bytes(content[written:end]))
+                self._written[kind] = end
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class SegmentFiles:
         self.files.sync_directory(self.folder)
 
     def remove(self) -> None:
-        """Remove all of them durably. Kafka's producer snapshot is one of them."""
+        """Remove all files of the segment durably. Kafka's producer snapshot is one of them."""
         kinds = (*KINDS, FileKind.PRODUCER_SNAPSHOT)
         missing = self.missing(*kinds)
         for kind in kinds:

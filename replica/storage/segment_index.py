@@ -37,7 +37,7 @@ class SegmentIndex:
 
     @property
     def room(self) -> int:
-        """The bytes behind the last batch in which no batch begins that gets an entry; negative
+        """How many bytes may follow the last batch before a batch gets an index entry; negative
         where the next batch gets one."""
         return self.interval_bytes - self._bytes_since_entry
 

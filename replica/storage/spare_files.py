@@ -29,8 +29,8 @@ class SpareFiles:
         self._fill()
 
     def open_with(self, opening: Callable[[], T]) -> T:
-        """What `opening` opens. Where no file can be opened, a spare file is given up for it.
-        Raises OSError."""
+        """The file that `opening` opens. Where the process has no file descriptor left, a spare
+        file is closed for it. Raises OSError."""
         try:
             opened = opening()
         except OSError as error:

@@ -288,6 +288,7 @@ public class KafkaFacts {
 
     /** The configs of topics: the default, and the configs of brokers that stand in for it, each with what
      * one unit of it is. */
+    @SuppressWarnings("unchecked") // what reflection gives has no type
     private static Map<String, Object> topicConfigs() throws Exception {
         ConfigDef all = (ConfigDef) named("LogConfig").getMethod("configDefCopy").invoke(null);
         Map<String, List<Object>> synonyms = (Map<String, List<Object>>) named("ServerTopicConfigSynonyms").getField("ALL_TOPIC_CONFIG_SYNONYMS").get(null);

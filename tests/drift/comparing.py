@@ -11,7 +11,7 @@ from replica.doctor.startup.known_settings import Type
 from tests.drift import known
 from tests.drift.layouts import by_kafka, of_record, of_structure, without_left_out_texts
 from tests.drift.messages import differences, fields_of, spelled
-from tests.drift.tables import CHANGES_QUESTION, SNAPSHOT_QUESTIONS, Tables
+from tests.drift.tables import CHANGES_QUESTION, CONTROL_MESSAGES, SNAPSHOT_QUESTIONS, Tables
 
 Facts = Mapping[str, Any]
 """What KafkaFacts.java prints, and the release, such as "4.5"."""
@@ -27,6 +27,7 @@ _CONTROL_TYPES = "replica/format/control.py"
 _CONTROL_RECORDS = "replica/format/control_records.py"
 _QUORUM_STATE = "replica/format/quorum_state.py"
 _ERRORS = "replica/model/kafka_errors.py"
+_READERS = "replica/metadata/changes/readers.py"
 _RELEASES = "replica/metadata/changes/releases.py"
 _SNAPSHOT = "replica/metadata/image/snapshot.py"
 _KNOWN = "tests/drift/known.py"
@@ -49,6 +50,7 @@ def drift(facts: Facts, tables: Tables, *, is_newest: bool) -> list[str]:
         *_in(_QUORUM_STATE, _written(facts["files"], tables)),
         *_in(_ERRORS, _errors(facts, tables, is_newest)),
         *_in(_RELEASES, _levels(facts, tables)),
+        *_in(_READERS, _readers(facts, tables)),
         *_questions(facts, tables, is_newest),
         *_in(_KNOWN, _features(facts, tables, is_newest)),
         *_in(_SETTINGS, _configs(facts, tables, is_newest)),
@@ -153,6 +155,31 @@ def _numbers(
 
 def _by_level(facts: Facts) -> dict[int, Mapping[str, Any]]:
     return {int(level): row for level, row in facts["levels"].items() if int(level) > 0}
+
+
+def _readers(facts: Facts, tables: Tables) -> Iterator[str]:
+    """What a release reads of a log, in every part of our table's row of this release."""
+    ours = tables.readers.get(facts["release"])
+    if ours is None:
+        return
+    levels = [at for at, row in _by_level(facts).items() if row["isProduction"]]
+    features = {name: row["newestStable"] for name, row in facts["features"].items()}
+    kafka = {
+        "levels": range(min(levels), max(levels) + 1),
+        "features": {name: level for name, level in features.items() if level},
+        "records": {row["name"]: row["newest"] for row in facts["records"]},
+        "controls": {
+            CONTROL_MESSAGES[name][0].name: row["newest"]
+            for name, row in facts["controlMessages"].items()
+        },
+        "quorum_state": facts["files"]["QuorumStateData"]["newest"],
+    }
+    if ours.bootstrap_level is not None:
+        kafka["bootstrap_level"] = max(_by_level(facts))
+    for part, theirs in kafka.items():
+        if getattr(ours, part) != theirs:
+            told = f"{theirs} in Kafka, {getattr(ours, part)} in our table"
+            yield f"{facts['release']}, {part}: {told}"
 
 
 def _levels(facts: Facts, tables: Tables) -> Iterator[str]:

@@ -21,6 +21,7 @@ from replica.format.control_records import CONTROL_RECORDS
 from replica.format.quorum_state import MANDATORY as QUORUM_STATE_FIELDS
 from replica.format.quorum_state import new_state
 from replica.message.schema import RecordSchema
+from replica.metadata.changes.readers import Reader, reader_of
 from replica.metadata.changes.releases import METADATA_CHANGES, NEWEST_LEVELS, RELEASES
 from replica.metadata.image.kept_configs import KEPT_CONFIGS
 from replica.metadata.image.snapshot import _SINCE as RECORDS_SINCE
@@ -87,7 +88,7 @@ SNAPSHOT_QUESTIONS = frozenset({*_RECORD_VERSIONS, *_RECORD_TYPES})
 """Methods of MetadataVersion that are answered by the table of what a snapshot holds."""
 
 _VOTER = LeaderVoter(1, ZERO_UUID)
-_CONTROL_MESSAGES: dict[str, tuple[ControlType, Callable[[int], ControlMessage]]] = {
+CONTROL_MESSAGES: dict[str, tuple[ControlType, Callable[[int], ControlMessage]]] = {
     "LeaderChangeMessage": (
         ControlType.LEADER_CHANGE,
         lambda version: LeaderChange(
@@ -111,7 +112,7 @@ def written_fields() -> dict[str, dict[int, frozenset[str]]]:
     """The paths of what our code writes of each control record and of quorum-state, by version."""
     found = {
         name: {version: _paths(to_plain(example(version))) for version in _CONTROL_VERSIONS[kind]}
-        for name, (kind, example) in _CONTROL_MESSAGES.items()
+        for name, (kind, example) in CONTROL_MESSAGES.items()
     }
     state = {
         version: new_state(version=version, leader_id=1, leader_epoch=1, current_voters=(1,))
@@ -133,7 +134,8 @@ def _paths(value: object, above: str = "") -> frozenset[str]:
 @dataclass(frozen=True)
 class Tables:
     """Each with its content, so that a test can take something away. error_names: by number;
-    releases: by level; newest_levels: by release; controls: the numbers of control record types;
+    releases: by level; newest_levels and readers: by release; controls: the numbers of control
+    record types;
     is_secret: whether the value of a config is redacted; kept_configs: by resource type;
     known_configs: whose values are shown; settings: the kind of a node's setting in a release."""
 
@@ -147,6 +149,9 @@ class Tables:
     releases: Mapping[int, str] = field(default_factory=lambda: dict(RELEASES))
     newest_kafka: str = NEWEST_KAFKA
     newest_levels: Mapping[str, int] = field(default_factory=lambda: dict(NEWEST_LEVELS))
+    readers: Mapping[str, Reader] = field(
+        default_factory=lambda: {release: reader_of(release) for release in NEWEST_LEVELS}
+    )
     features: Mapping[str, int] = field(default_factory=lambda: dict(FEATURES))
     answers: Mapping[str, Mapping[int, object]] = field(default_factory=answers)
     controls: Mapping[str, int] = field(

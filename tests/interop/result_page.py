@@ -9,6 +9,7 @@ from pathlib import Path
 
 REWRITE = "REWRITE_RESULTS"
 PREFLIGHT = Path(__file__).with_name("PREFLIGHT.md")
+READERS = Path(__file__).with_name("READERS.md")
 REHEARSALS = Path(__file__).with_name("REHEARSALS.md")
 STARTS = Path(__file__).with_name("STARTS.md")
 MIGRATION_PAGE = Path(__file__).with_name("MIGRATION.md")

@@ -109,3 +109,15 @@ def test_a_path_without_a_log_directory_is_refused(kraftlake: Kraftlake, tmp_pat
     ended = kraftlake("check", "--partitions", tmp_path)
     assert ended.code == 2
     assert "--partitions: no folder at or below" in ended.err
+
+
+def test_the_one_line_of_an_outage_also_says_what_to_know_before_any_start(
+    kraftlake: Kraftlake, node: Path
+) -> None:
+    (line,) = kraftlake("check", "-q", node).lines
+    assert line.startswith("OUTAGE ")
+    assert "Before any start" not in line
+    _folder(node / "left-over-0", OTHER_TOPIC)
+    (line,) = kraftlake("check", "-q", "--partitions", node).lines
+    assert line.startswith("OUTAGE ")
+    assert "Before any start: Broker 11: A broker's log directory holds partitions" in line

@@ -133,3 +133,13 @@ def test_healthy_recorded_nodes_start(kraftlake: Kraftlake, data: Path, tmp_path
     ended = kraftlake("check", *options, "--release", "4.1")
     assert "quorum: elects a leader: 3 of 3 voters start and join; a majority is 2" in ended.out
     assert (ended.code, ended.lines[0][:7]) == (0, "HEALTHY")
+
+
+def test_fewer_configured_voters_than_the_log_has_are_at_risk(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    place = Place(tmp_path)
+    CASES["fewer static voters than the log has"](place)
+    (verdict, *_) = kraftlake("check", "--json", "--config", place.properties).verdicts
+    (fact,) = (one for one in verdict["facts"] if one["rules"] == ["configured-voters-differ"])
+    assert fact["level"] == "at-risk"

@@ -56,3 +56,11 @@ def test_a_log_is_kept_or_lost(fate: Fate, expected: str) -> None:
 
 def test_of_a_node_that_loses_nothing_nothing_is_said() -> None:
     assert told(Fate(12, None, (), None, (), NOTHING, False, False)) == []
+
+
+@pytest.mark.parametrize("is_static", [True, False])
+def test_a_static_quorum_needs_the_settings_of_each_node(is_static: bool) -> None:
+    captured = CapturedQuorum("cluster", {}, VoterSet(), is_static, classify(()), classify(()), 0)
+    asked = PlayedStart(Rehearsal(captured, Scenario(), range(1), ()), ScenarioSafety.SAFE, ())
+    needs = [line for line in describe(asked, None, None, ()) if "needs:" in line]
+    assert any("controller.quorum.voters of each node" in line for line in needs) is is_static

@@ -108,7 +108,8 @@ CHANGES = {
     ("--stop-broker", "11"): "stop-a-broker", ("--stop-rack", "a"): "stop-a-broker",
     ("--roll",): "restart-all-nodes", ("--decommission", "11"): "take-a-broker-out",
     ("--remove-voter", "1"): "change-the-voters", ("--upgrade", "4.4"): "upgrade",
-    ("--downgrade", "4.0"): "upgrade", ("--to-dynamic",): "change-the-voters",
+    ("--downgrade", "4.0"): "downgrade",
+    ("--downgrade-binaries", "4.0"): "downgrade", ("--to-dynamic",): "change-the-voters",
 }  # fmt: skip
 
 

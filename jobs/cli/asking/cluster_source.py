@@ -15,13 +15,16 @@ from jobs.cli.output import ProgressLine
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.newest import ClusterState, cluster_members, newest_states
+from replica.doctor.check.readable import unread_by
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.of_directories import cluster_of, content_of, steps_of
 from replica.doctor.health.past import Past, past_of
 from replica.doctor.health.sizes import entity_counts
+from replica.doctor.preflight.downgrading import NodeReading
 from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UsageError
+from replica.metadata.changes.readers import reader_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class ClusterSource:
     past: Past | None = None
     verdict: Verdict | None = None
     notices: tuple[str, ...] = ()
+    readings: tuple[NodeReading, ...] = ()
+    """What the release of Wanted.read_by can't read of each directory of the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,8 @@ class Wanted:
     content: bool = False
     past: bool = False
     verdict: bool = False
+    read_by: str | None = None
+    """A release: what it can't read of the directories."""
 
 
 def from_directories(
@@ -91,9 +98,23 @@ def from_directories(
         if wanted.past:
             members = cluster_members(chosen.examined, directories)
             past = past_of(cluster, steps_of(chosen.examined, cluster.end_offset, members))
+        readings: tuple[NodeReading, ...] = ()
+        if wanted.read_by is not None:
+            members = cluster_members(chosen.examined, directories)
+            readings = tuple(_reading_of(one, wanted.read_by) for one in members)
         left = tuple(notices)
         notices.clear()  # the caller tells them, below the verdict
-    return ClusterSource(cluster, entity_counts(cluster.image), held, past, verdict, left)
+    return ClusterSource(cluster, entity_counts(cluster.image), held, past, verdict, left, readings)
+
+
+def _reading_of(examined: Examined, release: str) -> NodeReading:
+    replica = examined.replica
+    return NodeReading(
+        None if replica is None else replica.node_id,
+        examined.shown,
+        unread_by(reader_of(release), examined),
+        not examined.hides_entries,
+    )
 
 
 class _Known(NamedTuple):

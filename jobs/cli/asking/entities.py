@@ -11,7 +11,12 @@ from jobs.cli.moments import Moment
 from jobs.cli.output import ProgressLine, complain, ms_of, ms_text, time_text
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.changes import UnknownOffsets
-from replica.doctor.timeline.gaps import not_replayed, offsets_text, voters_not_given
+from replica.doctor.timeline.gaps import (
+    not_replayed,
+    offsets_text,
+    times_that_go_back,
+    voters_not_given,
+)
 from replica.doctor.timeline.state import StateEntity, end_at, last_time, state_at
 from replica.errors import UsageError
 from replica.metadata.redact import Redactor
@@ -66,6 +71,7 @@ def _of_directories(
             *voters_not_given(branch),
             *not_replayed(branch),
             *other_histories(branch, end_offset),
+            *(times_that_go_back(branch) if asked.moment.at_time is not None else ()),
             *_not_proven(branch, end_offset),
         ]
         held = state_at(branch, end_offset, redactor, progress.show)

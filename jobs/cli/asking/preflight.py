@@ -20,6 +20,7 @@ from jobs.cli.output import complain, more_line, write_either, write_line
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import ChangeSafety, Preflight, Reason, gravest
 from replica.doctor.preflight.decommissioning import decommission
+from replica.doctor.preflight.downgrading import downgrade_binaries
 from replica.doctor.preflight.ground import grounded
 from replica.doctor.preflight.migrating import finish_migration
 from replica.doctor.preflight.reassigning import reassign
@@ -36,10 +37,10 @@ _MAX_FILE_BYTES = 64 * 1024 * 1024
 
 class Change(NamedTuple):
     """A change that the user asks about. runbook: the runbook about it. judge: judges the change on
-    a state."""
+    a state, and on what was read besides."""
 
     runbook: str
-    judge: Callable[[Cluster], Preflight]
+    judge: Callable[[ClusterSource], Preflight]
 
 
 class _Judged(NamedTuple):
@@ -51,8 +52,8 @@ class _Judged(NamedTuple):
 
 STOP, ROLL, DECOMMISSION = "stop-a-broker", "restart-all-nodes", "take-a-broker-out"
 REASSIGN, UPGRADE, VOTERS = "reassign-partitions", "upgrade", "change-the-voters"
-MIGRATION = "migrate-from-zookeeper"
-RUNBOOKS = (STOP, ROLL, DECOMMISSION, REASSIGN, UPGRADE, VOTERS, MIGRATION)
+DOWNGRADE, MIGRATION = "downgrade", "migrate-from-zookeeper"
+RUNBOOKS = (STOP, ROLL, DECOMMISSION, REASSIGN, UPGRADE, DOWNGRADE, VOTERS, MIGRATION)
 """The runbooks about changes."""
 
 
@@ -75,7 +76,8 @@ def run(options: PlanOptions) -> int:
         with quorum as live:
             return _judge(lambda: live.source(defaults), changes, options)
     asked = asked_cluster(options, "plan")
-    return _judge(lambda: source_of(asked, defaults, Wanted(verdict=True)), changes, options)
+    wanted = Wanted(verdict=True, read_by=options.downgrade_binaries)
+    return _judge(lambda: source_of(asked, defaults, wanted), changes, options)
 
 
 def _changes(options: PlanOptions) -> list[Change]:
@@ -83,39 +85,46 @@ def _changes(options: PlanOptions) -> list[Change]:
     list."""
     found = [*_of_partitions(options), *_of_nodes(options)]
     if (removed := options.remove_voter) is not None:
-        found.append(Change(VOTERS, lambda cluster: remove_voter(cluster, removed)))
+        found.append(Change(VOTERS, lambda source: remove_voter(source.cluster, removed)))
     if (added := options.add_voter) is not None:
-        found.append(Change(VOTERS, lambda cluster: add_voter(cluster, added)))
+        found.append(Change(VOTERS, lambda source: add_voter(source.cluster, added)))
     if (release := options.upgrade) is not None:
-        found.append(Change(UPGRADE, lambda cluster: upgrade(cluster, release)))
+        found.append(Change(UPGRADE, lambda source: upgrade(source.cluster, release)))
     if (older := options.downgrade) is not None:
-        found.append(Change(UPGRADE, lambda cluster: downgrade(cluster, older)))
+        found.append(Change(DOWNGRADE, lambda source: downgrade(source.cluster, older)))
+    if (binaries := options.downgrade_binaries) is not None:
+        found.append(
+            Change(
+                DOWNGRADE,
+                lambda source: downgrade_binaries(source.cluster, binaries, source.readings),
+            )
+        )
     if options.to_dynamic:
-        found.append(Change(VOTERS, to_dynamic))
+        found.append(Change(VOTERS, lambda source: to_dynamic(source.cluster)))
     if options.finish_migration:
-        found.append(Change(MIGRATION, finish_migration))
+        found.append(Change(MIGRATION, lambda source: finish_migration(source.cluster)))
     return found
 
 
 def _of_partitions(options: PlanOptions) -> Iterator[Change]:
     if (path := options.reassignment) is not None:
         assignments = assignments_in(text_in("--reassignment", path, _MAX_FILE_BYTES), path)
-        yield Change(REASSIGN, lambda cluster: reassign(cluster, assignments))
+        yield Change(REASSIGN, lambda source: reassign(source.cluster, assignments))
 
 
 def _of_nodes(options: PlanOptions) -> Iterator[Change]:
     if options.stop_broker is not None:
         stopped = _ids("--stop-broker", options.stop_broker)
-        yield Change(STOP, lambda cluster: stop_brokers(cluster, stopped))
+        yield Change(STOP, lambda source: stop_brokers(source.cluster, stopped))
     if (rack := options.stop_rack) is not None:
         if not rack.strip():
             raise UsageError("--stop-rack: expected the name of a rack, as in broker.rack")
-        yield Change(STOP, lambda cluster: stop_rack(cluster, rack))
+        yield Change(STOP, lambda source: stop_rack(source.cluster, rack))
     if options.decommission is not None:
         leaving = _ids("--decommission", options.decommission)
-        yield Change(DECOMMISSION, lambda cluster: decommission(cluster, leaving))
+        yield Change(DECOMMISSION, lambda source: decommission(source.cluster, leaving))
     if options.roll:
-        yield Change(ROLL, roll)
+        yield Change(ROLL, lambda source: roll(source.cluster))
 
 
 def _judge(
@@ -128,7 +137,7 @@ def _judge(
     while True:
         source = look()
         cluster, in_json = source.cluster, options.json_output
-        found = [_Judged(one.runbook, grounded(one.judge(cluster), cluster)) for one in changes]
+        found = [_Judged(one.runbook, grounded(one.judge(source), cluster)) for one in changes]
         answer = gravest(one.answer.answer for one in found)
         if before == (source.verdict, found) and not in_json:
             write_line(

@@ -180,6 +180,7 @@ class CheckOptions:
       kraftlake check --family health --broker-config server.properties node1/
       kraftlake check --config /etc/kafka/server.properties
       kraftlake check --partitions broker11/disk1 broker11/disk2 controller1/
+      kraftlake check --readable-by 4.1 node1/ node2/ node3/
 
     Exit codes: 0 no finding of the severity --fail-on or worse, of files or of health, 1 such
     findings, 2 usage. With --family health or all, an unknown state gives 1, too.
@@ -231,6 +232,12 @@ class CheckOptions:
         default=None,
     )
     broker_config: cluster_options.BrokerConfig = None
+    readable_by: Text = option(
+        "--readable-by R",
+        "Also say what Kafka release R can't read of these files.",
+        default=None,
+        callback=options.known_release("--readable-by"),
+    )
     partitions: bool = option(
         "--partitions",
         "Also judge the partitions' folders in brokers' log directories by the metadata: those "

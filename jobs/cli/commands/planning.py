@@ -18,7 +18,8 @@ class PlanOptions:
     voters run, or that records are committed of which too few voters' directories are named. No
     change is safe where logs conflict, or where no majority of the voters holds the records.
 
-    The command judges the newest state in the directories, or the state in a lake. With -b it
+    The command judges the newest state in the directories, or the state in a lake, there also an
+    earlier one (--at-offset, --at-time, --committed-only). With -b it
     judges the state of a running quorum: it fetches the log up to the high watermark into a
     temporary folder, as an observer that the leader doesn't list. It judges each change on the same
     state, and makes none.
@@ -28,6 +29,7 @@ class PlanOptions:
       kraftlake plan --stop-broker 2 node1/
       kraftlake plan --reassignment moves.json --broker-config server.properties node1/
       kraftlake plan --upgrade 4.4 --lake lake
+      kraftlake plan --downgrade 4.1 --downgrade-binaries 4.1 node1/ node2/ node3/
       kraftlake plan -b localhost:9093 --remove-voter 3
       kraftlake plan --while 10 --stop-broker 3 node1/ && kafka-server-stop.sh
       kraftlake plan --roll --decommission 4 node1/
@@ -89,6 +91,12 @@ class PlanOptions:
         default=None,
         callback=options.known_release("--downgrade"),
     )
+    downgrade_binaries: Text = option(
+        "--downgrade-binaries R",
+        "Run Kafka release R on these directories as they are: what it can't read of them.",
+        default=None,
+        callback=options.known_release("--downgrade-binaries"),
+    )
     to_dynamic: bool = option(
         "--to-dynamic", "Turn static voters into dynamic ones (kraft.version 1).", default=False
     )
@@ -123,7 +131,7 @@ class PlanOptions:
         of_a_lake = given(self, "at_offset", "at_time", "committed_only")
         needs("--lake", not (self.paths or self.bootstrap), of_a_lake)
         needs("--bootstrap", self.bootstrap, given(self, "timeout_s", "command_config"))
-        needs("PATH", self.paths, given(self, "order"))
+        needs("PATH", self.paths, given(self, "order", "downgrade_binaries"))
         needs("PATH", self.paths or self.bootstrap, given(self, "pass_over"))
         if self.bootstrap and self.cluster is not None:
             raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")

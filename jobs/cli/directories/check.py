@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from jobs.cli.commands.directories import CheckOptions
@@ -51,7 +52,7 @@ from jobs.cli.directories.starting_nodes import (
     release_named,
     starting_nodes,
 )
-from jobs.cli.directories.verdict_text import describe_verdict, verdict_line, verdict_row
+from jobs.cli.directories.verdict_text import describe_verdict, only_line, verdict_row
 from jobs.cli.output import (
     ProgressLine,
     complain,
@@ -66,6 +67,7 @@ from replica.doctor.check.examined import Examined
 from replica.doctor.check.first_election import formatted_nodes
 from replica.doctor.check.group import judge_group
 from replica.doctor.check.known_quorum import EarlierRounds, with_round
+from replica.doctor.check.readable import judged_for
 from replica.doctor.check.rule import Finding
 from replica.doctor.startup.judging import Starts, judge_starts
 from replica.doctor.verdict.evidence import ClusterEvidence
@@ -82,6 +84,7 @@ from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath
 from replica.format.formatted import FormattedDirectory
 from replica.format.log_directory import LogDirectory
+from replica.metadata.changes.readers import reader_of
 from replica.severity import Severity
 
 _NO_LOG = Gap(
@@ -133,6 +136,8 @@ class _Checking:
         """How many groups are captures of directories, which come first."""
         self.passed_over = passed_over_in(options.pass_over)
         self.log_directories = log_directories_in(options.paths or ()) if options.partitions else ()
+        release = options.readable_by
+        self.reader = None if release is None else reader_of(release)
         self.replay = not options.no_replay
         self.families = families_of(options.family, replay=self.replay)
         self.broker_defaults = defaults_in(options.broker_config)
@@ -202,7 +207,7 @@ class _Checking:
         unread = (*unread, *bundle_damage(damages))
         of_files = self.families.health_of_files
         clusters = [
-            judged_with(one, self.log_directories)
+            self._read_by(judged_with(one, self.log_directories))
             for one in clusters_of(judged, self.broker_defaults, of_files=of_files)
         ]
         starts = None
@@ -214,6 +219,14 @@ class _Checking:
         if len(clusters) != 1:
             answers += self._of_unread(unread, starts)
         self.answers.append(answers)
+
+    def _read_by(self, cluster: JudgedCluster) -> JudgedCluster:
+        """The cluster with the findings of --readable-by."""
+        if self.reader is None:
+            return cluster
+        return replace(
+            cluster, members=tuple(judged_for(self.reader, one) for one in cluster.members)
+        )
 
     def _cluster(
         self,
@@ -268,7 +281,7 @@ class _Checking:
             return _Answer(verdict, (), rows)
         of_capture = self._of_captures(capture)
         if self.options.quiet:
-            line = verdict_line(verdict) + (f" ({of_capture})" if of_capture else "")
+            line = only_line(verdict) + (f" ({of_capture})" if of_capture else "")
             return _Answer(verdict, (line,))
         table: Iterable[str] = ()
         if cluster is not None and self.families.files:

@@ -48,6 +48,19 @@ class PlayedStart:
         return tuple(sorted(captured.nodes if start is None else start))
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """What the answer rests on, and no file of the nodes' disks shows."""
+        captured = self.rehearsal.captured
+        if not captured.is_static:
+            return (NEED,)
+        voters = named("voter", [str(one) for one in captured.voters.ids])
+        return (
+            NEED,
+            f"controller.quorum.voters of each node names {voters}; `kraftlake check --config` "
+            "judges a node's settings",
+        )
+
+    @property
     def text(self) -> str:
         """Which nodes start."""
         if self.scenario is not None:
@@ -88,7 +101,7 @@ def _of_start(what: str, played: PlayedStart) -> Iterator[str]:
     yield one_line(f"  start: {played.text}")
     for reason in played.reasons:
         yield one_line(f"  {reason}")
-    yield f"  needs: {NEED}"
+    yield from (f"  needs: {need}" for need in played.needs)
     yield ""
     for node_id, count in rehearsal.leaders:
         who = "nobody leads" if node_id is None else f"node {node_id} leads"
@@ -120,7 +133,7 @@ def _rows_of_start(played: PlayedStart) -> Iterator[dict[str, Any]]:
         "cluster_id": captured.cluster_id,
         "answer": played.answer.value,
         "reasons": list(played.reasons),
-        "needs": [NEED],
+        "needs": list(played.needs),
         "runs": len(seeds),
         "seeds": [seeds[0], seeds[-1] + 1],
         "voters": list(captured.voters.ids),

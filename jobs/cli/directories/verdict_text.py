@@ -29,6 +29,14 @@ def verdict_line(verdict: Verdict) -> str:
     return coloured(f"{verdict.level.shown:<{_WIDTH}}", colour) + one_line(verdict.headline)
 
 
+def only_line(verdict: Verdict) -> str:
+    """The verdict in one line that stands alone. An outage may not hide what forbids a start."""
+    risk = next((fact for fact in verdict.facts if fact.level is Level.AT_RISK), None)
+    if risk is None or verdict.level is Level.AT_RISK:
+        return verdict_line(verdict)
+    return f"{verdict_line(verdict)} Before any start: {one_line(risk.text)}"
+
+
 def describe_verdict(
     verdict: Verdict, *, on_page: bool = False, capture: str = ""
 ) -> Iterator[str]:

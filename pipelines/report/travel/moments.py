@@ -90,7 +90,8 @@ def chosen(
 
 
 def thinned(places: Sequence[int], count: int) -> list[int]:
-    """At most `count` of the places, evenly chosen; the first and the last stay."""
+    """At most `count` of the places, evenly chosen. The first and the last place are always among
+    them."""
     if len(places) <= count:
         return list(places)
     if count <= 1:

@@ -42,7 +42,8 @@ class JourneyView:
 def journey_view(
     identity: str, trip: Trip | None, evidence: Evidence, names: Names, fills: Fills
 ) -> JourneyView | None:
-    """The view; None where there is no trip. identity: the beginning of the ids in the page."""
+    """The view of the slider; None where there is no history to show. identity: the beginning of
+    the ids in the page."""
     if trip is None:
         return None
     steps = trip.steps

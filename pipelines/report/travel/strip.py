@@ -24,8 +24,8 @@ _MAX_MARKS = 200
 
 
 def draw(identity: str, trip: Trip, evidence: Evidence, fills: Fills) -> Html:
-    """The drawing: leaders of the quorum, partitions in trouble, lost records, and brokers that
-    changed."""
+    """The drawing under the slider: the leaders of the quorum, partitions without leader or with
+    fewer in-sync replicas than replicas, lost records, and brokers that changed."""
     steps = trip.steps
     scale = Scale(0, max(len(steps.offsets), 1))
     total, worst, bars = _bars(steps, scale)

@@ -41,7 +41,7 @@ def judged_at(
     source: ReportSource, evidence: Evidence, steps: ReportSteps, moment: ReportMoment
 ) -> MomentJudgement:
     """The judgement of replica.doctor.health on the state at the moment. No reassignment counts as
-    too long, because the starts of reassignments aren't asked. Raises KraftlakeError."""
+    too long, because no query asks when reassignments began. Raises KraftlakeError."""
     rows = source.ask(queries.state_at(evidence.cluster_id, moment.end_offset))
     look = {
         "cluster_id": evidence.cluster_id,

@@ -8,7 +8,7 @@ only these batches are then decoded record by record.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -175,28 +175,41 @@ def _stand_out(
     examined: Examined, file: SegmentFile | SnapshotFile, is_metadata: bool
 ) -> Iterator[_Seen]:
     content = examined.content_of(file)
+    inflation = Inflation(content.size)
+    types = (BEGIN, END, ABORT) if is_metadata else None
+    for batch in batches_with(file, content, types):
+        yield from _of_batch(file, batch, content.records(batch, inflation), is_metadata)
+
+
+def batches_with(
+    file: SegmentFile | SnapshotFile, content: FileContent, types: Collection[str] | None
+) -> Iterator[LocatedBatch]:
+    """The batches with a right CRC that may hold records of these types, control records, or
+    records of unknown types and versions; of a small file all batches. types: of metadata records;
+    None for a log of other records."""
     new = file.scan.new_batches
     # for some known batches only the header was read (replica.format.known_file)
     listed = file.scan.batches[: len(file.scan.batches) - len(new)]
     known = [batch for batch in listed if content.holds(batch)]
-    if is_metadata and is_large(content.size - file.scan.sparse_until):
-        new = tuple(_with_odd_records(file, content, new))
-    inflation = Inflation(content.size)
-    for batch in chain(known, new):
-        if batch.crc_valid:
-            yield from _of_batch(file, batch, content.records(batch, inflation), is_metadata)
+    if types is not None and is_large(content.size - file.scan.sparse_until):
+        new = tuple(_with_odd_records(file, content, new, types))
+    return (batch for batch in chain(known, new) if batch.crc_valid)
 
 
 def _with_odd_records(
-    file: SegmentFile | SnapshotFile, content: FileContent, new: Sequence[LocatedBatch]
+    file: SegmentFile | SnapshotFile,
+    content: FileContent,
+    new: Sequence[LocatedBatch],
+    types: Collection[str],
 ) -> Iterator[LocatedBatch]:
-    """The new batches with records that the bulk reader leaves to the scalar reader, in order."""
+    """The new batches with records that the bulk reader leaves to the scalar reader, or that have
+    one of the types, in order."""
     start = file.scan.sparse_until
     expected = file.file.name.base_offset if isinstance(file, SegmentFile) else 0
     if start and new:
         expected = new[0].header.base_offset
     source = content.source(start)
-    odd = odd_records(source, start=start, expected_offset=expected, types=(BEGIN, END, ABORT))
+    odd = odd_records(source, start=start, expected_offset=expected, types=types)
     offset = next(odd, None)
     names = ("base_offset", "last_offset", "crc_valid")
     for place, (first, last, is_valid) in enumerate(numbers_of(new, *names)):

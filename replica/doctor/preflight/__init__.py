@@ -6,6 +6,7 @@ decommissioning what has to move before brokers leave for good
 reassigning     a file for kafka-reassign-partitions; reassignment_file reads it
 voters          removing and adding a voter; from static voters to kraft.version 1
 upgrading       raising metadata.version to a release's, or lowering it
+downgrading     running an older release on the directories as they are
 migrating       the end of a migration from ZooKeeper
 majority        the majority of the voters, when some of them stop; ground: the doubts about the
                 state that every answer stands on

@@ -9,6 +9,7 @@ from typing import Any
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.features import RegisteredNode, registered_nodes
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.metadata.changes.readers import reader_of
 from replica.metadata.changes.releases import METADATA_CHANGES, NEWEST_LEVELS, release_of
 from replica.metadata.image.settings import METADATA_VERSION, migration_name
 from replica.words import listed
@@ -54,7 +55,19 @@ def downgrade(cluster: Cluster, release: str) -> Preflight:
         if kept is not None:
             told = f"is at {release_of(now)}: Kafka refuses it, also with --unsafe: {kept}"
             return preflight(action, [unsafe(METADATA_VERSION, told, at)])
-    return _change(cluster, action, wanted)
+    judged = _change(cluster, action, wanted)
+    return preflight(action, [*judged.reasons, *_to_lower_too(cluster, release)])
+
+
+def _to_lower_too(cluster: Cluster, release: str) -> Iterator[Reason]:
+    """The other features at levels that the release doesn't support. Kafka lowers metadata.version
+    beside them."""
+    reader, offsets = reader_of(release), cluster.offsets("features")
+    for feature, level in sorted(cluster.values("features").items()):
+        newest = reader.features.get(feature, 0)
+        if feature != METADATA_VERSION and level > newest:
+            told = f"is at {level}; lower it to {newest} before the nodes run Kafka {release}"
+            yield note(feature, told, offsets[feature])
 
 
 def _kept_by(now: int, wanted: int) -> str | None:
@@ -63,7 +76,8 @@ def _kept_by(now: int, wanted: int) -> str | None:
     if not changes:
         return None
     names = listed([release_of(level) for level in changes], limit=3)
-    return f"{names} changed what records say, so that metadata could be lost"
+    lost = listed([METADATA_CHANGES[level] for level in changes])
+    return f"{names} changed what records say, so that metadata could be lost ({lost})"
 
 
 def _change(cluster: Cluster, action: str, wanted: int) -> Preflight:

@@ -26,6 +26,11 @@ def gaps_of(branch: Branch, unknown: Iterable[UnknownOffsets]) -> Iterator[str]:
         yield f"nothing is known of {offsets_text(one)}: {one.why}"
     yield from voters_not_given(branch)
     yield from not_replayed(branch)
+    yield from times_that_go_back(branch)
+
+
+def times_that_go_back(branch: Branch) -> Iterator[str]:
+    """A sentence about the places at which times are no order; none where there are none."""
     steps = list(steps_of(branch.pieces[-1].examined))
     if steps:
         yield f"{step_text(steps)}: the order is that of the offsets there"

@@ -6,7 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from replica.doctor.check.catalogue import RULES, groups, health, log_directories, snapshots
+from replica.doctor.check.catalogue import (
+    RULES,
+    groups,
+    health,
+    log_directories,
+    snapshots,
+    startup,
+)
 from replica.doctor.check.rule import Finding, Rule
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts
@@ -32,6 +39,7 @@ AT_RISK = frozenset(
         groups.REPLICA_WENT_BACK.id, groups.DISK_OF_ANOTHER_CLUSTER.id,
         groups.VOTER_WITHOUT_OWN_DISK.id,
         log_directories.STRAY_PARTITION.id, log_directories.REPLICA_WITHOUT_FOLDER.id,
+        startup.CONFIGURED_VOTERS_DIFFER.id,
     }
 )  # fmt: skip
 """The rules after whose findings a start of the nodes may lose committed data."""

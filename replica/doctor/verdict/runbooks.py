@@ -42,6 +42,7 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
             log_directories.PARTITION_TWICE, log_directories.FOREIGN_FOLDER,
             log_directories.REPLICA_WITHOUT_FOLDER,
         ),
+        "downgrade": (files.UNREADABLE_BY_RELEASE,),
         "never-came-up": (
             startup.FORMATTED_WITHOUT_VOTERS, startup.BOOTSTRAP_RECORDS_DIFFER,
             startup.NO_VOTERS_ANYWHERE, groups.FORMATTED_FOR_ANOTHER_CLUSTER,

@@ -5,4 +5,5 @@ typed       two versions of an entity -> its changes; partitions: those of a par
 named_changes  ChangeNamer: the writes of a replay -> changes with the names of their entities
 naming      the name of an entity for people
 releases    the names of metadata.version's levels
+readers     what each release of Kafka reads of a log; unread: why it can't read a level or record
 """

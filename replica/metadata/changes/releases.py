@@ -23,9 +23,22 @@ NEWEST_LEVELS = {
 MetadataVersion.LATEST_PRODUCTION)."""
 
 
-METADATA_CHANGES = (7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33)
+METADATA_CHANGES = {
+    7: "brokers in controlled shutdown",
+    8: "the migration from ZooKeeper",
+    11: "SCRAM credentials",
+    13: "transactions",
+    14: "delegation tokens",
+    15: "registrations of controllers",
+    17: "log directories of replicas",
+    23: "eligible leader replicas",
+    30: "cordoned log directories",
+    32: "ACLs for ranges of addresses",
+    33: "unregistered controllers",
+}
 """Levels of metadata.version, from 7 on, that changed what records say (Kafka: MetadataVersion.
-didMetadataChange). Kafka goes back from none of them, as metadata could be lost."""
+didMetadataChange), and what records of this level first have. Kafka goes back from none of them, as
+this could be lost."""
 
 
 def release_of(level: int) -> str:

@@ -1,5 +1,5 @@
-"""What is set for a cluster: dynamic configs, feature levels, the next producer id, and how far the
-migration from ZooKeeper has come."""
+"""The settings in a cluster's image: dynamic configs, feature levels, the next producer id, and the
+state of the migration from ZooKeeper."""
 
 from __future__ import annotations
 

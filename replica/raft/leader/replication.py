@@ -135,7 +135,8 @@ def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest
 def handle_fetch_snapshot_request(
     core: Core, request_id: Hashable, request: FetchSnapshotRequest
 ) -> None:
-    """Answer with a slice of a complete snapshot. Nobody may fetch the bootstrap snapshot."""
+    """Answer with a slice of a complete snapshot. The bootstrap snapshot is served to no
+    replica."""
     error = leader_only_error(core, request.epoch)
     facts = core.log.snapshot(request.snapshot_id)
     if error is None and (facts is None or request.snapshot_id == BOOTSTRAP_SNAPSHOT):

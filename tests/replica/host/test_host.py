@@ -271,6 +271,19 @@ def test_a_record_that_a_fetch_acknowledges_outlives_a_crash():
     assert after_power_loss(disk, host).log.log_end == 1
 
 
+def test_a_record_is_acknowledged_only_when_the_flush_that_another_thread_does_has_ended():
+    disk = SimulatedDisk(Random(1))
+    host, sent = follower_that_owes_a_flush(disk)
+    begun = host.begin_flush()
+    assert host.begin_flush() is None, "it owes no other"
+    sent += [send for effects in host.tick(3) for send in effects.sends]
+    begun.run()
+    assert sent == []
+    (effects,) = host.end_flush(begun, 4)
+    assert [send.message.fetch_offset for send in effects.sends] == [1]
+    assert after_power_loss(disk, host).log.log_end == 1
+
+
 def test_a_snapshot_holds_nothing_that_a_crash_could_take_from_the_log():
     """A follower learns with the records that others have committed them."""
     disk = SimulatedDisk(Random(1))

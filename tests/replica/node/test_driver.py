@@ -2,6 +2,7 @@
 
 import asyncio
 import struct
+import threading
 
 import pytest
 
@@ -9,6 +10,7 @@ from replica.node.driver import StoppedError
 from replica.raft.effects import Stopped
 from replica.raft.leader.leading import NotLeaderError
 from replica.raft.messages import DescribeQuorumRequest
+from replica.storage.filesystem import _LocalFile
 from tests.replica.node.quorum import Quorum, propose
 
 
@@ -72,6 +74,35 @@ def test_a_shutdown_hands_over_and_a_restart_has_the_same_log(in_quorum):
         while back.host.machine.next_offset < new.host.machine.next_offset:
             await asyncio.sleep(0.01)
         assert back.host.machine.state == new.host.machine.state != state
+
+    in_quorum(story)
+
+
+def test_a_leader_whose_disk_stands_still_commits_with_the_others_and_answers(
+    in_quorum, monkeypatch
+):
+    """Its own log counts only once it is synced, and here it isn't before more was committed."""
+    goes_on, sync = threading.Event(), _LocalFile.sync
+
+    async def story(quorum):
+        leader = await quorum.leader()
+        await propose(leader, b"first")
+        held = f"{quorum.folder}/{leader.host.config.local.key.node_id}/"
+
+        def slow_sync(self):
+            if self.path.startswith(held):
+                assert goes_on.wait(60), "the loop stands still while the disk syncs"
+            sync(self)
+
+        monkeypatch.setattr(_LocalFile, "sync", slow_sync)
+        flushed = leader.log.flushed_end
+        for number in range(10):
+            appended = await propose(leader, b"%d" % number)
+        await leader.ask(DescribeQuorumRequest())
+        assert leader.log.flushed_end <= flushed + 1 < appended.last_offset
+        goes_on.set()
+        while leader.log.flushed_end <= appended.last_offset:
+            await asyncio.sleep(0.01)
 
     in_quorum(story)
 

@@ -7,10 +7,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from replica.errors import UsageError
+from replica.model.keys import ReplicaKey
+from replica.raft.messages import FetchRequest
+from replica.raft.mistakes import Mistake
 from replica.wire.apis.fetching import LIST_OFFSETS
 from tests.replica.node.running import append, at, client_of, free_port, leads, running
 
 VOTERS = "controller__quorum__voters"
+ILLEGAL_MESSAGES = "kraftlake_raft_illegal_messages_total"
 
 
 async def scraped(port):
@@ -56,6 +60,28 @@ def test_a_leader_tells_its_role_its_log_and_how_long_its_commits_took(tmp_path)
     assert found["kraftlake_requests_total", "ListOffsets"] == 1
     assert found["kraftlake_connections", "CONTROLLER"] == 1
     assert found["process_resident_memory_bytes"] > 0
+
+
+def test_messages_that_no_correct_peer_sends_are_counted_by_what_is_wrong(tmp_path):
+    """Not by their senders: a message names its sender itself."""
+
+    async def scenario():
+        port = free_port()
+        async with running(tmp_path, kraftlake__metrics__listener=f"127.0.0.1:{port}") as node:
+            await leads(node)
+            epoch = node.driver.raft.role.epoch
+            for sender in (7, 8):
+                peer = ReplicaKey(sender)
+                fetch = FetchRequest(
+                    epoch=epoch, replica=peer, fetch_offset=-1, last_fetched_epoch=0
+                )
+                await node.driver.ask(fetch)
+            return await scraped(port)
+
+    found = asyncio.run(scenario())
+    counts = {key[1]: n for key, n in found.items() if key[0] == ILLEGAL_MESSAGES}
+    assert set(counts) == {mistake.name.lower() for mistake in Mistake}
+    assert counts["fetch_numbers"] == sum(counts.values()) == 2
 
 
 def test_a_leader_tells_how_far_each_voter_is_behind(tmp_path):

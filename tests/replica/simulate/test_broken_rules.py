@@ -3,14 +3,18 @@ invariant that breaks."""
 
 from dataclasses import replace
 
+import pytest
+
 from replica.history.fetch import Diverging, ValidPosition
-from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.voters import majority
 from replica.raft import core, raft, roles
 from replica.raft.follower import fetch_requests
 from replica.raft.leader import replication, voter_changes
 from replica.raft.log_state import LogState
+from replica.simulate import nemesis
+from replica.simulate.broken import BrokenInvariantError
+from tests.replica.simulate.behind_a_snapshot import ask_across_a_snapshot, by_records_alone
 from tests.replica.simulate.finding import found
 
 
@@ -50,11 +54,10 @@ def test_truncation_by_offset_alone_without_a_look_at_the_epoch(monkeypatch):
 
 
 def test_a_snapshot_that_does_not_count_when_logs_are_compared(monkeypatch):
-    def by_records_alone(self):
-        return OffsetAndEpoch(self.log_end, self.epochs[-1].epoch if self.epochs else 0)
-
+    ask_across_a_snapshot()
     monkeypatch.setattr(LogState, "position", property(by_records_alone))
-    assert found("votes", within_seeds=3)
+    with pytest.raises(BrokenInvariantError, match="votes: "):
+        ask_across_a_snapshot()
 
 
 def test_a_follower_that_acknowledges_before_it_has_flushed(monkeypatch):
@@ -103,7 +106,11 @@ def test_a_leader_that_counts_itself_after_its_removal(monkeypatch):
 
     rule = roles.Leader.counted
     monkeypatch.setattr(roles.Leader, "counted", with_itself)
-    assert found("high watermark", within_seeds=30)
+    # leaders must be removed, which all faults together seldom let them: in 1 of 60 runs
+    removals = (nemesis._remove_leader,) * 2
+    others = (nemesis._change_voters, nemesis._upgrade, nemesis._isolate, *(nemesis._heal,) * 2)
+    monkeypatch.setattr(nemesis, "_ACTIONS", (*removals, *others))
+    assert found("high watermark", within_seeds=8)
 
 
 def test_a_new_leader_that_goes_on_with_the_high_watermark_of_its_follower_time(monkeypatch):

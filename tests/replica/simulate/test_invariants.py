@@ -19,7 +19,7 @@ from replica.raft.roles import VoteTally
 from replica.simulate import nemesis
 from replica.simulate.broken import INVARIANTS, BrokenInvariantError, demand
 from replica.storage import recovery
-from replica.storage.segment import ActiveSegment
+from replica.storage.begun_flush import BegunFlush
 from replica.storage.snapshots import SnapshotFiles
 from tests.replica.simulate.finding import found
 
@@ -42,7 +42,7 @@ def test_an_epoch_that_is_not_stored_is_caught(monkeypatch):
 
 
 def test_a_flush_that_syncs_nothing_loses_what_was_committed(monkeypatch):
-    monkeypatch.setattr(ActiveSegment, "flush", lambda segment: None)
+    monkeypatch.setattr(BegunFlush, "run", lambda begun: None)
     assert found("committed", within_seeds=10)
 
 

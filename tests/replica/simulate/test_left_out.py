@@ -131,4 +131,5 @@ def test_chance_finds_that_a_voter_is_left_out(monkeypatch):
     actions = (_stand, *changes, nemesis._remove_leader, nemesis._heal)
     monkeypatch.setattr(nemesis, "_ACTIONS", actions)
     monkeypatch.setattr(faulty_run, "drawn", lambda random, network: actions)
+    monkeypatch.setattr(faulty_run, "SYNCS_MS", ((),))  # in 1 of 16 runs, and in fewer with others
     assert found("liveness", within_seeds=8)

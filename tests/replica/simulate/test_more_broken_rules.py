@@ -11,7 +11,7 @@ from replica.raft.config import FOREVER
 from replica.raft.follower import fetching
 from replica.raft.leader import leading, replication
 from replica.raft.log_state import LogState
-from replica.simulate import nemesis
+from replica.simulate import faulty_run, nemesis
 from replica.simulate.node import SimulatedMachine
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
@@ -165,6 +165,7 @@ def test_an_epoch_that_is_used_again_because_a_wiped_disk_keeps_its_directory_id
 def test_a_wiped_replica_that_takes_its_former_self_for_a_lie(monkeypatch):
     monkeypatch.setattr(core.Core, "may_be_former_self", lambda self, epoch, leader_id: False)
     monkeypatch.setattr(nemesis, "_ACTIONS", WIPES)
+    monkeypatch.setattr(faulty_run, "SYNCS_MS", ((),))  # in 1 of 12 runs, and in fewer with others
     assert found("legal messages", within_seeds=5)
 
 
@@ -201,3 +202,17 @@ def test_records_that_a_machine_is_given_though_others_were_put_off(monkeypatch)
     put_off = Host._without_put_off
     monkeypatch.setattr(Host, "_without_put_off", anew)
     assert found("core", within_seeds=10)
+
+
+def test_a_flush_that_is_told_of_what_was_appended_since_it_began(monkeypatch):
+    ended = FileLog.end_flush
+
+    def with_the_newest(self, begun):
+        ended(self, begun)
+        return self.log_end
+
+    monkeypatch.setattr(FileLog, "end_flush", with_the_newest)
+    # a leader must crash within a sync, after others have committed: with all faults in few runs
+    monkeypatch.setattr(faulty_run, "SYNCS_MS", ((30, 400),))
+    monkeypatch.setattr(nemesis, "_ACTIONS", (*(nemesis._crash,) * 2, nemesis._heal))
+    assert "lost offsets" in found("committed", within_seeds=5)

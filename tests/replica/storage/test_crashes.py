@@ -339,7 +339,7 @@ def test_power_may_go_in_any_call_of_a_story(seed: int) -> None:
 def test_a_disk_that_lies_about_its_syncs_is_found_out(
     what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"replica.simulate.disk.{what}.sync", lambda self: None)
+    monkeypatch.setattr(f"replica.simulate.disk.{what}.sync", lambda self, *_: None)
     with pytest.raises((AssertionError, DataError)):
         lose_power_in_each_call(0)
 

@@ -153,6 +153,23 @@ VOTER_DIRECTORY_ID = warning(
     "old voter and add the new one (kafka-metadata-quorum).",
     ("KAFKA-14077", "KIP-853"),
 )
+UNREADABLE_BY_RELEASE = warning(
+    "unreadable-by-release",
+    "The Kafka release that --readable-by names doesn't start with this directory: it can't read a "
+    "level, a record or a file.",
+    "Ends: `Tried to apply FeatureLevelRecord`, or an error that names the record.",
+    "Lower the level, and let each node write a snapshot, before the nodes run that release: "
+    "`kraftlake plan --downgrade-binaries R` has it all.",
+    ("KAFKA-15537", "strimzi/strimzi-kafka-operator#10735"),
+)
+PARTLY_READ_BY_RELEASE = info(
+    "partly-read-by-release",
+    "The Kafka release that --readable-by names starts with this directory, but doesn't read all "
+    "of it: it leaves out fields, or can't read what is behind the newest snapshot.",
+    "Leaves out fields that it doesn't know, and reads nothing behind the newest snapshot.",
+    "Start no node of that release with an empty disk before the leader's log begins at a newer "
+    "snapshot.",
+)
 INDEX_BROKEN = warning(
     "index-broken",
     "An offset or time index doesn't decode: it ends inside an entry, or its entries don't "

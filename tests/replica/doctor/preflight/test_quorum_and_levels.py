@@ -122,6 +122,17 @@ def test_metadata_version_is_lowered_where_no_level_between_changed_records(
     assert is_taken or "also with --unsafe" in details(found)
 
 
+def test_a_downgrade_names_what_a_forced_one_would_lose_and_the_features_to_lower_too() -> None:
+    kept = downgrade(cluster(broker(1, newest=33), level_now=33), "4.3")
+    assert "(ACLs for ranges of addresses and unregistered controllers)" in details(kept)
+    streams = cluster(broker(1, newest=33), level("streams.version", 1), level_now=29)
+    found = downgrade(streams, "4.1")
+    assert found.answer is ChangeSafety.SAFE
+    assert details(found) == (
+        "streams.version is at 1; lower it to 0 before the nodes run Kafka 4.1"
+    )
+
+
 def test_a_downgrade_is_refused_by_nodes_that_support_only_newer_levels() -> None:
     newer = broker(2, newest=27)
     newer[2]["features"][0]["minSupportedVersion"] = 26

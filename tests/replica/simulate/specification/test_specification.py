@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from replica.raft.log_state import LogState
 from tests.examples import examples
 from tests.replica.simulate import test_broken_rules as broken
 from tests.replica.simulate import test_invariants as invariants
 from tests.replica.simulate import test_more_broken_rules as more_broken
+from tests.replica.simulate.behind_a_snapshot import ask_across_a_snapshot, by_records_alone
 from tests.replica.simulate.specification import specification
 from tests.replica.simulate.specification.specification import (
     Entry,
@@ -19,7 +21,7 @@ from tests.replica.simulate.specification.specification import (
     Replica,
     Specification,
 )
-from tests.replica.simulate.specification.trace import SpecifiedRun
+from tests.replica.simulate.specification.trace import JudgedBySpecification, SpecifiedRun
 
 EVENTS = 2000
 
@@ -35,16 +37,21 @@ def test_every_step_of_a_run_is_an_allowed_action(seed):
     assert state.leaders
 
 
+def test_a_snapshot_that_does_not_count_when_logs_are_compared_is_no_allowed_action(monkeypatch):
+    ask_across_a_snapshot(JudgedBySpecification)
+    monkeypatch.setattr(LogState, "position", property(by_records_alone))
+    with pytest.raises(NotAllowedError, match="votes"):
+        ask_across_a_snapshot(JudgedBySpecification)
+
+
 MUTANTS = [
     broken.test_a_high_watermark_without_a_record_of_the_leader_s_own_epoch,
     broken.test_a_vote_that_is_not_on_disk_before_the_reply,
     broken.test_truncation_by_offset_alone_without_a_look_at_the_epoch,
-    broken.test_a_snapshot_that_does_not_count_when_logs_are_compared,
     broken.test_a_follower_that_acknowledges_before_it_has_flushed,
     broken.test_a_voter_set_in_force_from_its_commit_on_and_not_from_its_append,
     broken.test_a_second_change_of_the_voters_while_one_is_pending,
     broken.test_a_leader_that_counts_itself_after_its_removal,
-    broken.test_a_new_leader_that_goes_on_with_the_high_watermark_of_its_follower_time,
     broken.test_a_majority_that_observers_help_to_make,
     more_broken.test_half_of_the_voters_that_pass_for_a_majority,
     more_broken.test_a_vote_that_is_forgotten_with_the_restart,

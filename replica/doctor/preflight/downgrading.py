@@ -1,0 +1,96 @@
+"""Judges an older Kafka release on the directories as they are: what its nodes would read at their
+start, and can't."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.metadata.changes.readers import Reader, reader_of
+from replica.metadata.changes.unread import BOOTSTRAP, Unread, UnreadPlace, unread_level
+from replica.metadata.image.settings import METADATA_VERSION
+from replica.model.control import KRAFT_VERSION
+from replica.shell_text import line
+from replica.words import named
+
+
+class NodeReading(NamedTuple):
+    """What a release can't read of one node's directory. node_id: None where no meta.properties
+    names it. is_whole: whether all of its log could be looked at."""
+
+    node_id: int | None
+    shown: str
+    places: tuple[UnreadPlace, ...]
+    is_whole: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.shown if self.node_id is None else str(self.node_id)
+
+
+def downgrade_binaries(
+    cluster: Cluster, release: str, readings: Sequence[NodeReading]
+) -> Preflight:
+    """The start of all nodes with an older release, on the directories as they are. release: a key
+    of NEWEST_LEVELS. readings: what this release can't read of each directory that was given."""
+    reader = reader_of(release)
+    reasons = [*_of_places(cluster, reader, readings)]
+    for one in readings:
+        if not one.is_whole:
+            told = "a part of its log can't be read: `kraftlake check` says which"
+            reasons.append(unknown(f"node {one.name}", told))
+    action = f"run Kafka {release} on these directories"
+    return preflight(action, reasons, (*_needs(cluster, readings),))
+
+
+def _of_places(
+    cluster: Cluster, reader: Reader, readings: Sequence[NodeReading]
+) -> Iterator[Reason]:
+    """A reason for each thing that can't be read, and for all nodes that have it alike."""
+    alike: dict[tuple[Unread, bool], list[tuple[str, UnreadPlace]]] = {}
+    for reading in readings:
+        for place in reading.places:
+            alike.setdefault((place.unread, place.at_start), []).append((reading.name, place))
+    for (unread, at_start), places in alike.items():
+        nodes = named("node", [name for name, _ in places])
+        offset = min((one.offset for _, one in places if one.offset is not None), default=None)
+        if not at_start:
+            told = f"{unread.why}. It is behind the newest snapshot of {nodes}: only a node with "
+            yield note(unread.subject, f"{told}an empty disk reads it", offset)
+        elif not unread.is_fatal:
+            yield note(unread.subject, f"{unread.why}. On {nodes}", offset)
+        else:
+            told = f"{unread.why}. It would end {nodes}"
+            yield unsafe(unread.subject, told + _way_out(cluster, reader, unread.subject), offset)
+
+
+def _way_out(cluster: Cluster, reader: Reader, subject: str) -> str:
+    """What can be done about a level that the release doesn't support; "" for all else."""
+    if subject == BOOTSTRAP:
+        return ". A log with records needs this file no more: put it aside"
+    is_metadata = subject == METADATA_VERSION
+    if not is_metadata and subject not in cluster.values("features") and subject != KRAFT_VERSION:
+        return ""
+    now = (cluster.metadata_version or 0) if is_metadata else cluster.level(subject)
+    if unread_level(reader, subject, now) is None:
+        return (
+            ". It is no longer in force: the nodes start once each of them has written a snapshot "
+            "above this offset"
+        )
+    if is_metadata:
+        judge = line("kraftlake", "plan", "--downgrade", reader.release)
+        return f". Lower it first: `{judge}` says whether Kafka does"
+    if subject == KRAFT_VERSION:
+        return ". Kafka lowers it never: dynamic voters stay dynamic"
+    return f". Lower it first, to {reader.features.get(subject, 0)}"
+
+
+def _needs(cluster: Cluster, readings: Sequence[NodeReading]) -> Iterator[str]:
+    given = {one.node_id for one in readings}
+    nodes = cluster.voters | set(cluster.values("brokers")) | set(cluster.values("controllers"))
+    missing = sorted(nodes - given)
+    if missing:
+        names = named("node", [str(one) for one in missing], limit=5)
+        yield f"the directories of {names}, which were not given, have to be readable too"

@@ -1,0 +1,94 @@
+"""Why a release of Kafka can't read a level, or a record of a type and version, and where a
+directory has such a thing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replica.metadata.changes.readers import Reader
+from replica.metadata.changes.releases import release_of
+from replica.metadata.image.settings import METADATA_VERSION
+from replica.metadata.records import RECORDS_BY_NAME
+from replica.words import listed
+
+BOOTSTRAP = "bootstrap.checkpoint"
+"""The subject of what a release can't read of this file, beside a log with records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What a release can't read, or doesn't read whole: records of one kind, or a file."""
+
+    subject: str
+    """The feature, the type of the records, or the file."""
+    why: str
+    """One line that says what the release does with it, and why."""
+    is_fatal: bool
+    """Whether a node of the release ends there. It goes on where it only leaves fields out."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadPlace:
+    """Where a directory has what a release can't read."""
+
+    unread: Unread
+    file: str
+    """The first file that has it, relative to the node's log directory."""
+    at_start: bool = True
+    """Whether a node that starts reads it: it is not behind the newest snapshot."""
+    offset: int | None = None
+    """The offset of the first such record of the log; None in snapshots, and for a file."""
+    position: int | None = None
+    """The byte of the file at which the batch of that record begins; None for a file."""
+    epoch: int | None = None
+    """The epoch of that batch; None for a file."""
+    count: int = 1
+    """How many such records there are."""
+
+    @property
+    def stops(self) -> bool:
+        """Whether a node of the release that starts with this directory ends."""
+        return self.at_start and self.unread.is_fatal
+
+
+def unread_level(reader: Reader, feature: str, level: int) -> Unread | None:
+    """Why the release can't replay a level of a feature; None where it can.
+
+    A node that replays a level which its release doesn't support ends (Kafka:
+    FeatureControlManager.replay; FeaturesDelta.replay on brokers).
+    """
+    if feature == METADATA_VERSION:
+        if level in reader.levels:
+            return None
+        bound = reader.levels[-1] if level > reader.levels[-1] else reader.levels[0]
+        side = "up to" if level > bound else "from"
+        why = f"{release_of(level)}; Kafka {reader.release} knows levels {side} {release_of(bound)}"
+        return Unread(feature, why, is_fatal=True)
+    newest = reader.features.get(feature, 0)
+    if level <= newest:
+        return None
+    knows = f"knows levels up to {newest}" if newest else "doesn't know this feature"
+    return Unread(feature, f"level {level}; Kafka {reader.release} {knows}", is_fatal=True)
+
+
+def unread_type(reader: Reader, name: str, version: int, newest: int | None) -> Unread | None:
+    """Why the release can't read records of a type and version; None where it can. newest: the
+    newest version that it knows; None where it doesn't know the type.
+
+    Kafka ends at a type that it doesn't know. It reads a newer version of a type as the newest
+    that it knows: tagged fields of the newer one are left out, and any other field ends it (Kafka:
+    AbstractApiMessageSerde, which refuses bytes that are left over)."""
+    kafka = f"Kafka {reader.release}"
+    if newest is None:
+        return Unread(name, f"{kafka} doesn't know this type of record", is_fatal=True)
+    if version <= newest:
+        return None
+    schema = RECORDS_BY_NAME.get(name)
+    fields = schema.fields if schema is not None and version in schema.versions else ()
+    added = [one for one in fields if one.since > newest]
+    if added and all(one.tag is not None for one in added):
+        left = listed([one.name for one in added])
+        why = f"version {version}; {kafka} reads version {newest}, without the field {left}"
+        return Unread(name, why, is_fatal=False)
+    why = f"version {version}; {kafka} reads up to version {newest}"
+    return Unread(name, why, is_fatal=True)

@@ -1,0 +1,66 @@
+"""check --readable-by and plan --downgrade-binaries find what an older release can't read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.conftest import Kraftlake
+
+RULE = "unreadable-by-release"
+
+
+@pytest.fixture
+def final(recorded: Path) -> Path:
+    return recorded / "kafka-4.4.0-dynamic" / "final"
+
+
+def test_check_names_the_release_that_can_not_read_the_files(
+    kraftlake: Kraftlake, final: Path
+) -> None:
+    ended = kraftlake("check", "--json", "--readable-by", "4.3", final)
+    found = [row for row in ended.rows if row.get("rule") == RULE]
+    assert ended.code == 1
+    assert {row["family"] for row in found} == {"files"}
+    assert {row["message"].partition(":")[0] for row in found} == {
+        "metadata.version", "share.version"
+    }  # fmt: skip
+    (fact,) = (one for one in ended.verdicts[0]["facts"] if one["rules"] == [RULE])
+    assert fact["level"] == "attention"
+
+
+def test_check_finds_nothing_for_the_release_that_wrote_the_files(
+    kraftlake: Kraftlake, final: Path
+) -> None:
+    asked = kraftlake("check", "--json", "--readable-by", "4.4", final)
+    assert asked.out == kraftlake("check", "--json", final).out
+
+
+def test_plan_answers_for_all_nodes_and_names_its_runbook(
+    kraftlake: Kraftlake, final: Path
+) -> None:
+    ended = kraftlake("plan", "--json", "--downgrade-binaries", "4.3", final)
+    (row,) = (one for one in ended.rows if one["kind"] == "plan")
+    assert (ended.code, row["answer"], row["runbook"]) == (1, "unsafe", "downgrade")
+    assert [one["subject"] for one in row["reasons"]] == ["metadata.version", "share.version"]
+    assert kraftlake("plan", "--downgrade-binaries", "4.4", final).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ("plan", "--downgrade-binaries", "4.3", "--lake", "lake"),
+            "goes with PATH",
+        ),
+        (("plan", "--downgrade-binaries", "5.0", "node"), "--downgrade-binaries 5.0: expected"),
+        (("check", "--readable-by", "2.8", "node"), "--readable-by 2.8: expected one of 3.7"),
+    ],
+)
+def test_wrong_options_are_told(
+    kraftlake: Kraftlake, arguments: tuple[str, ...], told: str
+) -> None:
+    ended = kraftlake(*arguments)
+    assert ended.code == 2
+    assert told in ended.err

@@ -1,0 +1,62 @@
+"""What keeps an older release from running on the directories."""
+
+from __future__ import annotations
+
+from replica.doctor.preflight.answer import ChangeSafety
+from replica.doctor.preflight.downgrading import NodeReading, downgrade_binaries
+from replica.metadata.changes.readers import reader_of
+from replica.metadata.changes.unread import Unread, UnreadPlace, unread_level
+from tests.replica.doctor.preflight.clusters import cluster, controller, level
+
+
+def raised(feature: str, number: int, offset: int | None) -> UnreadPlace:
+    unread = unread_level(reader_of("4.1"), feature, number)
+    assert unread is not None
+    return UnreadPlace(unread, "00.log", offset=offset)
+
+
+def test_nodes_that_can_read_all_are_safe_and_the_others_are_named_as_a_need() -> None:
+    state = cluster(controller(1), controller(2), controller(3), voters=(1, 2, 3))
+    found = downgrade_binaries(state, "4.1", [NodeReading(1, "n1", ())])
+    assert (found.answer, found.action) == (ChangeSafety.SAFE, "run Kafka 4.1 on these directories")
+    (need,) = found.needs
+    assert need.startswith("the directories of nodes 2 and 3, which were not given")
+
+
+def test_a_level_in_force_is_to_be_lowered_and_one_reason_is_about_all_nodes() -> None:
+    state = cluster(level("metadata.version", 30), level("streams.version", 1))
+    streams = raised("streams.version", 1, 5)
+    readings = [
+        NodeReading(number, "", (raised("metadata.version", 30, at), streams))
+        for number, at in ((1, None), (2, 4))
+    ]
+    found = downgrade_binaries(state, "4.1", readings)
+    assert found.answer is ChangeSafety.UNSAFE
+    version, feature = found.reasons
+    assert (version.subject, version.offset) == ("metadata.version", 4)
+    assert "It would end nodes 1 and 2. Lower it first: `kraftlake plan --downgrade 4.1`" in (
+        version.detail
+    )
+    assert feature.detail.endswith("Lower it first, to 0")
+
+
+def test_a_level_that_is_no_longer_in_force_waits_for_a_snapshot() -> None:
+    lowered = raised("metadata.version", 29, 7)
+    found = downgrade_binaries(cluster(), "4.1", [NodeReading(1, "", (lowered,))])
+    (reason,) = found.reasons
+    assert "no longer in force" in reason.detail
+    assert "written a snapshot above this offset" in reason.detail
+
+
+def test_dynamic_voters_are_never_static_again() -> None:
+    place = UnreadPlace(Unread("kraft.version", "level 1", is_fatal=True), "00.log", offset=0)
+    state = cluster(voters=(1,))
+    state.image.tables["kraft_version"].values[""] = 1  # type: ignore[index]
+    (reason,) = downgrade_binaries(state, "3.8", [NodeReading(1, "", (place,))]).reasons
+    assert "dynamic voters stay dynamic" in reason.detail
+
+
+def test_a_log_that_can_t_be_read_whole_is_unknown() -> None:
+    found = downgrade_binaries(cluster(), "4.1", [NodeReading(None, "copy", (), is_whole=False)])
+    assert found.answer is ChangeSafety.UNKNOWN
+    assert found.reasons[0].subject == "node copy"
