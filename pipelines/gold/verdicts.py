@@ -78,7 +78,7 @@ def verdicts(
         )
         placed = (*_placed(newest.captures, rows),)
         verdict = newest.draft.verdict((*placed, *beside))
-        quorum = newest.quorum.with_elsewhere(_elsewhere(placed))
+        quorum = newest.quorum.with_doubt(VoterDoubt.OF_ANOTHER_CLUSTER, _elsewhere(placed))
         yield verdict_row(newest.captures, verdict, quorum)
 
 

@@ -104,7 +104,10 @@ def test_nodes_that_were_formatted_with_several_ids_are_told_first_in_each_block
         ended = kraftlake(*command, nodes)
         assert ended.lines[0].startswith(f"ATTENTION   {headline}"), command
         assert ended.out.count(f"ATTENTION   {headline}") == clusters, command
-        assert "Choose one of these cluster ids, and format the other nodes again" in ended.out
+        assert (
+            "Choose one of these cluster ids. For each other node move the directory away"
+            in ended.out
+        )
         for wrong in ("INCOMPLETE", "Give the node its own disk", "Add the director",
                       "directory was not given", "Name the director"):  # fmt: skip
             assert wrong not in ended.out, command

@@ -80,12 +80,12 @@ def from_directories(
                 known += (
                     _Known(one.told, one.cluster, examined, verdict)
                     for one, verdict in judged_clusters(
-                        examined, unread, progress.show, broker_defaults, earlier
+                        examined, unread, progress.show, broker_defaults, earlier, inputs.formatted
                     )
                     if one.told is not None
                 )
             else:
-                told = newest_states(examined, progress.show, earlier)
+                told = newest_states(examined, progress.show, earlier, inputs.formatted)
                 known += (_Known(one, cluster_of(one, broker_defaults), examined) for one in told)
         chosen, cluster, directories, verdict = _chosen(known, asked, several)
         if not wanted.verdict:  # which says it

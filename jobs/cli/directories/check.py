@@ -109,7 +109,12 @@ def run(options: CheckOptions) -> int:
         is_one = len(inputs.groups) == 1
         for number, group in enumerate(inputs.groups, start=1):
             is_capture = 1 < inputs.captures >= number
-            checking.group(group, unread if is_one else (), capture=number if is_capture else None)
+            checking.group(
+                group,
+                unread if is_one else (),
+                inputs.formatted if is_one else (),
+                capture=number if is_capture else None,
+            )
         if not is_one:  # nobody knows to which of them it belongs
             checking.unread(unread)
         checking.write()
@@ -185,10 +190,16 @@ class _Checking:
         return judge_starts(starting_nodes(self.nodes, release, members))
 
     def group(
-        self, found: Iterable[DiscoveredPath], unread: Sequence[Finding], *, capture: int | None
+        self,
+        found: Iterable[DiscoveredPath],
+        unread: Sequence[Finding],
+        formatted: Sequence[FormattedDirectory],
+        *,
+        capture: int | None,
     ) -> None:
         """Read and judge the directories of a group together. unread: what could not be read beside
-        them. capture: the place among several captures, from 1 for the oldest."""
+        them. formatted: log directories without a metadata log beside them. capture: the place
+        among several captures, from 1 for the oldest."""
         found = tuple(found)
         for _ in range(MAX_READS):
             examined, damages = examine_all(found, self.progress.show, self.passed_over)
@@ -198,6 +209,7 @@ class _Checking:
                 replay=self.replay,
                 newest=self.families.health,
                 earlier=self.earlier,
+                formatted=formatted,
             )
             if not any(one.changed for one in examined):
                 break

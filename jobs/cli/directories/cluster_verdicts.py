@@ -15,6 +15,7 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.verdict.facts import SAID_BY_MESSAGE, verdict_on
 from replica.doctor.verdict.of_group import JudgedCluster, clusters_of, evidence_of
 from replica.doctor.verdict.verdict import Verdict
+from replica.format.formatted import FormattedDirectory
 
 
 def disks_of_several(examined: Iterable[Examined]) -> str:
@@ -37,15 +38,16 @@ def judged_clusters(
     show: Callable[[str], None],
     broker_defaults: Mapping[str, str] = _NO_DEFAULTS,
     earlier: EarlierRounds | None = None,
+    formatted: Sequence[FormattedDirectory] = (),
 ) -> Iterator[tuple[JudgedCluster, Verdict]]:
     """Judges directories that were looked at together. Gives each of their clusters, with the
     verdict on it.
 
     unread: the findings about what could not be read, or was never started, beside the directories.
     They count where there is one cluster: else nobody knows to which cluster they belong. show: see
-    Watch. broker_defaults: see clusters_of. earlier: see judge_group.
+    Watch. broker_defaults: see clusters_of. earlier, formatted: see judge_group.
     """
-    judged = judge_group(examined, show, newest=True, earlier=earlier)
+    judged = judge_group(examined, show, newest=True, earlier=earlier, formatted=formatted)
     clusters = [*clusters_of(judged, broker_defaults)]
     beside = unread if len(clusters) == 1 else ()
     for one in clusters:

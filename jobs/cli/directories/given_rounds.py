@@ -17,15 +17,18 @@ from replica.errors import UsageError
 from replica.format.damage import Damage
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath
+from replica.format.formatted import FormattedDirectory
 from replica.metadata.passed_over import NOTHING, PassedOver
 
 
 class GivenRounds(NamedTuple):
     """Directories that were read, in a list for each round, the oldest first. unread: the findings
-    about what could not be read, or was never started, beside the newest of them."""
+    about what could not be read, or was never started, beside the newest of them. formatted: log
+    directories without a metadata log."""
 
     rounds: list[list[Examined]]
     unread: tuple[Finding, ...]
+    formatted: tuple[FormattedDirectory, ...] = ()
 
 
 @contextmanager
@@ -56,7 +59,8 @@ def rounds_in(
             notices += damage_lines(examined, all_of_them=all_damages)
         progress.clear()
         notices += (*map(str, inputs.damages), *inputs.left_out())
-        yield GivenRounds(rounds, (*inputs.unread(), *bundle_damage(damages)))
+        unread = (*inputs.unread(), *bundle_damage(damages))
+        yield GivenRounds(rounds, unread, inputs.formatted)
 
 
 @contextmanager
@@ -74,7 +78,7 @@ def branches_in(
     with rounds_in(
         paths, order, progress, all_damages=all_damages, passed_over=passed_over
     ) as given:
-        found = branches_of(given.rounds)
+        found = branches_of(given.rounds, given.formatted)
         if not found:
             raise UsageError(
                 f"{' '.join(paths)}: no metadata log with a record that can be read: no leader was "

@@ -42,6 +42,7 @@ from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath
+from replica.format.formatted import FormattedDirectory
 from replica.history.commitment import compare_group
 from replica.model.keys import ReplicaKey
 
@@ -122,8 +123,8 @@ def plan_of(
     back = went_back_since(earlier or {}, members[0].owner.cluster_id, now)
     files = quorum_files(list(zip(by_key.values(), logs, strict=True)), back)
     plan = plan_compared(now, files)
-    elsewhere = mixture.elsewhere(members[0].owner.cluster_id)
-    return replace(plan, quorum=plan.quorum.with_elsewhere(elsewhere)), by_key
+    quorum = mixture.doubted(plan.quorum, members[0].owner.cluster_id)
+    return replace(plan, quorum=quorum), by_key
 
 
 class Judged(NamedTuple):
@@ -149,11 +150,13 @@ class GivenNodes:
     """What the operating system refused to read, where nobody knows of which node it is."""
     earlier: EarlierRounds
     """Earlier captures of the directories."""
+    formatted: tuple[FormattedDirectory, ...] = ()
+    """Log directories without a metadata log."""
 
     @property
     def mixture(self) -> ClusterMixture:
         """How the disks of several clusters lie in each other's places."""
-        return mixture_in(self.usable)
+        return mixture_in(self.usable, self.formatted)
 
     def of_other_clusters(self, cluster_id: str) -> dict[int, str]:
         """The directories of other clusters, by node id, as the user would name them."""
@@ -167,7 +170,11 @@ class GivenNodes:
         """What `check` says of each cluster, by cluster id."""
         progress = ProgressLine()
         judged = judged_clusters(
-            self.examined, self.unread, progress.show, earlier=self.earlier or None
+            self.examined,
+            self.unread,
+            progress.show,
+            earlier=self.earlier or None,
+            formatted=self.formatted,
         )
         found = {one.cluster_id: Judged(one, verdict) for one, verdict in judged}
         progress.clear()
@@ -218,7 +225,9 @@ def given_nodes(
     findings = (*inputs.unread(), *bundle_damage(unread))
     nobodys = [damage for one in examined if _is_nobodys(one) for damage in one.damages]
     refused = not_read((*damages, *nobodys))
-    return GivenNodes(tuple(paths), tuple(examined), tuple(found), findings, refused, earlier)
+    return GivenNodes(
+        tuple(paths), tuple(examined), tuple(found), findings, refused, earlier, inputs.formatted
+    )
 
 
 def _is_nobodys(examined: Examined) -> bool:

@@ -88,6 +88,8 @@ def describe(
         if voter.doubt is VoterDoubt.OF_ANOTHER_CLUSTER:
             other = one_line(of_other_clusters[voter.key.node_id])
             told = f"{other} is of another cluster, and no directory of this one was given"
+        elif voter.doubt is VoterDoubt.NO_LOG:
+            told = voter.why_doubted
         yield f"   -  node {_named(voter.key)}: {told}"
     yield ""
     yield (
@@ -118,7 +120,7 @@ def _condition(plan: RecoveryPlan) -> Iterator[str]:
     voters = plan.quorum.in_doubt(*ABSENT)
     absent = [str(voter.key.node_id) for voter in voters]
     if plan.answer is RecoveryDecision.SAFE and absent:
-        own = "own " * any(voter.doubt is VoterDoubt.OF_ANOTHER_CLUSTER for voter in voters)
+        own = "own " * any(voter.doubt is not VoterDoubt.NOT_GIVEN for voter in voters)
         whose = f"{own}directory was" if len(absent) == 1 else f"{own}directories were"
         yield (
             "no disk given here was emptied or restored from an older copy, which "

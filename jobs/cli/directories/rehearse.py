@@ -42,7 +42,7 @@ def run(options: RehearseOptions) -> int:
         order, all_damages = names_in(options.order), options.json_output
         given = given_nodes(options.paths, stack, notices, order, all_damages=all_damages)
         notices += not_of_metadata(given.usable)
-        rehearsed = rehearsed_quorum(given.usable, given.earlier)
+        rehearsed = rehearsed_quorum(given.usable, given.earlier, given.formatted)
         verdict = given.judged()[rehearsed.captured.cluster_id].verdict
         scenario = Scenario()
         if options.scenario is not None:

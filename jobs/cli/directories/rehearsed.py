@@ -4,7 +4,7 @@ that the directories lack."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jobs.cli.directories.cluster_verdicts import disks_of_several
@@ -22,6 +22,7 @@ from replica.doctor.check.known_quorum import (
     stated_voters,
     went_back_since,
 )
+from replica.doctor.check.membership import mixture_in
 from replica.doctor.check.newest import newest_states
 from replica.doctor.check.partition import partition_of
 from replica.doctor.quorum.known_quorum import KnownQuorum
@@ -32,6 +33,7 @@ from replica.doctor.rehearsal.captured import CapturedNode, CapturedQuorum
 from replica.errors import UsageError
 from replica.format import meta_properties
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
+from replica.format.formatted import FormattedDirectory
 from replica.format.reading import MAX_LOG_BYTES, read_own_file
 from replica.format.snapshot import BOOTSTRAP_NAME
 from replica.history.commitment import compare_group
@@ -58,9 +60,13 @@ class Rehearsed:
     refusals: tuple[str, ...] = ()
 
 
-def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierRounds | None = None) -> Rehearsed:
+def rehearsed_quorum(
+    found: Sequence[Examined],
+    earlier: EarlierRounds | None = None,
+    formatted: Iterable[FormattedDirectory] = (),
+) -> Rehearsed:
     """The one cluster of these directories, without those that not_of_metadata names. earlier:
-    earlier looks at the same replicas.
+    earlier looks at the same replicas. formatted: log directories without a metadata log.
 
     Raises UsageError where there are several clusters, two disks of one node, no known voters, or
     more than MAX_BYTES.
@@ -72,6 +78,8 @@ def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierRounds | None = 
     back = went_back_since(earlier or {}, members[0].owner.cluster_id, now)
     files = quorum_files([(one, logs[node_id]) for node_id, one in by_node.items()], back)
     plan = plan_compared(now, files)
+    mixture = mixture_in(members, formatted)
+    quorum = mixture.doubted(plan.quorum, members[0].owner.cluster_id)
     voters, is_static = _voters(members, logs)
     nodes = {
         node_id: CapturedNode(logs[node_id].key, files, logs[node_id])
@@ -94,7 +102,7 @@ def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierRounds | None = 
         plan.commitment,
         now.commitment,
         max(newest, 0),
-        plan.quorum,
+        quorum,
     )
     doubts = (*_doubts(members), *winners_that_lose(plan.led_by, plan.quorum))
     by_key = {one.owner.key: one for one in members}

@@ -90,13 +90,14 @@ def incidents_of(
     """What happened to each cluster of `newest`, which has the index of its newest round. Only the
     captures of this round decide the verdict, as in `check`: together with those of other clusters,
     because a disk may be another cluster's."""
-    branches = {one.cluster_id: one for one in branches_of(given.rounds)}
+    branches = {one.cluster_id: one for one in branches_of(given.rounds, given.formatted)}
     for index in sorted(set(newest.values())):
         judged = judged_clusters(
             given.rounds[index],
             given.unread,
             progress.show,
             earlier=earlier_rounds(given.rounds[:index]),
+            formatted=given.formatted,
         )
         for cluster, verdict in judged:
             if newest.get(cluster.cluster_id) == index:

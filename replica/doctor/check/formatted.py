@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from replica.doctor.check.catalogue import groups
 from replica.doctor.check.rule import Finding
+from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
 from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
 
@@ -39,6 +40,19 @@ def judge_formatted(
             yield groups.FORMATTED_FOR_ANOTHER_CLUSTER.at(one.meta_properties, message)
         else:
             yield groups.NEVER_STARTED.at(one.meta_properties, what)
+
+
+def judge_emptied(
+    quorum: KnownQuorum, without_log: Mapping[int, FormattedDirectory]
+) -> Iterator[Finding]:
+    """A finding about each voter that led or voted, and for whose node only a directory without a
+    metadata log was given. without_log: these directories, by node."""
+    for voter in quorum.in_doubt(VoterDoubt.NO_LOG):
+        if voter.attested_epoch is not None:
+            node_id, epoch = voter.key.node_id, voter.attested_epoch
+            message = f"voter {node_id} led or voted in epoch {epoch}: {voter.why_doubted}"
+            file = without_log[node_id].meta_properties
+            yield groups.VOTER_DISK_EMPTY.at(file, message, epoch=epoch)
 
 
 def _parent(name: str) -> str:

@@ -11,6 +11,7 @@ from replica.doctor.check.directory import DirectoryFacts, gather, judge_directo
 from replica.doctor.check.elections import judge_elections
 from replica.doctor.check.examined import Examined, by_cluster
 from replica.doctor.check.first_election import formatted_nodes, judge_first_election
+from replica.doctor.check.formatted import judge_emptied
 from replica.doctor.check.group_member import GroupMember
 from replica.doctor.check.known_quorum import (
     ComparedLogs,
@@ -20,8 +21,8 @@ from replica.doctor.check.known_quorum import (
     stated_voters,
 )
 from replica.doctor.check.lineage import LogParting, judge_lineage, partings_of
-from replica.doctor.check.membership import judge_membership, members_of
-from replica.doctor.check.mixture import ClusterMixture, mixture_of
+from replica.doctor.check.membership import judge_membership, members_of, mixture_in
+from replica.doctor.check.mixture import ClusterMixture
 from replica.doctor.check.newest import (
     ClusterState,
     QuorumRole,
@@ -39,6 +40,7 @@ from replica.doctor.check.rule import Finding, by_severity
 from replica.doctor.check.same_snapshots import judge_same_snapshots
 from replica.doctor.check.snapshots import SnapshotVerdict
 from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.format.formatted import FormattedDirectory
 from replica.format.snapshot import SnapshotState
 from replica.history.voters import is_voter
 from replica.metadata.image.image import Image
@@ -92,6 +94,8 @@ class GroupQuorum:
     """The voters of which the group has no directory."""
     nodes: frozenset[int]
     """The node ids of the cluster's directories in the group."""
+    without_log: frozenset[int] = frozenset()
+    """The nodes for which a directory was given that holds no metadata log."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,9 @@ class JudgedGroup:
     compared: tuple[ComparedLogs, ...] = ()
     """The compared metadata logs of each cluster that has several directories here, or of which
     there are earlier rounds."""
+    emptied: tuple[tuple[str | None, Finding], ...] = ()
+    """(cluster id, finding) for each voter that ran, and of which only a directory without a
+    metadata log is here."""
 
 
 def judge_group(
@@ -122,13 +129,15 @@ def judge_group(
     replay: bool = True,
     newest: bool = False,
     earlier: EarlierRounds | None = None,
+    formatted: Sequence[FormattedDirectory] = (),
 ) -> JudgedGroup:
     """Judge directories that were captured together.
 
     watch: see Watch. replay: whether to replay all records; False leaves out the rules that need
     this, which are those about the content of snapshots and about records that can't be applied.
     newest: whether the newest state of each cluster is wanted. earlier: earlier rounds of the same
-    replicas; None where there are no others.
+    replicas; None where there are no others. formatted: log directories without a metadata log
+    beside them.
     """
     ends = frozenset(
         snapshot.id
@@ -157,12 +166,12 @@ def judge_group(
         for part, clusters, own in zip(parts, compared, named, strict=True)
         for finding in _judge_between(part, clusters, own)
     ]
-    mixture = _mixture(parts, named)
+    mixture = mixture_in(group, formatted)
+    of_metadata = tuple(_of_metadata(parts, compared))
+    emptied = _emptied([one for one in gathered if id(one.examined) in telling], compared, mixture)
     partings = tuple(
         (logs.members[0][0].owner.cluster_id, parting)
-        for part, clusters in zip(parts, compared, strict=True)
-        if part[0].partition.is_metadata
-        for logs in clusters
+        for logs in of_metadata
         for parting in partings_of(logs)
     )
     states = tuple(
@@ -170,34 +179,48 @@ def judge_group(
         for facts, replayed in zip(gathered, replays, strict=True)
         if newest and replay and id(facts.examined) in telling
     )
-    quorums = (_quorum(facts, gathered) for facts in gathered if id(facts.examined) in telling)
+    quorums = (
+        _quorum(facts, gathered, mixture) for facts in gathered if id(facts.examined) in telling
+    )
     return JudgedGroup(
         members,
         tuple(sorted(between, key=by_severity)),
         tuple(quorum for quorum in quorums if quorum is not None),
         states,
         partings,
-        tuple(
-            logs
-            for part, clusters in zip(parts, compared, strict=True)
-            if part[0].partition.is_metadata
-            for logs in clusters
-        ),
+        of_metadata,
+        emptied,
     )
 
 
-def _mixture(
-    parts: Sequence[Sequence[DirectoryFacts]], named: Sequence[Sequence[GroupMember]]
-) -> ClusterMixture:
-    """How disks of the metadata lie in each other's places. named: what each part says of
-    itself."""
-    of_metadata = (
-        own for part, own in zip(parts, named, strict=True) if part[0].partition.is_metadata
+def _of_metadata(
+    parts: Sequence[Sequence[DirectoryFacts]], compared: Sequence[Sequence[ComparedLogs]]
+) -> Iterator[ComparedLogs]:
+    """Those of the compared logs that are metadata logs. parts: the directories of each."""
+    for part, clusters in zip(parts, compared, strict=True):
+        if part[0].partition.is_metadata:
+            yield from clusters
+
+
+def _emptied(
+    newest: Sequence[DirectoryFacts],
+    compared: Sequence[Sequence[ComparedLogs]],
+    mixture: ClusterMixture,
+) -> tuple[tuple[str | None, Finding], ...]:
+    """(cluster id, finding) as in JudgedGroup. newest: the newest directory of each cluster."""
+    return tuple(
+        (cluster_id, finding)
+        for facts in (newest if mixture.formatted else ())
+        for cluster_id in [cluster_id_of(facts.examined)]
+        for finding in judge_emptied(
+            _known(facts, compared, mixture), mixture.without_log(cluster_id)
+        )
     )
-    return mixture_of(next(of_metadata, ()))
 
 
-def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> GroupQuorum | None:
+def _quorum(
+    newest: DirectoryFacts, group: Sequence[DirectoryFacts], mixture: ClusterMixture
+) -> GroupQuorum | None:
     cluster_id = cluster_id_of(newest.examined)
     voters = stated_voters(newest.examined, newest.changes)
     if cluster_id is None or not voters:
@@ -206,7 +229,11 @@ def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> GroupQuo
     keys = {one.key for one in replicas if one is not None and one.cluster_id == cluster_id}
     missing = {voter for voter in voters if not any(is_voter(frozenset({voter}), k) for k in keys)}
     return GroupQuorum(
-        cluster_id, voters, frozenset(missing), frozenset(key.node_id for key in keys)
+        cluster_id,
+        voters,
+        frozenset(missing),
+        frozenset(key.node_id for key in keys),
+        frozenset(mixture.without_log(cluster_id)),
     )
 
 
@@ -229,7 +256,7 @@ def _known(
         one for one in logs if any(member is newest.examined for member, _ in one.members)
     )
     quorum = known_quorum_of(next(of_cluster, None) or compared_logs([newest.examined]))
-    return quorum.with_elsewhere(mixture.elsewhere(cluster_id_of(newest.examined)))
+    return mixture.doubted(quorum, cluster_id_of(newest.examined))
 
 
 def _judge_between(

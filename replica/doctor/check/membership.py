@@ -17,6 +17,7 @@ from replica.doctor.check.rule import Finding, Subject
 from replica.format.control import KRaftVoters
 from replica.format.directory import SnapshotFile
 from replica.format.file_names import FileKind
+from replica.format.formatted import FormattedDirectory
 from replica.history.log import LogBatch
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch, election_order
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
@@ -86,12 +87,16 @@ def _initial_voters(examined: Examined, bootstrap: SnapshotFile) -> VoterKeys:
     return frozenset()
 
 
-def mixture_in(group: Iterable[Examined]) -> ClusterMixture:
-    """How the disks of several clusters lie in each other's places, among these directories."""
+def mixture_in(
+    group: Iterable[Examined], formatted: Iterable[FormattedDirectory] = ()
+) -> ClusterMixture:
+    """How the disks of several clusters lie in each other's places, among these directories.
+    formatted: those without a metadata log."""
     of_metadata = [one for one in group if partition_of(one).is_metadata]
-    if len(by_cluster(of_metadata)) < 2:  # then their logs need not be looked at
-        return NO_MIXTURE
-    return mixture_of(members_of(of_metadata))
+    is_mixed = len(by_cluster(of_metadata)) > 1  # else their logs need not be looked at
+    mixture = mixture_of(members_of(of_metadata)) if is_mixed else NO_MIXTURE
+    owners = frozenset(one.replica for one in of_metadata if one.replica is not None)
+    return replace(mixture, owners=owners, formatted=tuple(formatted))
 
 
 DirectoryFinding = tuple[GroupMember, Finding]

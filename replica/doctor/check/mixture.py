@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from replica.doctor.check.group_member import GroupMember
+from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
+from replica.format.formatted import FormattedDirectory
+from replica.model.keys import ReplicaId
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +26,13 @@ class ForeignDisk:
 class ClusterMixture:
     """How the disks of several clusters lie in each other's places. disks: those that are of
     another cluster. formatted_apart: the directories of nodes that name each other as voters,
-    have several cluster ids, and hold no record; a tuple for each quorum."""
+    have several cluster ids, and hold no record; a tuple for each quorum. owners: the replicas
+    whose metadata logs are here. formatted: the directories that hold none."""
 
     disks: tuple[ForeignDisk, ...] = ()
     formatted_apart: tuple[tuple[GroupMember, ...], ...] = ()
+    owners: frozenset[ReplicaId] = frozenset()
+    formatted: tuple[FormattedDirectory, ...] = ()
 
     def elsewhere(self, cluster_id: str | None) -> frozenset[int]:
         """The voters of a cluster whose only directories here are of another cluster."""
@@ -43,6 +49,24 @@ class ClusterMixture:
                     one.replica.node_id for one in quorum if one.replica.cluster_id != cluster_id
                 }
         return frozenset(nodes)
+
+    def without_log(self, cluster_id: str | None) -> dict[int, FormattedDirectory]:
+        """For each node that may be one of a cluster, and has no metadata log of it here: its
+        directory without one. A directory that was formatted with an id of which no log is here is
+        that of any cluster's node."""
+        clusters = {one.cluster_id for one in self.owners} - {cluster_id}
+        logs = {one.node_id for one in self.owners if one.cluster_id == cluster_id}
+        return {
+            one.replica.node_id: one
+            for one in self.formatted
+            if one.replica.node_id not in logs and one.replica.cluster_id not in clusters
+        }
+
+    def doubted(self, quorum: KnownQuorum, cluster_id: str | None) -> KnownQuorum:
+        """The quorum of a cluster, with the doubts about voters for whose nodes other directories
+        than their own are here."""
+        known = quorum.with_doubt(VoterDoubt.OF_ANOTHER_CLUSTER, self.elsewhere(cluster_id))
+        return known.with_doubt(VoterDoubt.NO_LOG, self.without_log(cluster_id).keys())
 
 
 NO_MIXTURE = ClusterMixture()

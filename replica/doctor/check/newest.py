@@ -19,6 +19,7 @@ from replica.doctor.check.partition import partition_of
 from replica.doctor.check.replay_fold import FoldedImages, NewestState, Watch
 from replica.doctor.check.replaying import replay_log
 from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.format.formatted import FormattedDirectory
 from replica.history.voters import is_voter
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import NO_NODE
@@ -79,19 +80,23 @@ def newest_directories(group: Iterable[Examined]) -> list[Examined]:
 
 
 def newest_states(
-    group: Sequence[Examined], watch: Watch | None = None, earlier: EarlierRounds | None = None
+    group: Sequence[Examined],
+    watch: Watch | None = None,
+    earlier: EarlierRounds | None = None,
+    formatted: Iterable[FormattedDirectory] = (),
 ) -> list[ClusterState]:
     """The newest state of each cluster of directories that were captured together. No rule is
     judged. watch: is told how far long work has come. earlier: earlier rounds of the same
-    replicas."""
-    mixture = mixture_in(group)
+    replicas. formatted: log directories without a metadata log."""
+    mixture = mixture_in(group, formatted)
     return [
         cluster_state(
             examined,
             replay_log(examined, (), watch, newest=True),
-            known_quorum_of(
-                compared_logs(cluster_members(examined, group), earlier)
-            ).with_elsewhere(mixture.elsewhere(cluster_id_of(examined))),
+            mixture.doubted(
+                known_quorum_of(compared_logs(cluster_members(examined, group), earlier)),
+                cluster_id_of(examined),
+            ),
         )
         for examined in newest_directories(group)
     ]

@@ -29,6 +29,8 @@ class VoterDoubt(StrEnum):
     """Its directory is not at hand."""
     OF_ANOTHER_CLUSTER = "of-another-cluster"
     """The directory that was given for its node is of another cluster, and none is of its own."""
+    NO_LOG = "no-log"
+    """The directory that was given for its node is formatted, and holds no metadata log."""
     UNREADABLE = "unreadable"
     """A part of its log can't be read."""
     STALE = "stale"
@@ -41,7 +43,7 @@ class VoterDoubt(StrEnum):
     """Its quorum-state is there and can't be read: nobody knows in which epochs it voted."""
 
 
-ABSENT = (VoterDoubt.NOT_GIVEN, VoterDoubt.OF_ANOTHER_CLUSTER)
+ABSENT = (VoterDoubt.NOT_GIVEN, VoterDoubt.OF_ANOTHER_CLUSTER, VoterDoubt.NO_LOG)
 """The doubts about voters of whose own disks nothing is at hand."""
 BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt not in ABSENT)
 """The doubts about disks that are at hand."""
@@ -51,7 +53,7 @@ MAY_VOTE_TWICE = (
     VoterDoubt.UNREADABLE_QUORUM_STATE,
 )
 """The doubts about disks that may have forgotten in which epochs their nodes voted."""
-UNCOUNTED = (*BAD_DISKS, VoterDoubt.OF_ANOTHER_CLUSTER)
+UNCOUNTED = (*BAD_DISKS, VoterDoubt.OF_ANOTHER_CLUSTER, VoterDoubt.NO_LOG)
 """The doubts by which a voter may not be counted, whatever a look at further disks would show."""
 
 
@@ -93,6 +95,8 @@ class KnownVoter:
             return f"{self.why_stale}: restored from an older copy, or copied earlier"
         if self.doubt is VoterDoubt.OF_ANOTHER_CLUSTER:
             return "the disk that was given for its node is of another cluster"
+        if self.doubt is VoterDoubt.NO_LOG:
+            return "the directory that was given for its node holds no metadata log"
         if self.doubt is VoterDoubt.NO_QUORUM_STATE:
             return "it has no quorum-state, so it may vote twice in one epoch"
         if self.doubt is VoterDoubt.UNREADABLE_QUORUM_STATE:
@@ -170,10 +174,10 @@ class KnownQuorum:
         """The voters in force whose disks are at hand and can't be relied on."""
         return tuple(voter.key for voter in self.voters if voter.doubt in BAD_DISKS)
 
-    def with_elsewhere(self, nodes: Collection[int]) -> KnownQuorum:
-        """The same quorum, of which directories of another cluster were given for these nodes."""
+    def with_doubt(self, doubt: VoterDoubt, nodes: Collection[int]) -> KnownQuorum:
+        """The same quorum, in which voters of these nodes without a directory have this doubt."""
         voters = tuple(
-            replace(voter, doubt=VoterDoubt.OF_ANOTHER_CLUSTER)
+            replace(voter, doubt=doubt)
             if voter.doubt is VoterDoubt.NOT_GIVEN and voter.key.node_id in nodes
             else voter
             for voter in self.voters

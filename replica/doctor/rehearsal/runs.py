@@ -112,10 +112,14 @@ def _unknown_voters(rehearsal: Rehearsal) -> list[int]:
 
 def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
     captured, scenario = rehearsal.captured, rehearsal.scenario
+    empty = {voter.key.node_id for voter in captured.quorum.in_doubt(VoterDoubt.NO_LOG)}
     for node_id in _unknown_voters(rehearsal):
+        why = f"nothing is known of the disk of voter {node_id}"
+        if node_id in empty:
+            why = f"no metadata log is in the directory that was given for voter {node_id}"
         yield (
-            f"nothing is known of the disk of voter {node_id}, which is away in all runs: name "
-            "its directory, or let the scenario say that the node is dead or its disk empty"
+            f"{why}, which is away in all runs: name the directory that holds its log, or let "
+            "the scenario say that the node is dead or its disk empty"
         )
     for voter in captured.quorum.in_doubt(*MAY_VOTE_TWICE):
         node_id = voter.key.node_id

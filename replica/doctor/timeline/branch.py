@@ -14,11 +14,13 @@ from typing import NamedTuple
 
 from replica.doctor.check.examined import Examined, replica_log
 from replica.doctor.check.membership import mixture_in
+from replica.doctor.check.mixture import ClusterMixture
 from replica.doctor.check.newest import cluster_id_of
 from replica.doctor.check.partition import partition_of
 from replica.doctor.quorum.branch import agreed_branch
 from replica.doctor.quorum.went_back import ComparedRound
 from replica.format.directory import SegmentFile
+from replica.format.formatted import FormattedDirectory
 from replica.format.walk import LocatedBatch
 from replica.history.commitment import EntryCommitment, compare_group
 from replica.history.divergence import compare
@@ -87,6 +89,8 @@ class Branch:
     """The tails beside the branch, sorted by the offset at which they leave it."""
     elsewhere: frozenset[int] = frozenset()
     """The voters of whose nodes the newest round has directories of another cluster alone."""
+    without_log: frozenset[int] = frozenset()
+    """The nodes of which the newest round has a directory without a metadata log alone."""
 
     @property
     def members(self) -> Iterator[Examined]:
@@ -121,27 +125,34 @@ def _has(log: ReplicaLog, offset: int, epoch: int, digest: object) -> bool:
     return batch is not None and (batch.epoch, batch.digest) == (epoch, digest)
 
 
-def branches_of(rounds: Iterable[Sequence[Examined]]) -> list[Branch]:
+def branches_of(
+    rounds: Iterable[Sequence[Examined]], formatted: Sequence[FormattedDirectory] = ()
+) -> list[Branch]:
     """The branch of each cluster, in the order of the cluster ids. Directories that hold no
     metadata log are left out, and so are clusters without a single entry.
 
-    rounds: the directories that were read together, for each round. Raises UsageError where a
+    rounds: the directories that were read together, for each round. formatted: log directories
+    without a metadata log beside them. Raises UsageError where a
     replica occurs twice in one round.
     """
     clusters: dict[str | None, list[tuple[Examined, ...]]] = {}
-    elsewhere: dict[str | None, frozenset[int]] = {}
+    mixtures: dict[str | None, ClusterMixture] = {}
     for group in rounds:
-        mixture = mixture_in(group)
+        mixture = mixture_in(group, formatted)
         of_round: dict[str | None, list[Examined]] = {}
         for examined in group:
             if partition_of(examined).is_metadata:
                 of_round.setdefault(cluster_id_of(examined), []).append(examined)
         for cluster_id, members in of_round.items():
             clusters.setdefault(cluster_id, []).append(tuple(members))
-            elsewhere[cluster_id] = mixture.elsewhere(cluster_id)
+            mixtures[cluster_id] = mixture
     ordered = sorted(clusters.items(), key=lambda one: one[0] or "")
     found = (
-        replace(_branch(cluster_id, members), elsewhere=elsewhere[cluster_id])
+        replace(
+            _branch(cluster_id, members),
+            elsewhere=mixtures[cluster_id].elsewhere(cluster_id),
+            without_log=frozenset(mixtures[cluster_id].without_log(cluster_id)),
+        )
         for cluster_id, members in ordered
     )
     return [branch for branch in found if branch.log.batches]

@@ -40,10 +40,17 @@ def voters_not_given(branch: Branch) -> Iterator[str]:
     """Sentences about the voters whose directory was not given; none where all were."""
     missing = _missing_voters(branch)
     foreign = [str(node) for node in missing if node in branch.elsewhere]
-    absent = [str(node) for node in missing if node not in branch.elsewhere]
+    empty = [str(node) for node in missing if node in branch.without_log - branch.elsewhere]
+    absent = [str(node) for node in missing if node not in branch.elsewhere | branch.without_log]
     if absent:
         directory = named("voter", absent)
         yield f"not given: the directory of {directory}, which may hold other or newer records"
+    if empty:
+        each = "the directory" if len(empty) == 1 else "each directory"
+        yield (
+            f"{each} that was given for {named('voter', empty)} holds no metadata log: its own "
+            "disk may hold other or newer records"
+        )
     if foreign:
         each = "the disk" if len(foreign) == 1 else "each disk"
         yield (

@@ -35,7 +35,7 @@ from replica.words import counted, listed, sentence, shortened
 AT_RISK = frozenset(
     {
         groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id, groups.TWO_LEADERS.id,
-        groups.DUPLICATE_IDENTITY.id, groups.STALE_VOTER.id,
+        groups.DUPLICATE_IDENTITY.id, groups.STALE_VOTER.id, groups.VOTER_DISK_EMPTY.id,
         groups.REPLICA_WENT_BACK.id, groups.DISK_OF_ANOTHER_CLUSTER.id,
         groups.VOTER_WITHOUT_OWN_DISK.id,
         log_directories.STRAY_PARTITION.id, log_directories.REPLICA_WITHOUT_FOLDER.id,
@@ -146,7 +146,7 @@ def _all_gaps(
     rules = {one.finding.rule.id for one in findings}
     is_apart = groups.CLUSTER_IDS_DIFFER.id in rules
     if missing is not None and not is_apart:
-        yield missing.gap(is_mixed=not rules.isdisjoint(OF_OTHER_CLUSTERS))
+        yield from missing.gaps(is_mixed=not rules.isdisjoint(OF_OTHER_CLUSTERS))
     yield from (replace(gap, next_step="") if is_apart else gap for gap in gaps)
 
 

@@ -102,8 +102,9 @@ def _cluster(
     return JudgedCluster(
         cluster_id,
         tuple(sorted(members, key=_by_node)),
-        tuple(
-            one for one in judged.findings if any(names_file_of(one, member) for member in members)
+        (
+            *(one for one in judged.findings if any(names_file_of(one, each) for each in members)),
+            *(finding for owner, finding in judged.emptied if owner == cluster_id),
         ),
         tuple(parting for owner, parting in judged.partings if owner == cluster_id),
         next((one for one in judged.quorums if one.cluster_id == cluster_id), None),
@@ -218,7 +219,7 @@ def _state(judged: JudgedCluster) -> KnownState | None:
 def _missing(quorum: GroupQuorum | None) -> MissingVoters | None:
     if quorum is None or not quorum.missing:
         return None
-    return MissingVoters(quorum.missing, len(quorum.voters), quorum.nodes)
+    return MissingVoters(quorum.missing, len(quorum.voters), quorum.nodes, quorum.without_log)
 
 
 def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -90,20 +90,40 @@ class Gap:
 class MissingVoters:
     """Voters of whom no directory of their own cluster was given. voters: how many voters there
     are. given: the nodes whose directories of this cluster were given; a missing voter of such a
-    node is named with its directory id."""
+    node is named with its directory id. without_log: the nodes for which a directory was
+    given that holds no metadata log."""
 
     missing: VoterKeys
     voters: int
     given: frozenset[int]
+    without_log: frozenset[int] = frozenset()
 
-    def gap(self, *, is_mixed: bool) -> Gap:
-        """The gap that they leave. is_mixed: whether directories of another cluster were given in
+    @property
+    def absent(self) -> VoterKeys:
+        """The voters for whose nodes no directory at all was given."""
+        return frozenset(one for one in self.missing if one.node_id not in self.without_log)
+
+    def gaps(self, *, is_mixed: bool) -> Iterator[Gap]:
+        """The gaps that they leave. is_mixed: whether directories of another cluster were given in
         the place of some."""
+        if self.absent:
+            yield self._not_given(is_mixed=is_mixed)
+        empty = sorted(self.missing - self.absent)
+        if empty:
+            nodes = named("node", [str(voter.node_id) for voter in empty])
+            whose = "its directory holds" if len(empty) == 1 else "their directories hold"
+            yield Gap(
+                f"{len(empty)} of {self.voters} voters ({nodes})",
+                f"{whose} no metadata log",
+                f"If {nodes} ran on another disk, add the directory of that disk.",
+            )
+
+    def _not_given(self, *, is_mixed: bool) -> Gap:
         names = [
             f"{voter.node_id} (directory {voter.directory_id})"
             if voter.node_id in self.given
             else str(voter.node_id)
-            for voter in sorted(self.missing)
+            for voter in sorted(self.absent)
         ]
         one = len(names) == 1
         why = f"{'its directory was' if one else 'their directories were'} not given"

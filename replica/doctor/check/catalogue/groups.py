@@ -72,8 +72,8 @@ DISK_OF_ANOTHER_CLUSTER = error(
     "cluster: the node was formatted with another cluster id, or got another cluster's disk.",
     "Refuses the node's requests (INCONSISTENT_CLUSTER_ID), or refuses to start it: Invalid "
     "cluster.id.",
-    "Give the node its own disk. If it never held records, format it again with the id of the "
-    "others.",
+    "Give the node its own disk. If it never held records, move the directory away, and format an "
+    "empty folder with the id of the others.",
     (
         "strimzi/strimzi-kafka-operator#11516",
         "confluentinc/cp-all-in-one#106",
@@ -86,8 +86,8 @@ VOTER_WITHOUT_OWN_DISK = error(
     "cluster was given: see disk-of-another-cluster.",
     "Goes on without this voter: no majority may count it.",
     "Give the node its own disk. If only the meta.properties of the disk names another cluster, "
-    "correct the id there; if the disk never held records, format it again with the id of the "
-    "others.",
+    "correct the id there; if the disk never held records, move the directory away, and format an "
+    "empty folder with the id of the others.",
     ("strimzi/strimzi-kafka-operator#11516",),
 )
 CLUSTER_IDS_DIFFER = error(
@@ -96,8 +96,8 @@ CLUSTER_IDS_DIFFER = error(
     "holds a record.",
     "Refuses the nodes' requests to each other (INCONSISTENT_CLUSTER_ID), so that nobody is ever "
     "elected.",
-    "Choose one of these cluster ids, and format the other nodes again with it (kafka-storage "
-    "format): no log holds a record, so nothing is lost.",
+    "Choose one of these cluster ids. For each other node move the directory away, and format an "
+    "empty folder with this id: no log holds a record, so nothing is lost.",
     ("confluentinc/cp-all-in-one#106", "apache/kafka#11209"),
 )
 LOG_DIRECTORIES_DIFFER = error(
@@ -112,7 +112,8 @@ FORMATTED_FOR_ANOTHER_CLUSTER = error(
     "A log directory was formatted with another cluster id than that of the other directories, and "
     "its node never started with it.",
     "Lets the node start alone: the others refuse its requests (INCONSISTENT_CLUSTER_ID).",
-    "Format the directory again (kafka-storage format) with the cluster id of the others.",
+    "If the node ran before, look for the disk on which it ran. Else move this directory away, and "
+    "format an empty folder with the cluster id of the others, once these have a leader.",
     ("confluentinc/cp-all-in-one#106", "apache/kafka#11209"),
 )
 NEVER_STARTED = info(
@@ -168,6 +169,18 @@ STALE_VOTER = warning(
     "If the directory was restored, leave the node stopped and let it join anew with an empty one "
     "(`kraftlake recover --plan` says how). If it was copied before the others, copy all again.",
     ("KIP-595", "KIP-853", "etcd-io/etcd#13766"),
+)
+
+VOTER_DISK_EMPTY = warning(
+    "voter-disk-empty",
+    "A voter led or voted in an election, and the only directory that was given for its node holds "
+    "no metadata log: the disk was emptied, or it is another than that on which the node ran.",
+    "Takes the node of a static quorum for the same voter: it votes for anybody, so that a leader "
+    "without committed records is possible.",
+    "Leave the node stopped, and look for the disk on which it ran. If that disk is gone, format "
+    "an empty folder for the node, but only once the other voters have a leader (`kraftlake "
+    "recover --plan` says how).",
+    ("KIP-595", "KIP-853", "strimzi/strimzi-kafka-operator#9426"),
 )
 
 REPLICA_WENT_BACK = warning(

@@ -160,7 +160,10 @@ def test_two_directories_of_one_node_are_a_duplicate(cluster: Path) -> None:
 
 def test_one_log_under_two_cluster_ids_is_named(cluster: Path) -> None:
     edit_text(cluster / "3" / "meta.properties", "Lr3UIdBxT-GFPYE5uprmrg", "MkU3OEVBNTcwNTJENDM2Qg")
-    assert told(cluster) == [("cluster-id-mismatch", "3", "meta.properties", None)]
+    assert told(cluster) == [
+        ("voter-without-own-disk", "2", "meta.properties", None),
+        ("cluster-id-mismatch", "3", "meta.properties", None),
+    ]
 
 
 def test_two_clusters_in_one_call_are_fine() -> None:
