@@ -226,10 +226,8 @@ def known_quorum(
         tuple(_known(group, newest, voter, doubts, files) for voter in sorted(voters))
         for voters in sets
     ]
-    pairs = [(a, b, compared.conflict_offset) for (a, b), compared in group.pairs.items()]
-    conflicts = sorted(
-        LogConflict(min(a, b), max(a, b), at) for a, b, at in pairs if at is not None
-    )
+    pairs = [(min(pair), max(pair), one.conflict_offset) for pair, one in group.pairs.items()]
+    conflicts = sorted(LogConflict(a, b, at) for a, b, at in pairs if at is not None)
     is_known = not (conflicts or commitment.contested)
     possible = _possible_end(newest, known) if is_known else newest.end_offset
     return KnownQuorum(
