@@ -41,8 +41,8 @@ class EntryCommitment(Enum):
 
     PROVEN = "proven"
     SUPERSEDED = "superseded"
-    """The entry was never committed: another entry at that offset is proven, or a voter lacks it
-    that may lead (see Commitment.with_never_committed)."""
+    """The entry was never committed: another entry at that offset is proven in a log that doesn't
+    conflict, or a voter lacks it that may lead (see Commitment.with_never_committed)."""
     UNPROVEN = "unproven"
 
 
@@ -286,12 +286,14 @@ def _proven(
 def _superseded(
     group: GroupComparison, log: ReplicaLog, proven: Mapping[ReplicaKey, Ranges]
 ) -> Ranges:
-    """The entries of `log` at whose offset another replica holds a different entry that is
-    proven."""
+    """The entries of `log` at whose offset another replica holds a different entry that is proven
+    and belongs to the same history. Where two logs conflict they are two histories, and what is
+    proven in one of them tells nothing about the other: each may have had a quorum of its own."""
     found = [
-        intersection(group.between(log.key, other.key).ranges(same=False), proven[other.key])
+        intersection(comparison.ranges(same=False), proven[other.key])
         for other in group.holding
         if other.key != log.key
+        and (comparison := group.between(log.key, other.key)).conflict_offset is None
     ]
     return difference(union(*found), proven[log.key])
 

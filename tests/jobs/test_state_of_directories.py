@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
+from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
 from tests.replica.doctor.check.editing import append, metadata, segment
 
@@ -147,6 +149,21 @@ def test_topics_that_no_majority_holds_are_named_as_not_proven(
     assert "not proven to be committed" in told
     committed = kraftlake(*asked, "--committed-only")
     assert (committed.rows, "proven" in committed.err) == (before.rows, False)
+
+
+def test_where_logs_conflict_it_is_said_whose_history_is_shown(
+    tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    write_capture(SCENARIOS_BY_NAME["lost-disks"].capture(), str(tmp_path / "nodes"))
+    ended = kraftlake("state", "--json", tmp_path / "nodes")
+    (told,) = (line for line in ended.complaints if "conflict" in line)
+    assert told.startswith(
+        "state: the logs conflict from offset 0 on, and nobody knows which history is right: this "
+        "is the history of node 1. To see the other, name "
+    )
+    other = Path(told.removesuffix(" alone").split(", name ")[1])
+    assert other.parent.name == "4"
+    assert "conflict" not in kraftlake("state", "--json", other).err
 
 
 @pytest.mark.usefixtures("recorded")

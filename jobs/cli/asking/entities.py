@@ -20,6 +20,7 @@ from replica.doctor.timeline.gaps import (
 from replica.doctor.timeline.state import StateEntity, end_at, last_time, state_at
 from replica.errors import UsageError
 from replica.metadata.redact import Redactor
+from replica.words import named
 
 if TYPE_CHECKING:
     from jobs.cli.asking.lake_history import ClusterHistory
@@ -69,6 +70,7 @@ def _of_directories(
         gaps = [
             *voters_not_given(branch),
             *not_replayed(branch),
+            *other_histories(branch, end_offset),
             *(times_that_go_back(branch) if asked.moment.at_time is not None else ()),
             *_not_proven(branch, end_offset),
         ]
@@ -86,6 +88,20 @@ def _of_directories(
     for gap in gaps:  # beside an error it would hide the line that counts
         complain(f"state: {gap}")
     return end_offset, held
+
+
+def other_histories(branch: Branch, end: int) -> Iterator[str]:
+    """A sentence for each history that conflicts with that of the branch below the offset `end`."""
+    own = {one.node_id for piece in branch.pieces if (one := piece.examined.replica) is not None}
+    for tail in branch.tails:
+        if not tail.is_contested or tail.start >= end:
+            continue
+        whose = named("node", [str(node_id) for node_id in sorted(own)])
+        other = min(one.shown for one in tail.holders)
+        yield (
+            f"the logs conflict from offset {tail.start} on, and nobody knows which history is "
+            f"right: this is the history of {whose}. To see the other, name {other} alone"
+        )
 
 
 def _not_proven(branch: Branch, end: int) -> Iterator[str]:

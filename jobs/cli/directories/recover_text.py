@@ -209,7 +209,7 @@ def _if_another_wins(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[st
     if standing.may_lose:
         never = plan.answer is RecoveryDecision.SAFE
         yield f"loses offsets {ranges_text(standing.may_lose)} if a voter without them wins" + (
-            f": no majority holds them, so they were not committed{_under_condition(plan)}"
+            f": each that may win holds all that was committed{_under_condition(plan)}"
             if never
             else ""
         )

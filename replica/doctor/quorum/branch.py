@@ -28,12 +28,12 @@ def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[Branc
     """The parts of the agreed branch, ascending and without overlap. No replica holds the entries
     between two parts.
 
-    The branch ends in one log: the log that would win an election among the logs without a
-    superseded entry. That log may lack entries, because retention deleted its head or because a
-    batch is damaged. Such entries come from logs that agree with it, or from any log in which they
-    are proven. So every entry of the branch is proven or unproven. Where two proofs contradict each
-    other, the branch follows the log in which it ends, and doesn't mix the two histories. The
-    result is empty if all logs are empty.
+    The branch ends in one log: the log that would win an election among the logs without an entry
+    that a proof contradicts. That log may lack entries, because retention deleted its head or
+    because a batch is damaged. Such entries come from logs that agree with it, or from any log in
+    which they are proven. So every entry of the branch is proven or unproven. Where two proofs
+    contradict each other, the branch follows the log in which it ends, and doesn't mix the two
+    histories. The result is empty if all logs are empty.
     """
     tip = _tip(group, commitment)
     if tip is None:
@@ -87,8 +87,7 @@ def _shared(group: GroupComparison, branch: Sequence[BranchPart], key: ReplicaKe
 
 def _tip(group: GroupComparison, commitment: Commitment) -> ReplicaLog | None:
     """The log in which the branch ends; None where all logs are empty."""
-    superseded = EntryCommitment.SUPERSEDED
-    clean = [log for log in group.holding if not commitment.ranges(log.key, superseded)]
+    clean = [log for log in group.holding if not _is_contradicted(group, commitment, log)]
     return max(
         clean or group.holding,
         # the lowest key wins among equals, so that the order of the logs changes nothing
@@ -99,6 +98,25 @@ def _tip(group: GroupComparison, commitment: Commitment) -> ReplicaLog | None:
             log.key.directory_id,
         ),
         default=None,
+    )
+
+
+def _is_contradicted(group: GroupComparison, commitment: Commitment, log: ReplicaLog) -> bool:
+    """Whether another log holds a proven entry where this one holds a different entry that isn't.
+    Such an entry may be superseded or, where the two logs conflict, unproven."""
+    open_ranges = difference(
+        group.runs[log.key], commitment.ranges(log.key, EntryCommitment.PROVEN)
+    )
+    return any(
+        intersection(
+            open_ranges,
+            intersection(
+                group.between(log.key, other.key).ranges(same=False),
+                commitment.ranges(other.key, EntryCommitment.PROVEN),
+            ),
+        )
+        for other in group.holding
+        if other.key != log.key
     )
 
 

@@ -139,8 +139,8 @@ class KnownQuorum:
     """The entries of the newest log below this offset (exclusive) are proven to be committed."""
     possible_end: int = 0
     """The entries of the newest log from this offset on are on no majority, whatever the voters
-    hold whose disks are not at hand. So they were not committed when the directories were read. At
-    least proven_end, at most log_end."""
+    hold whose disks are not at hand or can't tell. So they were not committed when the directories
+    were read. At least proven_end, at most log_end; log_end where logs conflict."""
     conflicts: tuple[LogConflict, ...] = ()
     """The pairs of replicas whose logs conflict."""
     contested: Ranges = ()
@@ -226,7 +226,10 @@ def known_quorum(
         tuple(_known(group, newest, voter, doubts, files) for voter in sorted(voters))
         for voters in sets
     ]
-    possible = _possible_end(newest, known)
+    pairs = [(min(pair), max(pair), one.conflict_offset) for pair, one in group.pairs.items()]
+    conflicts = sorted(LogConflict(a, b, at) for a, b, at in pairs if at is not None)
+    is_known = not (conflicts or commitment.contested)
+    possible = _possible_end(newest, known) if is_known else newest.end_offset
     return KnownQuorum(
         known[0] if known else (),
         _leaving(*known),
@@ -235,13 +238,7 @@ def known_quorum(
         newest.end_offset,
         proven_end,
         max(proven_end, min(possible, newest.end_offset)),
-        tuple(
-            sorted(
-                LogConflict(min(a, b), max(a, b), compared.conflict_offset)
-                for (a, b), compared in group.pairs.items()
-                if compared.conflict_offset is not None
-            )
-        ),
+        tuple(conflicts),
         commitment.contested,
         frozenset(log.key for log in logs if log.key not in doubts),
         frozenset(log.key for log in logs),
@@ -367,12 +364,14 @@ def _leaving(
 
 def _possible_end(newest: ReplicaLog, sets: Sequence[Sequence[KnownVoter]]) -> int:
     """The end (exclusive) of the part of the newest log that a majority of one of these voter sets
-    may have held. A voter whose disk can't tell may have held all of it."""
+    may have held. A voter whose disk can't tell, or may be emptied, may have held all of it."""
+
+    def may_have_held(voter: KnownVoter) -> int:
+        is_unknown = voter.held_end is None or voter.doubt in MAY_VOTE_TWICE
+        return newest.end_offset if is_unknown else voter.held_end or 0
+
     ends = [
-        sorted(
-            (newest.end_offset if one.held_end is None else one.held_end for one in voters),
-            reverse=True,
-        )[majority(len(voters)) - 1]
+        sorted(map(may_have_held, voters), reverse=True)[majority(len(voters)) - 1]
         for voters in sets
     ]
     return max(ends, default=newest.end_offset)

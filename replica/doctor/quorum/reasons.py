@@ -17,12 +17,14 @@ from replica.words import counted, listed
 
 def refusals(
     ranking: Sequence[RankedReplica],
+    quorum: KnownQuorum,
     commitment: Commitment,
     unreliable: Collection[ReplicaKey],
     has_majority: bool,
 ) -> list[str]:
-    """A sentence for each reason to start no node. ranking: see RecoveryPlan. unreliable: the
-    replicas of whose log a part can't be read. has_majority: whether a voter may win."""
+    """A sentence for each reason to start no node. ranking: see RecoveryPlan. quorum: what the
+    replicas prove. unreliable: the replicas of whose log a part can't be read. has_majority:
+    whether a voter may win."""
     found = []
     winner = ranking[0].log
     best = election_order(winner.position())
@@ -30,13 +32,16 @@ def refusals(
         found.append(
             f"part of the log of {_named(winner.key)} can't be read, and there is no better one"
         )
+    of_winner = [each for each in quorum.conflicts if winner.key in (each.a, each.b)]
+    for conflict in of_winner or quorum.conflicts[:1]:
+        # the first of the ranking last, as in the other sentences
+        a, b = sorted((conflict.a, conflict.b), key=lambda key: key == winner.key)
+        found.append(
+            f"{_named(a)} and {_named(b)} hold different records of one epoch at one offset, "
+            "which no run of Raft leaves"
+        )
     for standing in ranking[1:]:
         who = _named(standing.log.key)
-        if standing.relation is Relation.CONFLICT:
-            found.append(
-                f"{who} and {_named(winner.key)} hold different records of one epoch at one "
-                "offset, which no run of Raft leaves"
-            )
         snapshot = standing.log.newest_snapshot
         if has_majority and snapshot is not None and election_order(snapshot) > best:
             found.append(

@@ -177,7 +177,7 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
     led_by = {winner.key: standings(winner, commitment) for winner in electable}
     ranking = led_by[electable[0].key] if electable else standings(ranked[0], commitment)
     reasons = [
-        *refusals(ranking, commitment, unreliable, bool(electable)),
+        *refusals(ranking, quorum, commitment, unreliable, bool(electable)),
         *winners_that_lose(led_by, quorum),
     ]
     if electable and not reasons:

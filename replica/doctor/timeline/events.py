@@ -30,7 +30,7 @@ from replica.doctor.timeline.partition_events import (
     PartitionEvents,
 )
 from replica.format.control import SnapshotHeader
-from replica.history.ranges import size_of
+from replica.history.ranges import intersection, size_of
 from replica.metadata.image.settings import NO_MIGRATION, migration_name
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
@@ -306,7 +306,8 @@ def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
     records = counted(size_of(tail.lacking), "record")
     commitment = branch.commitment(tail.start, tail)
     place = tail.start, first.leader_epoch
-    committed = f" ({size_of(tail.proven)} committed)" if tail.proven else ""
+    proven = size_of(intersection(tail.lacking, tail.proven))
+    committed = f" ({proven} committed)" if proven else ""
     detail = f"held {records}{committed} from offset {tail.start} on that {_beside(branch, tail)}"
     names = _nodes_text(nodes) if nodes else "unknown node"
     at = first.base_timestamp

@@ -50,7 +50,7 @@ def _fact(loss: ToLose) -> Fact:
         return Fact(
             Level.ATTENTION,
             Severity.WARNING,
-            f"{where}. These files don't show whether {lost.unproven} of them were committed.",
+            f"{where}. The logs alone don't show whether {lost.unproven} of them were committed.",
             "Keep a copy before these nodes are started again.",
             rules,
         )

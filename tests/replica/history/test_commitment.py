@@ -260,15 +260,31 @@ def test_two_proven_entries_at_one_offset_are_contested():
     assert classify([replica(1, 1, 2), replica(2, 1, 2)]).contested == ()
 
 
-def test_a_damaged_copy_of_a_proven_entry_is_superseded_and_what_follows_is_proven():
-    """Same offset and epoch, other bytes: the entries after it equal proven ones."""
+def test_a_copy_with_other_bytes_is_unproven_and_what_follows_is_proven():
+    """Same offset and epoch, other bytes: the entries after it equal proven ones. The copy may be
+    damaged, or left over from an earlier history that had committed it."""
     good = [replica(n, 1, 1, 1) for n in (1, 2)]
     bad = ReplicaLog(KEYS[3], 0, (*good[0].batches[:1], LogBatch(1, 1, 1, "x"), good[0].batches[2]))
     assert verdicts(classify([*good, bad]), 3) == [
         (0, 1, PROVEN),
-        (1, 2, SUPERSEDED),
+        (1, 2, UNPROVEN),
         (2, 3, PROVEN),
     ]
+
+
+def test_what_a_conflicting_history_proves_tells_nothing_about_the_other():
+    """Node 4 followed a quorum whose disks were lost; 1 to 3 were formatted anew."""
+    anew = [replica(n, 1, 1) for n in (1, 2, 3)]
+    before = ReplicaLog(KEYS[4], 0, tuple(LogBatch(n, n, 1, f"before {n}") for n in range(4)))
+    found = classify([*anew, before])
+    assert verdicts(found, 1) == [(0, 2, PROVEN)]
+    assert verdicts(found, 4) == [(0, 4, UNPROVEN)]
+
+
+def test_the_agreed_branch_still_follows_the_proof_where_logs_conflict():
+    anew = [replica(n, 1, 1) for n in (1, 2, 3)]
+    before = ReplicaLog(KEYS[4], 0, tuple(LogBatch(n, n, 1, f"before {n}") for n in range(4)))
+    assert branch(*anew, before) == (BranchPart(0, 2, KEYS[1], PROVEN),)
 
 
 def test_verdicts_are_looked_up_by_offset_and_holes_have_none():

@@ -165,6 +165,18 @@ def test_logs_that_raft_never_leaves_are_a_conflict():
     assert quorum.is_conflicting
 
 
+def test_where_logs_conflict_every_record_of_the_newest_log_may_have_been_committed():
+    other = ReplicaLog(FOUR, 0, (LogBatch(0, 0, 1, "a"), LogBatch(1, 1, 1, "b")), (), 1)
+    quorum = known(log(ONE, 1), log(TWO, 1), log(THREE, 1), other)
+    assert (quorum.newest, quorum.proven_end, quorum.possible_end) == (FOUR, 0, 2)
+
+
+def test_a_voter_without_quorum_state_may_have_held_the_tail_on_a_disk_that_was_emptied():
+    emptied = log(TWO, quorum_epoch=UNDEFINED_EPOCH)
+    quorum = known(log(ONE, 1, 1), emptied, log(THREE))
+    assert quorum.possible_end == 2
+
+
 def test_configured_voters_count_where_no_record_names_any():
     configured = frozenset(ReplicaKey(node) for node in (1, 2, 3))
     logs = [log(key, sets=()) for key in (ONE, TWO)]
