@@ -305,10 +305,10 @@ def _doubts(
 
 
 def _is_stale(log: ReplicaLog, files: QuorumFiles) -> bool:
-    """Whether other files, or an earlier capture, show more of a replica than its own files. A log
-    that can't be read whole may hold what it seems to lack: of its replica only the epoch in
-    quorum-state tells."""
-    attested = _attested(log.key, files.attested)
+    """Whether other files, or an earlier capture, show more of a replica than its own files. A file
+    that can't be read may hold what it seems to lack: beside such a log only the epoch in
+    quorum-state tells, and beside such a quorum-state no epoch does."""
+    attested = None if log.key in files.unreadable_states else _attested(log.key, files.attested)
     known = max(log.quorum_epoch, log.position().epoch)
     is_behind = attested is not None and attested > known
     back = files.went_back.get(log.key)

@@ -123,6 +123,14 @@ def test_a_quorum_state_that_cannot_be_read_is_not_called_missing(
     assert voter.why_doubted.startswith("its quorum-state can't be read")
 
 
+def test_a_voter_is_not_called_stale_by_a_quorum_state_that_cannot_be_read(tmp_path: Path) -> None:
+    """Its epoch may be as new as that of the others: a good disk would be given up for a chmod."""
+    nodes = copied(tmp_path, DYNAMIC, {1: "live", 2: "live", 3: "final"})
+    assert doubts(known(*nodes))[1] is VoterDoubt.STALE
+    file(nodes[0], QUORUM_STATE).write_bytes(b"")
+    assert doubts(known(*nodes))[1] is VoterDoubt.UNREADABLE_QUORUM_STATE
+
+
 def test_records_that_one_voter_alone_holds_are_on_no_majority(tmp_path: Path) -> None:
     nodes = copied(tmp_path, DYNAMIC, dict.fromkeys((1, 2, 3), "final"))
     before = known(*nodes)
