@@ -333,8 +333,8 @@ WORN = Fact(Level.ATTENTION, Severity.WARNING, "Broker 12: its disk is cordoned.
 
 def test_a_report_without_all_voters_is_not_called_healthy() -> None:
     missing = frozenset(ReplicaKey(node, "directory") for node in (1, 3))
-    gap = MissingVoters(missing, 3, frozenset({2})).gap(is_mixed=False)
-    told = verdict(replace(HEALTHY, members=1, relations={}, not_judged=(gap,)))
+    gaps = tuple(MissingVoters(missing, 3, frozenset({2})).gaps(is_mixed=False))
+    told = verdict(replace(HEALTHY, members=1, relations={}, not_judged=gaps))
     assert told.level is Level.INCOMPLETE
     assert (
         "2 of 3 voters (nodes 1 and 3) can't be judged, because their directories were"
