@@ -41,10 +41,11 @@ def cluster_of(data: Path) -> str:
 def test_a_lake_says_of_a_formatted_directory_what_check_says(
     data: Path, tmp_path: Path, kraftlake: Kraftlake, cluster_id: str | None, rule: str
 ) -> None:
+    """Of a node that is no voter: a lake doesn't know yet that a voter's disk was emptied."""
     nodes, lake, own = tmp_path / "nodes", tmp_path / "lake", cluster_of(data)
     for node in (1, 2):
         shutil.copytree(data / RECORDED / str(node), nodes / str(node))
-    format_only(nodes / "3", 3, cluster_id or own)
+    format_only(nodes / "4", 4, cluster_id or own)
     format_only(nodes / "1" / "disk-2", 1, own)  # another disk of a node that has started
     checked = kraftlake("check", "--json", nodes)
     (expected,) = checked.verdicts
@@ -52,10 +53,10 @@ def test_a_lake_says_of_a_formatted_directory_what_check_says(
     assert kraftlake("build", "--lake", lake).code == 0
     captures = "SELECT node_id, cluster_id, log_end_offset FROM bronze.captures ORDER BY node_id"
     assert [(one["node_id"], one["cluster_id"]) for one in rows(lake, captures)] == [
-        (1, own), (2, own), (3, cluster_id or own)
+        (1, own), (2, own), (4, cluster_id or own)
     ]  # fmt: skip
-    found = rows(lake, "SELECT * FROM gold.findings WHERE node_id = 3")
-    assert [(one["rule"], one["file"]) for one in found] == [(rule, f"{nodes}/3/meta.properties")]
+    found = rows(lake, "SELECT * FROM gold.findings WHERE node_id = 4")
+    assert [(one["rule"], one["file"]) for one in found] == [(rule, f"{nodes}/4/meta.properties")]
     (row,) = rows(lake, "SELECT * FROM gold.verdicts")
     assert row["cluster_id"] == own
     for name in ("level", "headline", "notes", "next_steps"):

@@ -231,7 +231,7 @@ def test_recover_plans_for_other_partitions_and_leaves_ordinary_ones_out(
         f"{topics}/orders-0: left out: partition orders-0 is of an ordinary topic, which no quorum "
         "keeps"
     )
-    assert "3 of 3 voters are left" in ended.out
+    assert "the directories of 3 of 3 voters are here" in ended.out
 
 
 @pytest.mark.parametrize("name", ["orders", "topics"])

@@ -107,7 +107,10 @@ def test_an_exposure_from_before_the_log_start_is_marked_as_such(
         (["--sizes", WELL, "--lake", "lake"], "PATH and --lake exclude each other: take one"),
         (["--sizes", "--exposure", WELL], "--sizes and --exposure exclude each other: take one"),
         (["--sizes", WELL, "--at-offset", "5"], "--at-offset goes with --lake"),
-        (["--sizes", WELL, "--broker-config", "x"], "--broker-config goes with --exposure"),
+        (
+            ["--sizes", WELL, "--broker-config", "x"],
+            "--broker-config goes with --exposure or --effective",
+        ),
         (["--sizes", WELL, "--since"], "--since goes with --exposure"),
         (["--sizes", WELL, "--cluster", "C"],
          "--cluster C: the directories are of OLR1FFlQQCyXLM2zfhjyAg"),
