@@ -17,11 +17,11 @@ To read it in order
 - A directory: `file_names`, `listing` (the order of reading), `reading` and `byte_source` (opened
   files), `directory` (all of it as one value), `damage` (what could not be read), `discovery` (the
   directories below a user's paths), `formatted` (log directories without a metadata log),
-  `log_directory` (a broker's, with the folders of its partitions),
+  `partition_folders` (a broker's, with the folders of its partitions),
   `log_dirs` (what a node's log.dirs are).
 
 Every decoder is total: it returns a value, or raises a replica.errors.DataError that names the
 byte. Every encoder gives the bytes that Kafka writes. These functions are pure, over buffers. Only
-`byte_source`, `reading`, `listing`, `discovery`, `formatted`, `log_directory`, `log_dirs` and
+`byte_source`, `reading`, `listing`, `discovery`, `formatted`, `partition_folders`, `log_dirs` and
 `directory` touch the file system, and they only read it.
 """

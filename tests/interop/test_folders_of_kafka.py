@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.format.log_directory import FolderState, partition_of_folder
+from replica.format.partition_folders import FolderState, partition_of_folder
 from replica.format.partition_metadata import FILE_NAME, encode
 from replica.message.primitives import uuid_text
 from tests.interop.kafka_jars import NEWEST, class_path_or_skip

@@ -3,7 +3,7 @@
 - dump: `dump`, `dump_files` (which files), `selection` (which records), `state_files` (the files
   that hold no records).
 - check: `check`, `check_inputs`, `check_families`, `check_text`, `check_rows`, `broker_defaults`,
-  `log_directories` (--partitions), `starting_nodes` and `check_starts` (--config: whether nodes
+  `partition_folders` (--partitions), `starting_nodes` and `check_starts` (--config: whether nodes
   start), `check_first_election` (how nodes were formatted); `verdict_text` serves all commands
   that give a verdict, `cluster_verdicts` those that go on with an answer of their own. explain:
   `explain`, with `runbook_pages`.

@@ -37,7 +37,7 @@ from jobs.cli.directories.check_text import (
     reaches,
     severity_of,
 )
-from jobs.cli.directories.log_directories import (
+from jobs.cli.directories.partition_folders import (
     LOG_DIRECTORY_COLUMNS,
     judged_with,
     log_directories_in,
@@ -83,7 +83,7 @@ from replica.doctor.verdict.verdict import Verdict
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath
 from replica.format.formatted import FormattedDirectory
-from replica.format.log_directory import LogDirectory
+from replica.format.partition_folders import BrokerLogDirectory
 from replica.metadata.changes.readers import reader_of
 from replica.severity import Severity
 
@@ -276,7 +276,7 @@ class _Checking:
         for severity, count in counted_by([one.finding for one in located]).items():
             self.counts[severity] += count
         shown = [one for one in located if one.finding.severity.rank <= self.least.rank]
-        directories: Sequence[LogDirectory] = ()
+        directories: Sequence[BrokerLogDirectory] = ()
         if cluster is not None:
             directories = [*of_cluster(cluster, self.log_directories)]
         if self.options.json_output:

@@ -9,7 +9,7 @@ brokers         fenced and unregistered brokers, and their log directories
 partitions      leaders and in-sync replicas; placement: preferred leaders and racks
 reassignments   running reassignments; configs: those of topics and brokers that don't exist
 judging         all rules together
-log_directories  the folders of partitions in brokers' log directories
+partition_folders  the folders of partitions in brokers' log directories
 hosted          partition replicas on nodes that are voters, too
 exposure        what a failure of brokers, racks or voters would take away
 past            how long exposures and reassignments have lasted, by reading the log backwards

@@ -10,7 +10,7 @@ from replica.doctor.check.catalogue import (
     RULES,
     groups,
     health,
-    log_directories,
+    partition_folders,
     snapshots,
     startup,
 )
@@ -38,7 +38,7 @@ AT_RISK = frozenset(
         groups.DUPLICATE_IDENTITY.id, groups.STALE_VOTER.id, groups.VOTER_DISK_EMPTY.id,
         groups.REPLICA_WENT_BACK.id, groups.DISK_OF_ANOTHER_CLUSTER.id,
         groups.VOTER_WITHOUT_OWN_DISK.id,
-        log_directories.STRAY_PARTITION.id, log_directories.REPLICA_WITHOUT_FOLDER.id,
+        partition_folders.STRAY_PARTITION.id, partition_folders.REPLICA_WITHOUT_FOLDER.id,
         startup.CONFIGURED_VOTERS_DIFFER.id,
     }
 )  # fmt: skip

@@ -10,7 +10,7 @@ from replica.doctor.check.catalogue import (
     groups,
     health,
     log,
-    log_directories,
+    partition_folders,
     snapshots,
     startup,
 )
@@ -39,9 +39,9 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
             log.UNAPPLIABLE_RECORD, log.UNDECODABLE_RECORD, log.VENDOR_RECORD_TYPE,
         ),
         "stray-partitions": (
-            log_directories.STRAY_PARTITION, log_directories.FOLDER_WITHOUT_TOPIC_ID,
-            log_directories.PARTITION_TWICE, log_directories.FOREIGN_FOLDER,
-            log_directories.REPLICA_WITHOUT_FOLDER,
+            partition_folders.STRAY_PARTITION, partition_folders.FOLDER_WITHOUT_TOPIC_ID,
+            partition_folders.PARTITION_TWICE, partition_folders.FOREIGN_FOLDER,
+            partition_folders.REPLICA_WITHOUT_FOLDER,
         ),
         "downgrade": (files.UNREADABLE_BY_RELEASE,),
         "never-came-up": (

@@ -8,13 +8,13 @@ from replica.doctor.check.catalogue import (
     groups,
     health,
     log,
-    log_directories,
+    partition_folders,
     snapshots,
     startup,
 )
 from replica.doctor.check.rule import rules_of
 
-HEALTH_RULES = rules_of(health, log_directories)
+HEALTH_RULES = rules_of(health, partition_folders)
 RULES = (*rules_of(log, snapshots, files, groups, startup), *HEALTH_RULES)
 """All rules, in the order in which they are explained."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.format.log_directory import (
+from replica.format.partition_folders import (
     FolderState,
     log_directories_below,
     partition_of_folder,

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from replica.doctor.check.rule import by_severity
-from replica.doctor.health.log_directories import judge_log_directories
+from replica.doctor.health.partition_folders import judge_log_directories
 from replica.doctor.verdict.of_group import JudgedCluster
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath, DiscoveredPath
 from replica.format.file_names import METADATA_FOLDER
-from replica.format.log_directory import (
+from replica.format.partition_folders import (
+    BrokerLogDirectory,
     FolderState,
-    LogDirectory,
     log_directories_below,
     partition_of_folder,
 )
@@ -32,7 +32,7 @@ LOG_DIRECTORY_COLUMNS = (
 )
 
 
-def log_directories_in(paths: Iterable[str]) -> tuple[LogDirectory, ...]:
+def log_directories_in(paths: Iterable[str]) -> tuple[BrokerLogDirectory, ...]:
     """The log directories at or below the paths, each once. Raises UsageError where there are
     none."""
     found = {
@@ -65,7 +65,7 @@ def _is_partition(name: str) -> bool:
     return name != METADATA_FOLDER and partition_of_folder(name) is not None
 
 
-def judged_with(cluster: JudgedCluster, directories: Sequence[LogDirectory]) -> JudgedCluster:
+def judged_with(cluster: JudgedCluster, directories: Sequence[BrokerLogDirectory]) -> JudgedCluster:
     """The cluster with the findings about its log directories."""
     if cluster.cluster is None or not directories:
         return cluster
@@ -73,13 +73,15 @@ def judged_with(cluster: JudgedCluster, directories: Sequence[LogDirectory]) -> 
     return replace(cluster, health=tuple(sorted((*(cluster.health or ()), *more), key=by_severity)))
 
 
-def of_cluster(cluster: JudgedCluster, found: Iterable[LogDirectory]) -> Iterator[LogDirectory]:
+def of_cluster(
+    cluster: JudgedCluster, found: Iterable[BrokerLogDirectory]
+) -> Iterator[BrokerLogDirectory]:
     """The log directories of a cluster, by node."""
     mine = [one for one in found if one.replica.cluster_id == cluster.cluster_id]
     return iter(sorted(mine, key=lambda one: (one.replica.node_id, one.shown)))
 
 
-def log_directory_cells(one: LogDirectory) -> tuple[object, ...]:
+def log_directory_cells(one: BrokerLogDirectory) -> tuple[object, ...]:
     """The cells below LOG_DIRECTORY_COLUMNS."""
     row = log_directory_row(one)
     counts = row["future"], row["deleted"], row["stray"]
@@ -87,7 +89,7 @@ def log_directory_cells(one: LogDirectory) -> tuple[object, ...]:
     return one.replica.node_id, row["partitions"], size, *counts, one.shown
 
 
-def log_directory_row(one: LogDirectory) -> dict[str, Any]:
+def log_directory_row(one: BrokerLogDirectory) -> dict[str, Any]:
     """A log directory in the form of --json. deleted, stray: the folders that Kafka has marked so
     itself. size_bytes: of all folders."""
     count = {state: sum(folder.state is state for folder in one.folders) for state in FolderState}

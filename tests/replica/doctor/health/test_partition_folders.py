@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from replica.doctor.check.rule import Finding
-from replica.doctor.health.log_directories import judge_log_directories
-from replica.format.log_directory import FolderState, LogDirectory, PartitionFolder
+from replica.doctor.health.partition_folders import judge_log_directories
+from replica.format.partition_folders import BrokerLogDirectory, FolderState, PartitionFolder
 from replica.message.primitives import uuid_text
 from replica.model.keys import ZERO_UUID, ReplicaId
 from tests.replica.doctor.health.clusters import a_partition, cluster_after, directory_of, healthy
@@ -34,13 +34,13 @@ def _directory(
     directory_id: str | None = None,
     foreign: tuple[str, ...] = (),
     cluster_id: str = CLUSTER,
-) -> LogDirectory:
+) -> BrokerLogDirectory:
     replica = ReplicaId(cluster_id, broker_id, directory_id or directory_of(broker_id))
-    return LogDirectory(f"/disk-{broker_id}", replica, folders, foreign)
+    return BrokerLogDirectory(f"/disk-{broker_id}", replica, folders, foreign)
 
 
 def _judged(
-    *directories: LogDirectory, records: tuple[Any, ...] = (), all_given: bool = True
+    *directories: BrokerLogDirectory, records: tuple[Any, ...] = (), all_given: bool = True
 ) -> dict[str, Finding]:
     cluster = cluster_after([*healthy(), *records], cluster_id=CLUSTER)
     found = judge_log_directories(cluster, directories, all_given=all_given)

@@ -11,10 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from replica.doctor.check.catalogue import log_directories as rules
+from replica.doctor.check.catalogue import partition_folders as rules
 from replica.doctor.check.rule import Finding, Subject
 from replica.doctor.health.cluster import Cluster
-from replica.format.log_directory import FolderState, LogDirectory, PartitionFolder
+from replica.format.partition_folders import BrokerLogDirectory, FolderState, PartitionFolder
 from replica.metadata.image.partition import Partition
 from replica.model.keys import ZERO_UUID
 from replica.words import counted, size_text
@@ -37,7 +37,7 @@ class _Placed(NamedTuple):
 
 
 def judge_log_directories(
-    cluster: Cluster, directories: Iterable[LogDirectory], *, all_given: bool
+    cluster: Cluster, directories: Iterable[BrokerLogDirectory], *, all_given: bool
 ) -> Iterator[Finding]:
     """The findings about log directories of the cluster. directories: those of brokers; others are
     passed over. all_given: whether folders that are missing count, because the directories hold
@@ -59,7 +59,7 @@ def judge_log_directories(
     yield from _elsewhere(cluster, placed)
 
 
-def _why_stray(cluster: Cluster, directory: LogDirectory, folder: PartitionFolder) -> str:
+def _why_stray(cluster: Cluster, directory: BrokerLogDirectory, folder: PartitionFolder) -> str:
     if folder.topic_id is None:
         return "no topic id"
     partition = cluster.partitions.get((folder.topic_id, folder.partition))
@@ -75,7 +75,7 @@ def _why_stray(cluster: Cluster, directory: LogDirectory, folder: PartitionFolde
     return ""
 
 
-def _foreign(cluster: Cluster, directories: Iterable[LogDirectory]) -> Iterator[Finding]:
+def _foreign(cluster: Cluster, directories: Iterable[BrokerLogDirectory]) -> Iterator[Finding]:
     found = [
         Subject(f"broker {one.replica.node_id}", path)
         for one in directories
@@ -124,7 +124,7 @@ def _subject(one: _Placed) -> Subject:
 
 
 def _missing(
-    cluster: Cluster, directories: list[LogDirectory], placed: Iterable[_Placed]
+    cluster: Cluster, directories: list[BrokerLogDirectory], placed: Iterable[_Placed]
 ) -> Iterator[Finding]:
     """Replicas that the metadata places in a directory that was given, and of which no directory of
     the broker has a folder."""

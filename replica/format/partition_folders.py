@@ -52,7 +52,7 @@ class PartitionFolder:
 
 
 @dataclass(frozen=True, slots=True)
-class LogDirectory:
+class BrokerLogDirectory:
     """A log directory of a node."""
 
     shown: str
@@ -65,7 +65,7 @@ class LogDirectory:
     """Folders whose names are no partition's, as the user would write them."""
 
 
-def log_directories_below(path: str, *, most_folders: int = 10_000) -> Iterator[LogDirectory]:
+def log_directories_below(path: str, *, most_folders: int = 10_000) -> Iterator[BrokerLogDirectory]:
     """The log directories at or below a path: those with a meta.properties that can be read. A log
     directory is not searched for others. most_folders: how many folders are searched."""
     pending = [path.rstrip("/") or "/"]
@@ -91,7 +91,7 @@ def _replica_in(folder: str) -> ReplicaId | None:
         return None
 
 
-def _directory(shown: str, replica: ReplicaId) -> LogDirectory:
+def _directory(shown: str, replica: ReplicaId) -> BrokerLogDirectory:
     found: list[PartitionFolder] = []
     foreign: list[str] = []
     for name in sorted(os.listdir(shown)):
@@ -103,7 +103,7 @@ def _directory(shown: str, replica: ReplicaId) -> LogDirectory:
             foreign.append(path)
         else:
             found.append(PartitionFolder(path, *parsed, _topic_id_in(path), _size_of(path)))
-    return LogDirectory(shown, replica, tuple(found), tuple(foreign))
+    return BrokerLogDirectory(shown, replica, tuple(found), tuple(foreign))
 
 
 def partition_of_folder(name: str) -> tuple[str, int, FolderState] | None:
