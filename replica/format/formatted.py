@@ -59,7 +59,7 @@ def formatted_below(path: str) -> Iterator[FormattedDirectory]:
     """The log directories, at or below a path, that were formatted and never started, and whose
     meta.properties can be read."""
     for folder, has_metadata_log in log_folders_below(path):
-        replica = None if has_metadata_log else _replica_in(folder)
+        replica = None if has_metadata_log else replica_in(folder)
         if replica is not None:
             yield FormattedDirectory(folder, replica)
 
@@ -85,7 +85,8 @@ def log_folders_below(path: str) -> Iterator[tuple[str, bool]]:
             ]
 
 
-def _replica_in(folder: str) -> ReplicaId | None:
+def replica_in(folder: str) -> ReplicaId | None:
+    """The replica that a log directory's meta.properties names; None where it can't be read."""
     path = os.path.join(folder, meta_properties.FILE_NAME)
     try:
         return meta_properties.decode(read_own_file(path, MAX_STATE_BYTES)).replica

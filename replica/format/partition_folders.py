@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from replica.errors import DataError, UnreadableFileError
-from replica.format import meta_properties, partition_metadata
+from replica.format import partition_metadata
 from replica.format.file_names import METADATA_FOLDER
+from replica.format.formatted import log_folders_below, replica_in
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
 from replica.model.keys import ReplicaId
 
@@ -65,30 +66,12 @@ class BrokerLogDirectory:
     """Folders whose names are no partition's, as the user would write them."""
 
 
-def log_directories_below(path: str, *, most_folders: int = 10_000) -> Iterator[BrokerLogDirectory]:
-    """The log directories at or below a path: those with a meta.properties that can be read. A log
-    directory is not searched for others. most_folders: how many folders are searched."""
-    pending = [path.rstrip("/") or "/"]
-    while pending and most_folders:
-        folder, most_folders = pending.pop(), most_folders - 1
-        try:
-            entries = sorted(os.scandir(folder), key=lambda one: one.name, reverse=True)
-        except OSError:  # The search for metadata directories names it.
-            continue
-        if any(one.name == meta_properties.FILE_NAME for one in entries):
-            replica = _replica_in(folder)
-            if replica is not None:
-                yield _directory(folder, replica)
-        else:
-            pending += [one.path for one in entries if one.is_dir(follow_symlinks=False)]
-
-
-def _replica_in(folder: str) -> ReplicaId | None:
-    path = os.path.join(folder, meta_properties.FILE_NAME)
-    try:
-        return meta_properties.decode(read_own_file(path, MAX_STATE_BYTES)).replica
-    except (DataError, UnreadableFileError):
-        return None
+def log_directories_below(path: str) -> Iterator[BrokerLogDirectory]:
+    """The log directories at or below a path whose meta.properties can be read."""
+    for folder, _ in log_folders_below(path):
+        replica = replica_in(folder)
+        if replica is not None:
+            yield _directory(folder, replica)
 
 
 def _directory(shown: str, replica: ReplicaId) -> BrokerLogDirectory:

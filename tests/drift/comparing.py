@@ -302,7 +302,8 @@ def _known_settings(facts: Facts, tables: Tables) -> Iterator[str]:
 
 
 def _topic_configs(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
-    """Defaults of topics' configs, and the brokers' configs that stand in for them."""
+    """A line for each config of topics whose default, or whose configs of brokers, our table has
+    otherwise than Kafka."""
     kafka = facts["topicConfigs"]
     ours = {one.name: one for one in tables.topic_configs}
     for name, row in kafka.items():

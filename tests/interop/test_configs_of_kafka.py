@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from replica.metadata.effective_configs import ALL_BROKERS, FILE, KAFKA
+from tests.interop.combined_node import NODE_ID as BROKER
+from tests.interop.combined_node import combined_node
 from tests.interop.kafka_jars import NEWEST, class_path_or_skip
-from tests.interop.kafka_node import Controller, free_ports, run_tool
+from tests.interop.kafka_node import run_tool
 from tests.interop.result_page import CONFIGS, hold
 from tests.kraftlake_process import kraftlake
 
-CLUSTER, TOPIC, BROKER = "Lr3UIdBxT-GFPYE5uprmrg", "orders", 1
-IN_FILE = {"log.retention.hours": 20, "log.segment.bytes": 123456789, "num.io.threads": 7}
+CLUSTER, TOPIC = "Lr3UIdBxT-GFPYE5uprmrg", "orders"
+IN_FILE = {"log_retention_hours": 20, "log_segment_bytes": 123456789, "num_io_threads": 7}
 _LINE = re.compile(r"^  (\S+)=(.*) sensitive=\w+ synonyms=\{(.*)\}$")
 _SOURCES = {
     "DYNAMIC_TOPIC_CONFIG": f"topic {TOPIC}",
@@ -77,21 +79,7 @@ class Node:
     """A combined node with a topic."""
 
     def __init__(self, folder: Path) -> None:
-        controller, plain = free_ports(2)
-        self.bootstrap = f"127.0.0.1:{plain}"
-        self.kafka = Controller(
-            folder,
-            BROKER,
-            {BROKER: controller},
-            is_static=True,
-            settings={
-                "process.roles": "broker,controller",
-                "listeners": f"CONTROLLER://127.0.0.1:{controller},PLAINTEXT://{self.bootstrap}",
-                "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-                "offsets.topic.replication.factor": 1,
-                **IN_FILE,
-            },
-        )
+        self.kafka, self.bootstrap = combined_node(folder, **IN_FILE)
 
     def tool(self, main_class: str, *arguments: object) -> str:
         ran = run_tool(main_class, "--bootstrap-server", self.bootstrap, *arguments)

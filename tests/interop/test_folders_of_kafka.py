@@ -13,8 +13,9 @@ import pytest
 from replica.format.partition_folders import FolderState, partition_of_folder
 from replica.format.partition_metadata import FILE_NAME, encode
 from replica.message.primitives import uuid_text
+from tests.interop.combined_node import combined_node
 from tests.interop.kafka_jars import NEWEST, class_path_or_skip
-from tests.interop.kafka_node import Controller, free_ports, run_tool
+from tests.interop.kafka_node import run_tool
 from tests.interop.result_page import FOLDERS, hold
 from tests.kraftlake_process import kraftlake
 
@@ -28,22 +29,9 @@ class Broker:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        controller, plain = free_ports(2)
-        self.node = Controller(
-            folder,
-            1,
-            {1: controller},
-            is_static=True,
-            settings={
-                "process.roles": "broker,controller",
-                "listeners": f"CONTROLLER://127.0.0.1:{controller},PLAINTEXT://127.0.0.1:{plain}",
-                "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-                "log.dirs": f"{folder / 'a'},{folder / 'b'}",
-                "metadata.log.dir": folder / "a",
-                "offsets.topic.replication.factor": 1,
-            },
+        self.node, self.bootstrap = combined_node(
+            folder, log_dirs=f"{folder / 'a'},{folder / 'b'}", metadata_log_dir=folder / "a"
         )
-        self.bootstrap = f"127.0.0.1:{plain}"
 
     @property
     def disks(self) -> tuple[Path, Path]:

@@ -81,8 +81,8 @@ def run(options: PlanOptions) -> int:
 
 
 def _changes(options: PlanOptions) -> list[Change]:
-    """The changes that were asked about. Raises UsageError for a wrong file or
-    list."""
+    """The changes that the options of `plan` name. Raises UsageError for a file or a list of ids
+    that can't be read."""
     found = [*_of_partitions(options), *_of_nodes(options)]
     if (removed := options.remove_voter) is not None:
         found.append(Change(VOTERS, lambda source: remove_voter(source.cluster, removed)))

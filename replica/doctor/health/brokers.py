@@ -3,7 +3,6 @@ cordoned."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
@@ -14,15 +13,13 @@ from replica.doctor.health.cluster import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, 
 
 def judge_brokers(cluster: Cluster) -> Iterator[Finding]:
     """The rules about brokers and their directories."""
-    held = Counter(
-        broker_id for partition in cluster.partitions.values() for broker_id in partition.replicas
-    )
-    yield from _absent(cluster, held)
+    yield from _absent(cluster)
     yield from _in_directories(cluster)
     yield from _cordoned(cluster)
 
 
-def _absent(cluster: Cluster, held: Counter[int]) -> Iterator[Finding]:
+def _absent(cluster: Cluster) -> Iterator[Finding]:
+    held = cluster.replicas_by_broker
     brokers, offsets = cluster.values("brokers"), cluster.offsets("brokers")
     fenced, unregistered = [], []
     for broker_id, count in sorted(held.items()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -113,6 +114,11 @@ class Cluster:
         """The state of the migration from ZooKeeper, one of Kafka's ZkMigrationState; NO_MIGRATION
         where no record names one."""
         return int(self.values("zk_migration").get("", NO_MIGRATION))
+
+    @cached_property
+    def replicas_by_broker(self) -> Mapping[int, int]:
+        """How many partition replicas the metadata assigns to each broker, registered or not."""
+        return Counter(one for held in self.partitions.values() for one in held.replicas)
 
     @property
     def zk_brokers(self) -> tuple[int, ...]:

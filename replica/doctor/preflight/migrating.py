@@ -6,7 +6,6 @@ written to ZooKeeper, and nobody can go back.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from replica.doctor.health.cluster import Cluster
@@ -64,7 +63,7 @@ def _of_zookeeper(cluster: Cluster) -> Iterator[Reason]:
 
 def _unregistered(cluster: Cluster) -> Iterator[Reason]:
     """Brokers that hold replicas, and of which KRaft knows nothing."""
-    held = Counter(one for partition in cluster.partitions.values() for one in partition.replicas)
+    held = cluster.replicas_by_broker
     for broker_id in sorted(held.keys() - cluster.values("brokers").keys()):
         replicas = counted(held[broker_id], "replica")
         yield unsafe(

@@ -15,7 +15,8 @@ from replica.format.log_dirs import LogDir, LogDirState
 from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
 
 _RESERVED = (f"{'A' * 21}A", f"{'A' * 21}Q", f"{'A' * 21}g")
-"""Kafka: DirectoryId.RESERVED, of those that a file may name."""
+"""The directory ids that Kafka keeps for its own use, and refuses in meta.properties (Kafka:
+DirectoryId.RESERVED)."""
 _NONE_READABLE = "No readable meta.properties files found."
 _ASK = "(have you run `kafka-storage.sh` to format the directory?)"
 _OLDEST_OF_4 = 7

@@ -268,7 +268,8 @@ class _Holder(NamedTuple):
 
 
 def _tail(branch: Branch, start: int, holding: Sequence[_Holder]) -> BranchTail:
-    """The tail that leaves the branch at `start`, by the directories that hold its first entry."""
+    """The tail that leaves the branch at the offset `start`. holding: the directories that hold the
+    first entry of the tail."""
     examined, log, _ = max(holding, key=lambda one: one.log.end_offset)
     beside = compare(branch.log, log)
     behind = (OffsetRange(start, max(start, log.end_offset)),)

@@ -15,7 +15,8 @@ from replica.format.discovery import discover
 
 
 def judged(*properties: Path, release: Release = (4, 4)) -> Starts:
-    """The nodes with these settings, whose log directories lie where the settings say."""
+    """The nodes of these settings files. The log directories of each node are those that its file
+    names."""
     nodes = nodes_of([str(one) for one in properties], ())
     with_logs = [
         one for one in log_paths(nodes, ()) if (Path(one) / "__cluster_metadata-0").exists()
