@@ -36,11 +36,11 @@ if sys.version_info < (3, 11):
         " python3.12 %s" % (sys.version_info[0], sys.version_info[1], sys.argv[0])
     )
 
-from jobs.cli.start import main
+from kraftlake.__main__ import main
 
 main()
 """
-_LOADED = ("jobs", "pipelines", "replica", "typer")
+_LOADED = ("kraftlake", "typer")
 """The packages that most commands load. They are compiled; of the others the file has the sources
 alone."""
 
@@ -86,8 +86,8 @@ def _install_locked(folder: Path) -> None:
 
 
 def _place_runbooks(folder: Path) -> None:
-    """Moves the runbooks of the wheel to where a checkout has them, beside the packages."""
-    target = folder / "docs" / "how-to" / "runbooks"
+    """Moves the runbooks of the wheel to where a checkout has them, beside the folder replica."""
+    target = folder / "kraftlake" / "docs" / "how-to" / "runbooks"
     (source,) = folder.glob("*.data/data/share/kraftlake/runbooks")
     target.parent.mkdir(parents=True)
     source.rename(target)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import sysconfig
 import tomllib
 import zipfile
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from replica.errors import UsageError
+from replica.installation import shipped
 
 _PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")  # a key, a separator, a value
 
@@ -40,13 +40,7 @@ def conf_directory() -> Folder | None:
         if not Path(named).is_dir():
             raise UsageError(f"KRAFTLAKE_CONF={named} is no folder: name one or unset it.")
         return Path(named)
-    code = Path(__file__).resolve().parents[1]
-    beside: Folder = zipfile.Path(code, "conf/") if code.is_file() else code / "conf"
-    installed = Path(sysconfig.get_path("data")) / "share" / "kraftlake" / "conf"
-    for folder in (beside, installed):
-        if (folder / "kraftlake.toml").is_file():
-            return folder
-    return None
+    return shipped("conf", "conf")
 
 
 def read_defaults(conf_dir: Folder | None) -> Defaults:

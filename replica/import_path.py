@@ -9,7 +9,7 @@ This module is imported first, and imports only what every Python has loaded bef
 import os
 import sys
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_ROOT = os.path.abspath(os.path.join(__file__, *[os.pardir] * len(__name__.split("."))))
 _SAFE_PATH = "PYTHONSAFEPATH"
 
 

@@ -19,8 +19,10 @@ from replica.shell_text import line
 if TYPE_CHECKING:
     import zipfile
 
-ROOT = Path(__file__).parents[1]
-"""What holds the packages: site-packages, a checkout, or the file of the zipapp."""
+_BESIDE = Path(__file__).parents[1]
+"""What holds the folder replica: a checkout, the folder kraftlake of a wheel, or one in a zip."""
+ROOT = Path(__file__).parents[__name__.count(".")]
+"""What holds our packages: a checkout, site-packages, or the file of a zip."""
 _CACHE_MARK = "CACHEDIR.TAG"
 
 
@@ -31,9 +33,10 @@ def shipped(beside: str, installed: str) -> Path | zipfile.Path | None:
     if ROOT.is_file():
         import zipfile  # takes 10 ms, and few starts need it
 
-        folder: Path | zipfile.Path = zipfile.Path(ROOT, f"{beside}/")
+        within = (_BESIDE / beside).relative_to(ROOT).as_posix()
+        folder: Path | zipfile.Path = zipfile.Path(ROOT, f"{within}/")
     else:
-        folder = ROOT / beside
+        folder = _BESIDE / beside
     if folder.is_dir():
         return folder
     data = Path(sysconfig.get_path("data")) / "share" / "kraftlake" / installed

@@ -125,7 +125,7 @@ def _unexpected(app: typer.Typer, error: BaseException, arguments: list[str]) ->
         return _fail(f"{message}; `{asked} --help` lists the options", USAGE, error)
     if isinstance(error, ImportError):
         name = (error.name or str(error)).split(".")[0]
-        if name in ("jobs", "replica", "pipelines"):
+        if name in ("jobs", "kraftlake", "pipelines", "replica"):
             return _fail(f"this command is not part of this installation ({error})", FAILED, error)
         lack = (
             "not installed" if _is_absent(name) else f"of a release without what we use ({error})"

@@ -81,7 +81,7 @@ def digest() -> str:
     made = hashlib.sha256(repr(said).encode() + _numba_version())
     for name in sources():
         # The import system reads it, because the code may lie in a zip file.
-        text = pkgutil.get_data("replica", name)
+        text = pkgutil.get_data(__package__.removesuffix(".scan"), name)
         assert text is not None, "source files and zips have data"
         made.update(name.encode() + _NOT_COMPILED.sub(b"", text))
     return made.hexdigest()[:16]

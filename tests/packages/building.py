@@ -26,7 +26,9 @@ MODULES = (
 )
 """By which Spark finds the formats of the data sources."""
 RUNBOOKS = "docs/how-to/runbooks"
-_INPUTS = (*PACKAGES, *MODULES, "conf", RUNBOOKS, "pyproject.toml", "README.md", "LICENSE")
+STEP = "packaging/one_name.py"
+"""The step of the build that puts the packages below one name."""
+_INPUTS = (*PACKAGES, *MODULES, "conf", RUNBOOKS, STEP, "pyproject.toml", "README.md", "LICENSE")
 _IGNORED = shutil.ignore_patterns("__pycache__")
 _BACKEND = (
     "import sys; from setuptools import build_meta as b; getattr(b, sys.argv[1])(sys.argv[2])"
@@ -42,6 +44,7 @@ def copy_of_the_checkout(folder: Path) -> Path:
         if path.is_dir():
             shutil.copytree(path, folder / name, ignore=_IGNORED, copy_function=shutil.copyfile)
         else:
+            (folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, folder / name)
     return folder
 

@@ -155,8 +155,8 @@ def test_the_installed_code_finds_its_settings_and_its_templates(
 ) -> None:
     """With the libraries of the extra lent by the environment of the tests."""
     code = (
-        "import pipelines.report.page as page\n"
-        "from pipelines.conf_files import conf_directory, read_defaults\n"
+        "import kraftlake.pipelines.report.page as page\n"
+        "from kraftlake.pipelines.conf_files import conf_directory, read_defaults\n"
         "print(page.__file__, conf_directory(), read_defaults(conf_directory()).cores_max)\n"
         "print(page._environment().get_template('report.html').filename)\n"
     )

@@ -37,19 +37,19 @@ def metadata_of(wheel: Path) -> str:
 def test_the_wheel_has_every_file_of_the_packages_and_nothing_else(wheel: Path) -> None:
     tops = {PurePosixPath(name).parts[0] for name in names_in(wheel)}
     stem = "-".join(wheel.name.split("-")[:2])
-    assert tops == {*PACKAGES, *MODULES, f"{stem}.dist-info", f"{stem}.data"}
+    assert tops == {"kraftlake", *MODULES, f"{stem}.dist-info", f"{stem}.data"}
 
-    ours = {name for name in names_in(wheel) if name.split("/")[0] in PACKAGES}
+    ours = {name for name in names_in(wheel) if name.startswith("kraftlake/")}
     assert ours == {
-        path.relative_to(REPOSITORY).as_posix()
+        Path("kraftlake", path.relative_to(REPOSITORY).as_posix().removeprefix("kraftlake/")).as_posix()
         for package in PACKAGES
         for path in (REPOSITORY / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
 
 
-def test_the_wheel_says_that_replica_is_typed(wheel: Path) -> None:
-    assert "replica/py.typed" in names_in(wheel)
+def test_the_wheel_says_that_it_is_typed(wheel: Path) -> None:
+    assert "kraftlake/py.typed" in names_in(wheel)
 
 
 def test_the_wheel_brings_the_settings_and_runbooks_that_the_checkout_has(wheel: Path) -> None:
@@ -71,7 +71,7 @@ def test_the_wheel_names_its_command_and_its_extras(wheel: Path) -> None:
             "[console_scripts]",
             "kraftlake",
             "=",
-            "jobs.cli.start:main",
+            "kraftlake.__main__:main",
         ]
     metadata = message_from_string(metadata_of(wheel))
     extras = {"connect", "scan", "s3", "duckdb", "mcp", "lake", "dev"}

@@ -108,7 +108,7 @@ def _optimize(module: Any, machine: Any) -> None:
 def main(name: str) -> None:
     """Write the object file of the kernel `name` to stdout."""
     (kernel,) = (kernel for kernel in KERNELS if kernel.name == name)
-    module = import_module(f"replica.scan.kernels.{kernel.module}")
+    module = import_module(f".{kernel.module}", __package__)
     image = object_file(kernel, getattr(module, kernel.name), host())
     sys.stdout.buffer.write(image)
 

@@ -1,0 +1,117 @@
+"""The step of setuptools' build that puts all packages of a wheel below one name, kraftlake.
+
+In a checkout the packages are side by side: jobs, kraftlake, pipelines, replica. In site-packages,
+`jobs` and `replica` would collide with folders of others, so in a wheel they are kraftlake.jobs,
+kraftlake.pipelines and kraftlake.replica. pyproject.toml names OneName for setuptools. An editable
+installation leads to the checkout, and has the names of the checkout.
+
+The code is changed in three kinds of places, which Python's own parser finds: statements that
+import, texts (also docstrings) and comments. In the latter two, a dotted name counts where the
+checkout has a module of that name, as `python -m jobs.cli` and "replica.scan.kernels".
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Set
+from pathlib import Path
+
+from setuptools.command.build_py import build_py
+
+NAME = "kraftlake"
+MOVED = ("jobs", "pipelines", "replica")
+_DOTTED = re.compile(rf"(?<![\w./-])(?:{'|'.join(MOVED)})(?:\.\w+)+")
+_FORMATTED = re.compile(r"[rR]?[fF]")
+_FROM = "from "
+_Edit = tuple[int, str]
+"""What is put in, and before which character."""
+
+
+class ImportStatementError(Exception):
+    """A statement that can't be told in the names of a wheel."""
+
+
+class OneName(build_py):
+    """setuptools' own step, and then the move."""
+
+    def run(self) -> None:
+        """Copies the packages to the folder of the build; there, unless the installation is an
+        editable one, moves them below kraftlake."""
+        super().run()
+        if not self.editable_mode:
+            move(Path(self.build_lib))
+
+    def get_source_files(self) -> list[str]:
+        """What the sdist holds: this module too, for a wheel can be built from it."""
+        here = Path(__file__).resolve()
+        return [*super().get_source_files(), here.relative_to(Path.cwd().resolve()).as_posix()]
+
+
+def move(folder: Path) -> None:
+    """Moves the packages in `folder` below kraftlake, and changes the names in all code there.
+    Raises ImportStatementError."""
+    known = set(module_names(folder))
+    for name in MOVED:
+        (folder / name).rename(folder / NAME / name)
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        try:
+            path.write_text(renamed(text, known), encoding="utf-8")
+        except ImportStatementError as error:
+            raise ImportStatementError(f"{path.relative_to(folder)}:{error}") from None
+
+
+def module_names(folder: Path) -> Iterator[str]:
+    """The dotted names of the modules and packages that will be moved."""
+    for name in MOVED:
+        for path in (folder / name).rglob("*.py"):
+            parts = path.relative_to(folder).with_suffix("").parts
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def renamed(source: str, known: Set[str]) -> str:
+    """The text of a module with the names that a wheel has. known: as module_names gives them.
+    Raises ImportStatementError."""
+    starts = [0]
+    for line in source.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    edits = sorted({*_imports(source, starts), *_texts(source, starts, known)}, reverse=True)
+    for place, text in edits:
+        source = source[:place] + text + source[place:]
+    return source
+
+
+def _imports(source: str, starts: list[int]) -> Iterator[_Edit]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            if any(alias.name.split(".")[0] in MOVED for alias in node.names):
+                raise ImportStatementError(f"{node.lineno}: write `from PACKAGE import NAME`")
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            if (node.module or "").split(".")[0] in MOVED:
+                place = starts[node.lineno - 1] + node.col_offset + len(_FROM)
+                if not source.startswith(f"{node.module} ", place):
+                    raise ImportStatementError(f"{node.lineno}: begin with `from {node.module} `")
+                yield place, f"{NAME}."
+
+
+def _texts(source: str, starts: list[int], known: Set[str]) -> Iterator[_Edit]:
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        # An f-string has code in it, which older Pythons don't tell from its text.
+        is_text = token.type == tokenize.STRING and not _FORMATTED.match(token.string)
+        if is_text or token.type == tokenize.COMMENT:
+            row, column = token.start
+            for found in _DOTTED.finditer(token.string):
+                if _is_module(found[0], known):
+                    yield starts[row - 1] + column + found.start(), f"{NAME}."
+
+
+def _is_module(dotted: str, known: Set[str]) -> bool:
+    """Whether the name, or what is left of it without attributes, is a module within a package."""
+    while "." in dotted:
+        if dotted in known:
+            return True
+        dotted = dotted.rpartition(".")[0]
+    return False
