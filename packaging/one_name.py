@@ -18,6 +18,7 @@ import re
 import tokenize
 from collections.abc import Iterator, Set
 from pathlib import Path
+from typing import TypeGuard
 
 from setuptools.command.build_py import build_py
 
@@ -89,12 +90,16 @@ def _imports(source: str, starts: list[int]) -> Iterator[_Edit]:
         if isinstance(node, ast.Import):
             if any(alias.name.split(".")[0] in MOVED for alias in node.names):
                 raise ImportStatementError(f"{node.lineno}: write `from PACKAGE import NAME`")
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            if (node.module or "").split(".")[0] in MOVED:
-                place = starts[node.lineno - 1] + node.col_offset + len(_FROM)
-                if not source.startswith(f"{node.module} ", place):
-                    raise ImportStatementError(f"{node.lineno}: begin with `from {node.module} `")
-                yield place, f"{NAME}."
+        elif _is_from_ours(node):
+            place = starts[node.lineno - 1] + node.col_offset + len(_FROM)
+            if not source.startswith(f"{node.module} ", place):
+                raise ImportStatementError(f"{node.lineno}: begin with `from {node.module} `")
+            yield place, f"{NAME}."
+
+
+def _is_from_ours(node: ast.AST) -> TypeGuard[ast.ImportFrom]:
+    is_absolute = isinstance(node, ast.ImportFrom) and not node.level
+    return is_absolute and (node.module or "").split(".")[0] in MOVED
 
 
 def _texts(source: str, starts: list[int], known: Set[str]) -> Iterator[_Edit]:

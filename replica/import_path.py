@@ -48,5 +48,18 @@ def is_current_folder_left_out() -> bool:
 
 def python_of(module: str, *words: str) -> list[str]:
     """The words that start a module by the interpreter of this process, without the current
-    folder."""
+    folder. It takes `environment`, or it would find the code that is installed, and not ours."""
     return [sys.executable, "-P", "-m", module, *words]
+
+
+def environment() -> dict[str, str]:
+    """The environment of this process, for a Python that imports what this process does."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(without_current_folder())}
+
+
+def checkout_path() -> str | None:
+    """A PYTHONPATH with which a Python runs the checkout that holds this code, whatever is
+    installed; None where this code is no checkout."""
+    if os.path.isfile(os.path.join(_ROOT, "pyproject.toml")):
+        return os.pathsep.join((_ROOT, *_named()))
+    return None

@@ -11,6 +11,7 @@ import os
 import resource
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -39,7 +40,9 @@ from jobs.cli.output import use_utf8, write_line
 from pipelines.capture import patience
 from pipelines.lake.library_text import of_a_command
 from pipelines.runners.chosen import Engine, chosen_engine
+from replica.errors import UsageError
 from replica.import_path import leave_out_current_folder
+from replica.shell_text import line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -181,6 +184,7 @@ def submitted(
     """
 
     def work(options: Any) -> int:
+        _refuse_another_checkout()
         if job is None:
             return run_command(options)
         engine = getattr(options, "engine", None)
@@ -189,6 +193,15 @@ def submitted(
         return job(started_spark(command, options.lake), options)
 
     main([command, *sys.argv[1:]], work)
+
+
+def _refuse_another_checkout() -> None:
+    """Raises UsageError where the file that spark-submit started is of a checkout, and Python
+    imports the code of another one, or of an installation."""
+    own, file = Path(__file__).parents[1], Path(sys.argv[0]).absolute()
+    if (file.parent / "cli").is_dir() and own.is_dir() and not file.parent.samefile(own):
+        own_code = line("export", f"PYTHONPATH={file.parents[1]}")
+        raise UsageError(f"{file}: Python imports {own} in its place: run `{own_code}` first")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TextIO
@@ -36,6 +38,7 @@ _OURS = f"\x1b{os.urandom(8).hex()}"
 """Stands for the escape character in front of a colour of `coloured`, so that no name has one."""
 _COLOUR_CODE = re.compile(f"{_OURS}(\\[[0-9]+m)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_KEPT: ContextVar[list[dict[str, Any]] | None] = ContextVar("kept rows", default=None)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -113,8 +116,23 @@ def write_bytes(lines: memoryview) -> None:
 
 
 def write_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on its own line."""
-    sys.stdout.write(json_text(value) + "\n")
+    """Print one JSON object on its own line, or keep it where `kept_rows` asks for that."""
+    kept = _KEPT.get()
+    if kept is None:
+        sys.stdout.write(json_text(value) + "\n")
+    else:
+        kept.append(json_value(value))
+
+
+@contextmanager
+def kept_rows() -> Iterator[list[dict[str, Any]]]:
+    """The objects that this thread writes by `write_json` within the block. They aren't printed."""
+    rows: list[dict[str, Any]] = []
+    before = _KEPT.set(rows)
+    try:
+        yield rows
+    finally:
+        _KEPT.reset(before)
 
 
 def json_text(value: Any) -> str:

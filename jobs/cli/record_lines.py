@@ -35,14 +35,17 @@ def opaque_line(
     for record_line."""
     if json_start is None:
         return f"{_text_start(record, epoch)}{opaque_text(record, redactor)}\n"
-    plain: dict[str, Any] = {
-        "epoch": epoch,
-        "timestamp": record.timestamp,
+    plain = {"epoch": epoch, "timestamp": record.timestamp, **opaque_content(record, redactor)}
+    return f"{json_start}{record.offset},{json_text(plain)[1:]}\n"
+
+
+def opaque_content(record: Record, redactor: Redactor | None) -> dict[str, Any]:
+    """Key, value and headers of such a record, for JSON. redactor: as for opaque_line."""
+    return {
         "key": _text_or_base64(_hidden(record.key, redactor)),
         "value": _text_or_base64(_hidden(record.value, redactor)),
         "headers": [[h.key, _text_or_base64(_hidden(h.value, redactor))] for h in record.headers],
     }
-    return f"{json_start}{record.offset},{json_text(plain)[1:]}\n"
 
 
 def opaque_text(record: Record, redactor: Redactor | None) -> str:

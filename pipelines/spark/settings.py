@@ -19,7 +19,7 @@ from secrets import token_hex
 
 from pipelines.conf_files import Folder, conf_directory, read_defaults, read_properties
 from pipelines.spark.session_jars import add_jars, jars_for
-from replica.import_path import is_current_folder_left_out
+from replica.import_path import checkout_path, is_current_folder_left_out
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 EXTENSIONS = "spark.sql.extensions"
@@ -49,6 +49,8 @@ def session_settings(app_name: str, given: Mapping[str, str]) -> dict[str, str]:
     if is_local(master):
         if is_current_folder_left_out():
             settings["spark.executorEnv.PYTHONSAFEPATH"] = "1"  # also where spark-submit began
+        if (path := checkout_path()) is not None:
+            settings["spark.executorEnv.PYTHONPATH"] = path
         settings["spark.pyspark.python"] = sys.executable
         settings["spark.pyspark.driver.python"] = sys.executable
     settings |= given

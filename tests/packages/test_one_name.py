@@ -15,6 +15,8 @@ from tests.packages.building import REPOSITORY, STEP
 
 MOVED = ("jobs", "pipelines", "replica")
 _DOTTED = re.compile(rf"(?<![\w./-])(?:{'|'.join(MOVED)})(?:\.\w+)+")
+_BEGINNING = re.compile(rf"(?<![\w./-])((?:{'|'.join(MOVED)})(?:\.\w+)*)\.$")
+"""Of an f-string's text, before a value that completes the name of a module."""
 KNOWN = {"jobs.cli", "replica.raft", "replica.raft.core"}
 
 
@@ -33,7 +35,10 @@ def step() -> dict[str, Any]:
         ("from .raft import x", "from .raft import x"),
         ("run('jobs.cli')", "run('kraftlake.jobs.cli')"),
         ('"""Starts `python -m jobs.cli`: ä"""', '"""Starts `python -m kraftlake.jobs.cli`: ä"""'),
-        ("x = 'ä'; y = 'replica.raft.core.Raft'", "x = 'ä'; y = 'kraftlake.replica.raft.core.Raft'"),
+        (
+            "x = 'ä'; y = 'replica.raft.core.Raft'",
+            "x = 'ä'; y = 'kraftlake.replica.raft.core.Raft'",
+        ),
         ("x = 1  # as replica.raft", "x = 1  # as kraftlake.replica.raft"),
         ("x = replica.raft.core", "x = replica.raft.core"),
         ("x = 'replica.selector.class'", "x = 'replica.selector.class'"),
@@ -91,13 +96,22 @@ def _names_of_the_checkout(tree: ast.Module, modules: set[str]) -> list[str]:
             texts = (match[0].split(".") for match in _DOTTED.finditer(node.value))
             begins = (".".join(parts[:n]) for parts in texts for n in range(2, len(parts) + 1))
             names = [name for name in begins if name in modules]
+        elif isinstance(node, ast.JoinedStr):
+            ends = (part.value for part in node.values[:-1] if isinstance(part, ast.Constant))
+            names = [match[1] for end in ends if (match := _BEGINNING.search(str(end)))]
         found += [f"{node.lineno}: {name}" for name in names if name.split(".")[0] in MOVED]
     return found
 
 
 @pytest.mark.parametrize(
     "planted",
-    ["import jobs", "from replica import raft", "x = 'jobs.cli'", "x = f'replica.raft.{y}'"],
+    [
+        "import jobs",
+        "from replica import raft",
+        "x = 'jobs.cli'",
+        "x = f'replica.raft.{y}'",
+        "x = f'jobs.{y}'",
+    ],
 )
 def test_a_planted_name_of_the_checkout_is_found(planted: str) -> None:
     assert _names_of_the_checkout(ast.parse(planted), {*MOVED, *KNOWN})

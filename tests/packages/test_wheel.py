@@ -41,7 +41,9 @@ def test_the_wheel_has_every_file_of_the_packages_and_nothing_else(wheel: Path) 
 
     ours = {name for name in names_in(wheel) if name.startswith("kraftlake/")}
     assert ours == {
-        Path("kraftlake", path.relative_to(REPOSITORY).as_posix().removeprefix("kraftlake/")).as_posix()
+        Path(
+            "kraftlake", path.relative_to(REPOSITORY).as_posix().removeprefix("kraftlake/")
+        ).as_posix()
         for package in PACKAGES
         for path in (REPOSITORY / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from kraftlake import open_lake
 from pipelines.lake.json_view import json_view
 from pipelines.tables.bronze import BRONZE, LOG_RECORDS, SNAPSHOT_RECORDS
 from pipelines.tables.gold import GOLD, QUALITY_RESULTS
@@ -114,7 +115,8 @@ def ghosts(built_lake: Path) -> Rows:
 
 
 def test_polars_looks_into_payloads_by_the_json_view(built_lake: Path, ghosts: Rows) -> None:
-    view = pl.from_arrow(json_view(built_lake, RECORDS, ["record_type", "payload"]).read_all())
+    rows = open_lake(built_lake).batches(RECORDS, ["record_type", "payload"])
+    view = pl.from_arrow(rows.read_all())
     assert isinstance(view, pl.DataFrame)
     fields = [pl.col("payload").str.json_path_match(f"$.{name}") for name in ("name", "topicId")]
     topics = view.filter(pl.col("record_type") == "TOPIC_RECORD").select(

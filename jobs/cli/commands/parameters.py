@@ -103,7 +103,8 @@ def add(app: typer.Typer, options: type, heading: str | None = None) -> None:
 
 def function_of(options: type) -> Callable[[Any], int]:
     """The function of the command with these options."""
-    found: Callable[[Any], int] = resolve_name(f"jobs.{COMMANDS[options][0]}")
+    jobs = __name__.removesuffix(".cli.commands.parameters")
+    found: Callable[[Any], int] = resolve_name(f"{jobs}.{COMMANDS[options][0]}")
     return found
 
 

@@ -1,0 +1,147 @@
+"""Directories of nodes, asked by the commands of the same names, and the records of one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from jobs.cli.directories.state_files import READERS
+from jobs.cli.record_lines import opaque_content
+from jobs.cli.redacting import make_redactor
+from jobs.cli.rows import Value, rows_of
+from replica.doctor.check.partition import partition_of_file
+from replica.errors import DataError
+from replica.format.byte_source import OpenFile
+from replica.format.compression import Inflation
+from replica.format.content import FileContent
+from replica.format.damage import Damage, DamageKind
+from replica.format.file_names import LOG_KINDS, FileKind, classify
+from replica.format.reading import (
+    MAX_LOG_BYTES,
+    MAX_STATE_BYTES,
+    in_memory_if_small,
+    open_file,
+)
+from replica.format.record import Record, records_of
+from replica.metadata.log_record import LogRecordReader
+from replica.metadata.redact import Redactor
+from replica.scan.segments import walk
+
+Place = str | os.PathLike[str]
+Row = dict[str, Any]
+
+
+def check(*paths: Place, **options: Value) -> list[Row]:
+    """What is wrong with a cluster, by the metadata directories of its nodes.
+
+    The rows of `kraftlake check --json`: those whose kind is verdict, those whose kind is finding,
+    and at the end the summary. options: those of the command, such as order="live,final" or
+    partitions=True. What can't be read is told on stderr. Raises KraftlakeError.
+    """
+    return rows_of("check", paths, options)
+
+
+def state(*paths: Place, **options: Value) -> list[Row]:
+    """The entities of a cluster's metadata, by the directories of its nodes.
+
+    The rows of `kraftlake state --json`: entity (its kind), key, value, and the offset of the
+    record that it is from. options: those of the command, such as entity="topic", at_offset=1000 or
+    at_time="2026-11-21T03:00:00Z". Raises KraftlakeError.
+    """
+    return rows_of("state", paths, options)
+
+
+def timeline(*paths: Place, **options: Value) -> list[Row]:
+    """What happened by clock time: the rows of `kraftlake timeline --json`. options: those of the
+    command. Raises KraftlakeError."""
+    return rows_of("timeline", paths, options)
+
+
+def what_happened(*paths: Place, **options: Value) -> list[Row]:
+    """The verdict, what led to it, and the next steps: the rows of `kraftlake what-happened
+    --json`. options: those of the command. Raises KraftlakeError."""
+    return rows_of("what-happened", paths, options)
+
+
+def decode(
+    path: Place, *, keep_secrets: bool = False, redact_key: Place | None = None
+) -> Iterator[Row]:
+    """The content of one file of a directory: a segment, a snapshot, or a small file.
+
+    Of a segment or snapshot, a row has offset, epoch, timestamp (ms), type, version and data, as
+    kafka-dump-log shows it; in a log that isn't of metadata it has key, value and headers in the
+    place of the last three. Damage is a row with position, size, damage and detail, behind the
+    records. Any other file is one row, with kind and data. keep_secrets: without it, secrets are
+    replaced by fingerprints, of the key in the file redact_key or of a random one. Raises
+    KraftlakeError, also for a small file that can't be decoded.
+    """
+    name = os.fspath(path)
+    kind = classify(os.path.basename(name))
+    redactor = make_redactor(keep_secrets, None if redact_key is None else os.fspath(redact_key))
+    is_log = kind.kind in LOG_KINDS
+    with open_file(name, MAX_LOG_BYTES if is_log else MAX_STATE_BYTES) as opened:
+        if is_log:
+            first = kind.base_offset if kind.kind is FileKind.SEGMENT else 0
+            yield from _Decoding(name, redactor).rows(opened, first)
+        else:
+            yield {"kind": str(kind.kind), "data": _small_file(name, kind.kind, opened.read_all())}
+
+
+def _small_file(path: str, kind: FileKind, data: bytes) -> Any:
+    if kind not in READERS:
+        raise DataError("no segment, snapshot or other file of a metadata directory").in_file(path)
+    try:
+        return READERS[kind](data)
+    except DataError as error:
+        raise error.in_file(path) from None
+
+
+class _Decoding:
+    """Of one segment or snapshot. damages: what records could not be decoded."""
+
+    def __init__(self, path: str, redactor: Redactor | None) -> None:
+        partition = partition_of_file(path)
+        self._is_metadata = partition.is_metadata
+        self._hiding = None if partition.is_proven else redactor
+        self._reader = LogRecordReader(redactor)
+        self._damages: list[Damage] = []
+
+    def rows(self, opened: OpenFile, expected_offset: int | None) -> Iterator[Row]:
+        data = in_memory_if_small(opened)
+        file, found = FileContent(data), walk(data, expected_offset=expected_offset)
+        inflation = Inflation(opened.size)
+        for batch in found:
+            if not batch.crc_valid:
+                continue
+            header, next_offset = batch.header, batch.header.base_offset
+            try:
+                for record in records_of(header, file.batch(batch), inflation):
+                    next_offset = record.offset + 1
+                    content, error = self._content(record, is_control=header.is_control)
+                    if error is not None:
+                        self._undecodable(batch.position, record.offset, error)
+                        continue
+                    row = {"offset": record.offset, "epoch": header.leader_epoch}
+                    yield {**row, "timestamp": record.timestamp, **content}
+            except DataError as error:
+                self._undecodable(batch.position, next_offset, str(error))
+        for damage in (*found.damages, *self._damages):
+            yield {
+                "position": damage.position,
+                "size": damage.length,
+                "damage": str(damage.kind),
+                "detail": damage.detail,
+            }
+
+    def _content(self, record: Record, *, is_control: bool) -> tuple[Row, str | None]:
+        """What a row has of a record besides its place, and why it could not be decoded."""
+        if not (self._is_metadata or is_control):
+            return opaque_content(record, self._hiding), None
+        read = self._reader.read(record, is_control=is_control)
+        content = {"type": read.record_type, "version": read.version, "data": read.data}
+        return content, read.error
+
+    def _undecodable(self, position: int, offset: int, reason: str) -> None:
+        detail = f"record at offset {offset} of the batch at this byte: {reason}"
+        self._damages.append(Damage(position, 0, DamageKind.RECORD, detail))
