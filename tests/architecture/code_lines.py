@@ -54,9 +54,10 @@ def main(folders: list[str]) -> None:
             files[path.parent] += 1
             small[path.parent] += count < SMALL
         for package in sorted(lines):
-            print(f"{lines[package]:7,} {files[package]:5} {small[package]:5} {package}")
+            row = f"{lines[package]:7,} {files[package]:5} {small[package]:5} {package}"
+            sys.stdout.write(f"{row}\n")
         total = f"{lines.total():7,} {files.total():5} {small.total():5}"
-        print(f"{total} {folder} in all: lines of code, files, files below {SMALL} lines")
+        sys.stdout.write(f"{total} {folder}: lines of code, files, files below {SMALL} lines\n")
 
 
 if __name__ == "__main__":
