@@ -21,7 +21,6 @@ from jobs.cli.commands import (
     copying,
     directories,
     engine,
-    explaining,
     happening,
     lake,
     planning,
@@ -106,7 +105,7 @@ _GROUPS = {
     "Directories of nodes": (
         happening.WhatHappenedOptions,
         directories.CheckOptions,
-        explaining.ExplainOptions,
+        directories.ExplainOptions,
         happening.TimelineOptions,
         directories.RecoverOptions,
         recovering.RehearseOptions,
