@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from jobs.cli.directories.state_files import READERS
+from jobs.cli.directories.dump_files import READERS
 from jobs.cli.record_lines import opaque_content
 from jobs.cli.redacting import make_redactor
 from jobs.cli.rows import Value, rows_of
