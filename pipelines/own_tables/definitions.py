@@ -1,0 +1,19 @@
+"""The own tables that a user has named or installed. Nothing in a lake defines one: a lake may be a
+stranger's, and a definition is run."""
+
+from __future__ import annotations
+
+import os
+
+from pipelines.lake import Lake
+from pipelines.own_tables.own_table import OwnTable
+from pipelines.own_tables.sql_files import sql_tables
+
+VARIABLE = "KRAFTLAKE_OWN"
+
+
+def own_tables(lake: Lake, folder: str | None) -> tuple[list[OwnTable], list[str]]:
+    """The tables, and a line for each definition that is none. folder: one of .sql files; None for
+    the one that the environment names. Raises as sql_tables."""
+    folder = folder or os.environ.get(VARIABLE)
+    return ([], []) if not folder else sql_tables(folder, lake)
