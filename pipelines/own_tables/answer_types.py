@@ -61,7 +61,7 @@ def _ddl(name: str, kind: pa.DataType) -> str:
     for is_kind, ddl in _SIMPLE:
         if is_kind(kind):
             return ddl
-    raise OwnTableError(f"column {name!a} is of type {kind}, which no table has: CAST it")
+    raise OwnTableError(f"column {name!a} is of type {kind}, which no table has: cast it")
 
 
 def conforming(answer: pa.Table, contract: Contract) -> pa.Table:

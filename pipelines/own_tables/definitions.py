@@ -7,6 +7,7 @@ import os
 
 from pipelines.lake import Lake
 from pipelines.own_tables.own_table import OwnTable
+from pipelines.own_tables.packages import package_tables
 from pipelines.own_tables.sql_files import sql_tables
 
 VARIABLE = "KRAFTLAKE_OWN"
@@ -16,4 +17,11 @@ def own_tables(lake: Lake, folder: str | None) -> tuple[list[OwnTable], list[str
     """The tables, and a line for each definition that is none. folder: one of .sql files; None for
     the one that the environment names. Raises as sql_tables."""
     folder = folder or os.environ.get(VARIABLE)
-    return ([], []) if not folder else sql_tables(folder, lake)
+    found, problems = sql_tables(folder, lake) if folder else ([], [])
+    of_packages, others = package_tables()
+    tables: dict[str, OwnTable] = {}
+    for one in (*found, *of_packages):
+        first = tables.setdefault(one.name, one)
+        if first is not one:
+            others.append(f"{one.place}: {first.place} defines {one.name}, too")
+    return [*tables.values()], problems + others

@@ -12,6 +12,7 @@ The comment lines at its top tell the rest of its contract:
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -28,7 +29,6 @@ _MOST_BYTES = 1024 * 1024
 _KEYS = re.compile(r"keys:(.*)")
 _COLUMN = re.compile(r"column (\w+):(.*)")
 _EXPECT = re.compile(r"expect (warn|stop):(.*)")
-_ACTIONS = {"warn": Action.WARN, "stop": Action.STOP}
 
 
 def sql_tables(folder: str, lake: Lake) -> tuple[list[OwnTable], list[str]]:
@@ -61,14 +61,14 @@ def _table(file: Path) -> OwnTable:
     keys: tuple[str, ...] = ()
     description: list[str] = []
     meanings: dict[str, str] = {}
-    expectations: list[tuple[Action, str]] = []
+    expected: dict[str, list[str]] = {"stop": [], "warn": []}
     for line in header:
         if found := _KEYS.fullmatch(line):
             keys = tuple(one.strip() for one in found[1].split(",") if one.strip())
         elif found := _COLUMN.fullmatch(line):
             meanings[found[1]] = found[2].strip()
         elif found := _EXPECT.fullmatch(line):
-            expectations.append((_ACTIONS[found[1]], found[2].strip()))
+            expected[found[1]].append(found[2].strip())
         else:
             description.append(line)
     if not keys:
@@ -83,12 +83,16 @@ def _table(file: Path) -> OwnTable:
         SqlRows(query),
         sha256(text.encode()).hexdigest(),
         meanings,
-        tuple(_expectation(action, told, keys) for action, told in expectations if told),
+        expectations_of(expected["stop"], expected["warn"], keys),
     )
 
 
-def _expectation(action: Action, condition: str, keys: tuple[str, ...]) -> Expectation:
-    return action.unless(condition, condition, keys)
+def expectations_of(
+    stop: Sequence[str], warn: Sequence[str], keys: tuple[str, ...]
+) -> tuple[Expectation, ...]:
+    """The expectations of these conditions. keys: those of the table."""
+    both = (*((Action.STOP, one) for one in stop), *((Action.WARN, one) for one in warn))
+    return tuple(action.unless(one, one, keys) for action, one in both if one)
 
 
 def _text(file: Path) -> str:

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 
-import duckdb
 import pyarrow as pa
 from pyarrow.dataset import Dataset
 
-from pipelines.by_duckdb import database_of, lock
 from pipelines.own_tables.errors import OwnTableError
+from replica.installation import line_that_adds
 
 _MEMORY = 1 << 30
 """The bytes that a query may take in memory; it writes the rest to TMPDIR."""
@@ -25,7 +24,15 @@ class SqlRows:
     """One SELECT of a user."""
 
     def of(self, tables: Mapping[str, Dataset]) -> pa.Table:
-        """The rows. Raises OwnTableError."""
+        """The rows. Raises OwnTableError, also where this machine has no DuckDB."""
+        try:
+            import duckdb
+
+            from pipelines.by_duckdb import database_of, lock
+        except ImportError as error:
+            raise OwnTableError(
+                f"duckdb is not installed, which answers it: {line_that_adds('duckdb')}"
+            ) from error
         with TemporaryDirectory(prefix="kraftlake-own-") as scratch:
             try:
                 database = database_of(tables, _MEMORY, scratch)
