@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from jobs.cli.asking.about import AskedCluster
 from jobs.cli.directories.check_inputs import examine_all, find_newest_inputs, read_earlier
-from jobs.cli.directories.cluster_verdicts import disks_of_several, judged_clusters
+from jobs.cli.directories.judged_clusters import disks_of_several, judged_clusters
 from jobs.cli.directories.notices import told_at_the_end
 from jobs.cli.output import ProgressLine
 from replica.doctor.check.damaged import bundle_damage
