@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replica.doctor.quorum.known_quorum import NO_FILES, ComparedRound, QuorumFiles
+from replica.doctor.quorum.known_quorum import NO_FILES, QuorumFiles
 from replica.doctor.quorum.recovery import RecoveryPlan, plan_compared
+from replica.doctor.quorum.went_back import ComparedRound
 from replica.history.commitment import compare_group
 from replica.history.log import ReplicaLog
 
