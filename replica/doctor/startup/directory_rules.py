@@ -132,7 +132,7 @@ def judge_writable(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_level(node: StartingNode) -> Iterator[Obstacle]:
-    """metadata.version of the log, which the node's release has to know."""
+    """The obstacle where the node's release doesn't know the log's metadata.version."""
     level, found = node.own_log.level, node.metadata_dir
     if level is None or found is None:
         return
