@@ -11,7 +11,6 @@ from jobs.cli.commands.directories import CheckOptions
 from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.broker_defaults import defaults_in
 from jobs.cli.directories.check_families import families_of
-from jobs.cli.directories.check_first_election import first_election_lines, first_election_rows
 from jobs.cli.directories.check_inputs import examine_all, find_inputs
 from jobs.cli.directories.check_rows import (
     counted_by,
@@ -33,6 +32,8 @@ from jobs.cli.directories.check_text import (
     LocatedFinding,
     describe_counts,
     describe_findings,
+    first_election_lines,
+    first_election_rows,
     member_cells,
     reaches,
     severity_of,

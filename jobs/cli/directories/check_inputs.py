@@ -60,7 +60,7 @@ class CheckInputs:
 
     @property
     def captures(self) -> int:
-        """How many of the groups are captures of directories. They come first, the oldest one at the
+        """How many of the groups are captures of directories. They come first, the oldest at the
         front; groups of files follow."""
         return sum(isinstance(group[0], DirectoryPath) for group in self.groups)
 
