@@ -8,14 +8,14 @@ from pathlib import Path
 from deltalake import DeltaTable
 from pyarrow.dataset import Dataset
 
-from pipelines.delta.publish import Made
+from pipelines.delta.unit_commits import Made
 from pipelines.lake.delta_rs import readable
 from pipelines.new_file import NewFile
 from pipelines.own_tables.errors import OwnTableError
 from pipelines.own_tables.own_table import OwnTable
 from pipelines.quality.expectation import Action
 from pipelines.quality.judge import Judgement, judge
-from pipelines.quality.verdicts import broken_text, summed
+from pipelines.quality.table_results import broken_text, summed
 from pipelines.stages.output import Output, Replaced
 from pipelines.stages.pins import Pins
 from pipelines.tables.contract import Contract

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 
 from pipelines.delta.few_rows import row_count
-from pipelines.delta.publish import publish
 from pipelines.delta.tables import ensure_table, replace_table
+from pipelines.delta.unit_commits import commit_units
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import newest_states, open_table
 from pipelines.last_build import TableState
@@ -24,7 +24,7 @@ from pipelines.own_tables.errors import OwnTablesError
 from pipelines.own_tables.own_table import OwnTable
 from pipelines.own_tables.stored import Derived
 from pipelines.quality.results import QualityRun
-from pipelines.quality.verdicts import TableResult, broken_text, summed
+from pipelines.quality.table_results import TableResult, broken_text, summed
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
 from pipelines.stages.pins import Pins
@@ -114,7 +114,7 @@ class OwnBuild:
         contract = result.contract
         assert contract is not None, "there is no problem"
         make = replace_table if result.is_new else ensure_table
-        publish(self.lake, contract, result.made, make(self.lake, contract), number)
+        commit_units(self.lake, contract, result.made, make(self.lake, contract), number)
         opened = open_table(self.lake.table_uri(table.name))
         count = self.counts[table.name] = row_count(opened) or 0
         state = str(opened.metadata().id), opened.version()

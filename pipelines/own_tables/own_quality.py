@@ -12,7 +12,7 @@ from pipelines.own_tables.deriving import OwnUnit
 from pipelines.own_tables.own_table import OwnTable
 from pipelines.own_tables.stored import stored_contract
 from pipelines.quality.judge import Judgement, judge
-from pipelines.quality.verdicts import TableResult, summed
+from pipelines.quality.table_results import TableResult, summed
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
 from pipelines.stages.pins import Pins
