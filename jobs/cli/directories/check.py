@@ -23,7 +23,6 @@ from jobs.cli.directories.check_rows import (
     summary,
 )
 from jobs.cli.directories.check_starts import (
-    metadata_level,
     start_lines,
     start_rows,
     with_starts,
@@ -46,12 +45,7 @@ from jobs.cli.directories.partition_folders import (
     not_asked_for,
     of_cluster,
 )
-from jobs.cli.directories.starting_nodes import (
-    log_paths,
-    nodes_of,
-    release_named,
-    starting_nodes,
-)
+from jobs.cli.directories.starting_nodes import log_paths, nodes_of, starting_nodes
 from jobs.cli.directories.verdict_text import describe_verdict, only_line, verdict_row
 from jobs.cli.output import (
     ProgressLine,
@@ -177,11 +171,8 @@ class _Checking:
         if self.is_start_judged:
             return None
         self.is_start_judged = True
-        members = [
-            (member, metadata_level(cluster)) for cluster in clusters for member in cluster.members
-        ]
-        release = release_named(self.options.release)
-        return judge_starts(starting_nodes(self.nodes, release, members))
+        members = [member for cluster in clusters for member in cluster.members]
+        return judge_starts(starting_nodes(self.nodes, self.options.release, members))
 
     def group(
         self,

@@ -10,12 +10,12 @@ from pathlib import PurePath
 
 from jobs.cli.option_files import bytes_in
 from replica.doctor.check.group import JudgedDirectory
-from replica.doctor.startup.known_settings import Release
 from replica.doctor.startup.node_config import NodeConfig, node_config
 from replica.doctor.startup.node_log import node_log
 from replica.doctor.startup.obstacle import NodeLog, StartingNode
 from replica.format.formatted import log_folders_below
 from replica.format.log_dirs import LogDir, LogDirState, read_log_dir
+from replica.metadata.changes.readers import reader_of
 from replica.metadata.changes.releases import NEWEST_LEVELS
 
 _MAX_FILE_BYTES = 4 * 1024 * 1024
@@ -98,20 +98,15 @@ def log_paths(nodes: Iterable[NodeFiles], paths: Sequence[str]) -> list[str]:
     return [path for node in nodes for path in node.metadata_paths]
 
 
-def release_named(text: str | None) -> Release:
-    """The release that --release names, such as 4.1; the newest that is known where it is None."""
-    first, _, second = (text or _NEWEST).partition(".")
-    return int(first), int(second)
-
-
 def starting_nodes(
-    nodes: Iterable[NodeFiles],
-    release: Release,
-    members: Sequence[tuple[JudgedDirectory, int | None]],
+    nodes: Iterable[NodeFiles], named: str | None, members: Iterable[JudgedDirectory]
 ) -> tuple[StartingNode, ...]:
-    """The nodes, with what their logs say. members: the metadata logs that were read, each
-    with the newest metadata.version of its cluster."""
-    logs = {_node_folder(one): node_log(one, level) for one, level in members}
+    """The nodes, with what their logs say. named: the release that they are to run, such as 4.1;
+    None for the newest that is known. members: the metadata logs that were read."""
+    reader = reader_of(named or _NEWEST)
+    first, _, second = reader.release.partition(".")
+    release = int(first), int(second)
+    logs = {_node_folder(one): node_log(one, reader) for one in members}
     return tuple(StartingNode(one.config, one.dirs, release, _log_of(one, logs)) for one in nodes)
 
 

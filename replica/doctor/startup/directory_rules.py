@@ -12,15 +12,16 @@ from replica.doctor.startup.known_settings import STRICT_LISTS
 from replica.doctor.startup.obstacle import Obstacle, Start, StartingNode, refused
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.log_dirs import LogDir, LogDirState
-from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
+from replica.metadata.changes.unread import BOOTSTRAP
+from replica.model.control import KRAFT_VERSION
 
 _RESERVED = (f"{'A' * 21}A", f"{'A' * 21}Q", f"{'A' * 21}g")
 """The directory ids that Kafka keeps for its own use, and refuses in meta.properties (Kafka:
 DirectoryId.RESERVED)."""
 _NONE_READABLE = "No readable meta.properties files found."
 _ASK = "(have you run `kafka-storage.sh` to format the directory?)"
-_OLDEST_OF_4 = 7
-"""The metadata.version 3.3-IV3, the oldest that Kafka 4.0 and newer know."""
+_OF_A_RECORD = "Error loading metadata log record from offset"
+_SAID = {BOOTSTRAP: "No MetadataVersion with metadata version", "quorum-state": "", KRAFT_VERSION: ""}
 
 
 def judge_named(node: StartingNode) -> Iterator[Obstacle]:
@@ -131,18 +132,17 @@ def judge_writable(node: StartingNode) -> Iterator[Obstacle]:
         yield _refuses(startup.LOG_DIRECTORY_UNUSABLE, found.shown, message, found.path)
 
 
-def judge_level(node: StartingNode) -> Iterator[Obstacle]:
-    """metadata.version of the log, which the node's release has to know."""
-    level, found = node.own_log.level, node.metadata_dir
-    if level is None or found is None:
-        return
-    name = ".".join(map(str, node.release))
-    is_old = node.release >= (4, 0) and level < _OLDEST_OF_4
-    if is_old or level > NEWEST_LEVELS.get(name, level):
-        words = "Error loading metadata log record from offset"
-        message = f"metadata.version {release_of(level)}; the node is to run Kafka {name}"
-        place = os.path.join(found.shown, METADATA_FOLDER)
-        yield _refuses(startup.RELEASE_CANNOT_READ_LOG, place, message, words)
+def judge_unread(node: StartingNode) -> Iterator[Obstacle]:
+    """What the node's release can't read of the metadata log's directory."""
+    for one in node.own_log.unread:
+        finding = startup.RELEASE_CANNOT_READ_LOG.at(
+            one.file,
+            f"{one.unread.subject}: {one.unread.why}",
+            position=one.position,
+            offset=one.offset,
+            epoch=one.epoch,
+        )
+        yield Obstacle(Start.REFUSES, finding, _SAID.get(one.unread.subject, _OF_A_RECORD))
 
 
 def judge_log_files(node: StartingNode) -> Iterator[Obstacle]:

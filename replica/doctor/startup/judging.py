@@ -10,7 +10,7 @@ from enum import StrEnum
 from replica.doctor.startup.directory_rules import (
     judge_formatted,
     judge_identities,
-    judge_level,
+    judge_unread,
     judge_log_files,
     judge_metadata_logs,
     judge_named,
@@ -48,7 +48,7 @@ OF_THE_START: tuple[Judge, ...] = (
     judge_file, judge_values, judge_addresses, judge_roles, judge_node_id, judge_named,
     judge_quorum, judge_listeners, judge_voters, judge_controller_listeners,
     judge_broker_listeners, judge_unreadable, judge_identities, judge_metadata_logs,
-    judge_formatted, judge_writable, judge_segment, judge_log_files, judge_level,
+    judge_formatted, judge_writable, judge_segment, judge_log_files, judge_unread,
 )  # fmt: skip
 """In the order in which Kafka comes to these things: it says no more than the first."""
 OF_THE_QUORUM: tuple[Judge, ...] = (judge_static_voters, judge_own_disk, judge_own_address)

@@ -111,9 +111,11 @@ METADATA_LOG_ELSEWHERE = error(
 )
 RELEASE_CANNOT_READ_LOG = error(
     "release-cannot-read-log",
-    "The log's metadata.version is one that the node's release doesn't know.",
-    "Ends as soon as it reads that record, at each start.",
-    "Run a release that knows this metadata.version.",
+    "The metadata log's directory has what the node's release can't read: a level, a record, or a "
+    "file.",
+    "Ends as soon as it reads it, at each start.",
+    "Run the release that wrote it, or name another by --release. `kraftlake plan "
+    "--downgrade-binaries R` says what would let an older release read it.",
 )
 STATIC_VOTERS_NOT_NAMED = error(
     "static-voters-not-named",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.replica.doctor.startup.laid_out import ANOTHER, FOLDER, Lay, Place
+from tests.secret_log import level
 
 CASES: dict[str, Lay] = {}
 
@@ -264,6 +265,18 @@ def _(place: Place) -> None:
 def _(place: Place) -> None:
     place.configure()
     place.wrote(place.format(place.data), level_of=33)
+
+
+@case("a log whose metadata.version was 4.4, and was lowered to 3.9")
+def _(place: Place) -> None:
+    place.configure()
+    place.wrote(place.format(place.data), level_of=33, more=[level(21)])
+
+
+@case("a log with streams.version 1")
+def _(place: Place) -> None:
+    place.configure()
+    place.wrote(place.format(place.data), more=[level(1, "streams.version")])
 
 
 @case("a log of metadata.version 3.2")
