@@ -13,6 +13,7 @@ from replica.doctor.startup.obstacle import Obstacle, Start, StartingNode, refus
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.log_dirs import LogDir, LogDirState
 from replica.metadata.changes.unread import BOOTSTRAP
+from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
 
 _RESERVED = (f"{'A' * 21}A", f"{'A' * 21}Q", f"{'A' * 21}g")
@@ -20,8 +21,6 @@ _RESERVED = (f"{'A' * 21}A", f"{'A' * 21}Q", f"{'A' * 21}g")
 DirectoryId.RESERVED)."""
 _NONE_READABLE = "No readable meta.properties files found."
 _ASK = "(have you run `kafka-storage.sh` to format the directory?)"
-_OF_A_RECORD = "Error loading metadata log record from offset"
-_SAID = {BOOTSTRAP: "No MetadataVersion with metadata version", "quorum-state": "", KRAFT_VERSION: ""}
 
 
 def judge_named(node: StartingNode) -> Iterator[Obstacle]:
@@ -142,7 +141,18 @@ def judge_unread(node: StartingNode) -> Iterator[Obstacle]:
             offset=one.offset,
             epoch=one.epoch,
         )
-        yield Obstacle(Start.REFUSES, finding, _SAID.get(one.unread.subject, _OF_A_RECORD))
+        yield Obstacle(Start.REFUSES, finding, _said_of(one.unread.subject))
+
+
+def _said_of(unread: str) -> str:
+    """Kafka's words at a level, of a feature or a file, that it doesn't know. Of all else its words
+    differ between the releases."""
+    if unread == METADATA_VERSION:
+        return "Error loading metadata log record from offset"
+    if unread == BOOTSTRAP:
+        return "No MetadataVersion with metadata version"
+    is_feature = unread.endswith(".version") and unread != KRAFT_VERSION
+    return "Tried to apply FeatureLevelRecord" if is_feature else ""
 
 
 def judge_log_files(node: StartingNode) -> Iterator[Obstacle]:

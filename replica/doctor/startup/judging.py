@@ -10,10 +10,10 @@ from enum import StrEnum
 from replica.doctor.startup.directory_rules import (
     judge_formatted,
     judge_identities,
-    judge_unread,
     judge_log_files,
     judge_metadata_logs,
     judge_named,
+    judge_unread,
     judge_unreadable,
     judge_writable,
 )

@@ -118,7 +118,8 @@ class Place:
         metadata.version. first: the offset at which the log begins. more: records behind these."""
         partition = folder / FOLDER
         partition.mkdir(exist_ok=True)
-        content = election(1, voters, first) + batch(first + 1, [level(level_of), *more])
+        records = enumerate((level(level_of), *more), first + 1)
+        content = election(1, voters, first) + b"".join(batch(at, [one]) for at, one in records)
         (partition / f"{first:020d}.log").write_bytes(content)
         (partition / "leader-epoch-checkpoint").write_text("0\n1\n1 0\n")
         topic = partition_metadata.encode(METADATA_TOPIC_ID)
