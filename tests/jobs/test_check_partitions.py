@@ -62,6 +62,26 @@ def test_folders_that_the_metadata_assigns_are_counted_and_no_finding(
     assert _listed(node) == before
 
 
+@pytest.mark.parametrize("name", ["3.7.2-static", "4.1.1-dynamic", "4.4.0-dynamic"])
+def test_copies_of_the_metadata_alone_have_no_folders_to_miss(
+    kraftlake: Kraftlake, recorded: Path, name: str
+) -> None:
+    ended = kraftlake("check", "--partitions", "--json", recorded / f"kafka-{name}/live")
+    found = {row["rule"] for row in ended.rows if row["kind"] == "finding"}
+    assert not {one for one in found if "partition" in one or "folder" in one}
+    (verdict,) = ended.verdicts
+    assert "the partitions' folders of broker 11" in [one["what"] for one in verdict["not_judged"]]
+
+
+def test_a_disk_that_a_broker_used_and_that_lost_its_folders_is_told(
+    kraftlake: Kraftlake, recorded: Path, tmp_path: Path
+) -> None:
+    node = Path(shutil.copytree(recorded / "kafka-4.1.1-dynamic/live/11", tmp_path / "11"))
+    (node / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    ended = kraftlake("check", "--partitions", "--json", node)
+    assert "replica-without-folder" in {row.get("rule") for row in ended.rows}
+
+
 def test_a_stray_folder_is_at_risk_and_says_what_the_broker_will_do(
     kraftlake: Kraftlake, node: Path
 ) -> None:

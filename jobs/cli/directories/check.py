@@ -38,6 +38,7 @@ from jobs.cli.directories.check_text import (
 )
 from jobs.cli.directories.partition_folders import (
     LOG_DIRECTORY_COLUMNS,
+    gaps_of,
     judged_with,
     log_directories_in,
     log_directory_cells,
@@ -45,7 +46,12 @@ from jobs.cli.directories.partition_folders import (
     not_asked_for,
     of_cluster,
 )
-from jobs.cli.directories.starting_nodes import log_paths, nodes_of, starting_nodes
+from jobs.cli.directories.starting_nodes import (
+    log_paths,
+    login_entries_in,
+    nodes_of,
+    starting_nodes,
+)
 from jobs.cli.directories.verdict_text import describe_verdict, only_line, verdict_row
 from jobs.cli.output import (
     ProgressLine,
@@ -172,7 +178,8 @@ class _Checking:
             return None
         self.is_start_judged = True
         members = [member for cluster in clusters for member in cluster.members]
-        return judge_starts(starting_nodes(self.nodes, self.options.release, members))
+        entries = login_entries_in(self.options.login_config)
+        return judge_starts(starting_nodes(self.nodes, self.options.release, members, entries))
 
     def group(
         self,
@@ -241,6 +248,8 @@ class _Checking:
         located: list[LocatedFinding] = []
         if families.files:
             evidence = evidence.with_unread(unread)
+            gaps = gaps_of(cluster, self.log_directories)
+            evidence = replace(evidence, gaps=(*evidence.gaps, *gaps))
             located = [*_located(cluster), *(LocatedFinding("", one) for one in unread)]
         if families.health:
             located += [LocatedFinding("", one, health=cluster) for one in cluster.health or ()]
@@ -322,10 +331,11 @@ class _Checking:
         """Print how the nodes were formatted, where no log holds a record. formatted: log
         directories without a metadata log."""
         nodes = formatted_nodes(self.members_of_newest, formatted)
+        configured = frozenset(voter for one in self.nodes for voter in one.config.static_voters)
         if self.families.files and not self.options.quiet:
             write_either(
                 first_election_rows(nodes),
-                first_election_lines(nodes),
+                first_election_lines(nodes, configured),
                 json_output=self.options.json_output,
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jobs.cli.output import table_lines
@@ -13,8 +14,11 @@ from replica.words import listed
 _COLUMNS = ("node", "cluster", "formatted", "voters", "epoch", "first records", "directory")
 
 
-def first_election_lines(nodes: Sequence[FormattedNode]) -> Iterator[str]:
-    """A row for each node, and for each cluster who may lead; nothing where there was a leader."""
+def first_election_lines(
+    nodes: Sequence[FormattedNode], configured: frozenset[int]
+) -> Iterator[str]:
+    """A row for each node, and for each cluster who may lead; nothing where there was a leader.
+    configured: the voters that settings name, for nodes whose files name none."""
     if not nodes:
         return
     yield ""
@@ -22,7 +26,8 @@ def first_election_lines(nodes: Sequence[FormattedNode]) -> Iterator[str]:
     yield ""
     yield from table_lines(_COLUMNS, map(_cells, nodes))
     for cluster in candidates(nodes):
-        yield f"cluster {cluster.cluster_id}: {cluster.text}"
+        known = replace(cluster, voters=cluster.voters or configured)
+        yield f"cluster {known.cluster_id}: {known.text}"
 
 
 def _cells(node: FormattedNode) -> tuple[str, ...]:

@@ -124,11 +124,15 @@ def judge_formatted(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_writable(node: StartingNode) -> Iterator[Obstacle]:
-    """The metadata log's directory, if this process may not write into it."""
-    found = node.metadata_dir
-    if found is not None and found.state is LogDirState.READY and not found.is_writable:
-        message = "this process may not write into it"
-        yield _refuses(startup.LOG_DIRECTORY_UNUSABLE, found.shown, message, found.path)
+    """Directories into which this process may not write."""
+    message = "this process may not write into it"
+    for one in node.ready_dirs:
+        if one.is_writable:
+            continue
+        if one is node.metadata_dir:
+            yield _refuses(startup.LOG_DIRECTORY_UNUSABLE, one.shown, message, one.path)
+        else:
+            yield Obstacle(Start.STARTS, startup.LOG_DIRECTORY_OFFLINE.at(one.shown, message))
 
 
 def judge_unread(node: StartingNode) -> Iterator[Obstacle]:

@@ -274,6 +274,15 @@ SETTINGS: dict[str, Kind] = dict([
 ])  # fmt: skip
 """By name, as Kafka spells it. Upper and lower case differ."""
 
+CHOICES = {
+    "compression.type": ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+    "log.message.timestamp.type": ("CreateTime", "LogAppendTime"),
+    "metrics.recording.level": ("INFO", "DEBUG", "TRACE"),
+    "security.inter.broker.protocol": ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    "ssl.client.auth": ("required", "requested", "none"),
+}
+"""The texts that Kafka takes for a setting, in the order in which it lists them."""
+
 REMOVED_IN_4 = frozenset(_names("""
     alter.config.policy.kraft.compatibility.enable auto.include.jmx.reporter
     broker.id.generation.enable control.plane.listener.name controlled.shutdown.max.retries
@@ -312,9 +321,12 @@ NARROWED_IN: dict[str, tuple[Release, int]] = {
 """Settings for which a release raised the least value, with the release and the value."""
 
 
+OF_A_LISTENER = "listener.name."
+
+
 def kind_of(name: str, release: Release) -> Kind | None:
     """The kind of a setting in a release; None for a name that Kafka doesn't know there. Those of a
-    listener, and of its SASL mechanism, are known, too:
+    listener, and of its SASL mechanism, are known, too, where both are in small letters:
     listener.name.LISTENER.[MECHANISM.]NAME."""
     plain = _without_listener(name)
     kind = SETTINGS.get(plain)
@@ -325,7 +337,7 @@ def kind_of(name: str, release: Release) -> Kind | None:
 
 
 def _without_listener(name: str) -> str:
-    if not name.startswith("listener.name."):
+    if not name.startswith(OF_A_LISTENER) or name != name.lower():
         return name
-    of_listener = name.removeprefix("listener.name.").partition(".")[2]
+    of_listener = name.removeprefix(OF_A_LISTENER).partition(".")[2]
     return of_listener if of_listener in SETTINGS else of_listener.partition(".")[2]

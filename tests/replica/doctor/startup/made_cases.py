@@ -196,6 +196,27 @@ def _(place: Place) -> None:
     place.format(place.data)
 
 
+@case("the metadata log's directory may not be written")
+def _(place: Place) -> None:
+    place.configure()
+    place.format(place.data).chmod(0o555)
+
+
+@case("a metadata log that may not be written")
+def _(place: Place) -> None:
+    place.configure()
+    partition = place.wrote(place.format(place.data)) / FOLDER
+    for one in (*partition.iterdir(), partition):
+        one.chmod(0o555)
+
+
+@case("a second log directory may not be written")
+def _(place: Place) -> None:
+    place.combined(log_dirs=f"{place.data},{place.second}")
+    place.format(place.data)
+    place.format(place.second, directory=1).chmod(0o555)
+
+
 @case("two log directories of two clusters")
 def _(place: Place) -> None:
     place.combined(log_dirs=f"{place.data},{place.second}")
