@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from jobs.cli.option_files import bytes_in
+from jobs.cli.option_values import bytes_in
 from replica.doctor.check.group import JudgedDirectory
 from replica.doctor.startup.node_config import NodeConfig, node_config
 from replica.doctor.startup.node_log import node_log

@@ -8,12 +8,12 @@ from enum import StrEnum
 
 from replica.doctor.check.catalogue import snapshots
 from replica.doctor.check.catalogue.log import NOT_KNOWN
+from replica.doctor.check.clock_steps import judge_snapshot_time
 from replica.doctor.check.damaged import snapshot_damage
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.record_findings import Transaction
 from replica.doctor.check.replaying import snapshot_image
 from replica.doctor.check.rule import Finding
-from replica.doctor.check.snapshot_time import judge_snapshot_time
 from replica.format.directory import SnapshotFile
 from replica.format.segment import chosen
 from replica.format.snapshot import SnapshotState
