@@ -124,15 +124,15 @@ def judge_formatted(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_writable(node: StartingNode) -> Iterator[Obstacle]:
-    """Directories into which this process may not write."""
-    message = "this process may not write into it"
+    """Directories and files into which this process may not write."""
+    message = "this process may not write there"
     for one in node.ready_dirs:
-        if one.is_writable:
-            continue
-        if one is node.metadata_dir:
-            yield _refuses(startup.LOG_DIRECTORY_UNUSABLE, one.shown, message, one.path)
-        else:
-            yield Obstacle(Start.STARTS, startup.LOG_DIRECTORY_OFFLINE.at(one.shown, message))
+        if one.not_writable and one is node.metadata_dir:
+            words = one.not_writable.replace(one.shown, one.path, 1)
+            yield _refuses(startup.LOG_DIRECTORY_UNUSABLE, one.not_writable, message, words)
+        elif one.not_writable:
+            finding = startup.LOG_DIRECTORY_OFFLINE.at(one.not_writable, message)
+            yield Obstacle(Start.STARTS, finding)
 
 
 def judge_unread(node: StartingNode) -> Iterator[Obstacle]:

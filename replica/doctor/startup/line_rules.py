@@ -8,7 +8,6 @@ from difflib import get_close_matches
 
 from replica.doctor.check.catalogue import startup
 from replica.doctor.startup.known_settings import (
-    CHOICES,
     OF_A_LISTENER,
     REMOVED_IN_4,
     SETTINGS,
@@ -56,10 +55,10 @@ def _judge_value(node: StartingNode, name: str, text: str, kind: Kind) -> Iterat
     said = f"Invalid value {text} for configuration {name.replace('node.id', 'broker.id')}:"
     shown = one_line(text[:_ROOM])
     if kind.type is Type.TEXT:
-        allowed = CHOICES.get(name)
-        if allowed is not None and text not in allowed:
-            words = f"{said} String must be one of: {', '.join(allowed)}"
-            yield refused(rule, node, name, f"{name}={shown} is none of {listed(allowed)}", words)
+        if kind.choices and text not in kind.choices:
+            words = f"{said} String must be one of: {', '.join(kind.choices)}"
+            message = f"{name}={shown} is none of {listed(kind.choices)}"
+            yield refused(rule, node, name, message, words)
         return
     if kind.type is Type.BOOLEAN:
         if text.lower() not in ("true", "false"):

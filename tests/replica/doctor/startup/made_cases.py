@@ -205,9 +205,14 @@ def _(place: Place) -> None:
 @case("a metadata log that may not be written")
 def _(place: Place) -> None:
     place.configure()
+    (place.wrote(place.format(place.data)) / FOLDER).chmod(0o555)
+
+
+@case("a segment that may not be written")
+def _(place: Place) -> None:
+    place.configure()
     partition = place.wrote(place.format(place.data)) / FOLDER
-    for one in (*partition.iterdir(), partition):
-        one.chmod(0o555)
+    (partition / f"{0:020d}.log").chmod(0o444)
 
 
 @case("a second log directory may not be written")

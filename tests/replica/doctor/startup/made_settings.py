@@ -261,12 +261,6 @@ def _(place: Place) -> None:
     _formatted(place)
 
 
-@case("metrics.recording.level is none that Kafka knows")
-def _(place: Place) -> None:
-    place.configure(metrics_recording_level="LOUD")
-    _formatted(place)
-
-
 @case("security.inter.broker.protocol is none that Kafka knows")
 def _(place: Place) -> None:
     place.configure(security_inter_broker_protocol="TLS")
