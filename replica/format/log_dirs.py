@@ -14,6 +14,13 @@ from replica.format.file_names import METADATA_FOLDER
 from replica.format.meta_properties import MetaProperties
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
 
+_CHECKPOINTS = (
+    "recovery-point-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "replication-offset-checkpoint",
+)
+"""Files that a broker makes at its start in each log directory (Kafka: CheckpointFile)."""
+
 
 class LogDirState(StrEnum):
     """What a log directory is."""
@@ -50,6 +57,8 @@ class LogDir:
     not_writable: str = ""
     """The directory, the folder of its metadata log, or a file there, where this process may not
     write; "" where it may. A node's own user may differ."""
+    missing_checkpoint: str = ""
+    """The first of the files that a broker makes in it, if it is not there; "" where all are."""
 
     @property
     def is_named(self) -> bool:
@@ -81,6 +90,9 @@ def read_log_dir(path: str, shown: str) -> LogDir:
         has_metadata_log=os.path.lexists(place),
         has_broken_place=os.path.lexists(place) and not os.path.isdir(place),
         not_writable=next(_not_writable(shown, place), ""),
+        missing_checkpoint=next(
+            (one for one in _CHECKPOINTS if not os.path.lexists(os.path.join(shown, one))), ""
+        ),
     )
 
 

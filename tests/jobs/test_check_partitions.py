@@ -108,14 +108,16 @@ def test_a_folder_that_is_gone_is_told_with_its_partition(kraftlake: Kraftlake, 
     assert [one["name"] for one in row["subjects"]] == [gone.name]
 
 
-def test_check_alone_says_that_there_are_folders_which_it_did_not_judge(
-    kraftlake: Kraftlake, node: Path
+@pytest.mark.parametrize("command", ["check", "what-happened"])
+def test_a_command_says_that_there_are_folders_which_it_did_not_judge(
+    kraftlake: Kraftlake, node: Path, command: str
 ) -> None:
     _folder(node / "left-over-0", OTHER_TOPIC)
-    ended = kraftlake("check", node)
+    ended = kraftlake(command, node)
     assert "stray-partition" not in ended.out
     (hint,) = (line for line in ended.complaints if "--partitions" in line)
-    assert "folders of partitions beside the metadata: --partitions judges them" in hint
+    told = "folders of partitions beside the metadata: `kraftlake check --partitions` judges them"
+    assert told in hint
 
 
 def test_the_recorded_directories_have_none_and_no_hint(

@@ -113,7 +113,8 @@ def run(options: CheckOptions) -> int:
             checking.unread(unread)
         checking.write()
         checking.write_formatted(inputs.formatted)
-        for hint in () if options.partitions or options.quiet else not_asked_for(inputs.groups):
+        found = [one for group in inputs.groups for one in group]
+        for hint in () if options.partitions or options.quiet else not_asked_for(found):
             complain(f"check: {hint}")
     return checking.end()
 

@@ -47,19 +47,19 @@ def log_directories_in(paths: Iterable[str]) -> tuple[BrokerLogDirectory, ...]:
     return tuple(found.values())
 
 
-def not_asked_for(groups: Iterable[Sequence[DiscoveredPath]]) -> Iterator[str]:
+def not_asked_for(found: Iterable[DiscoveredPath]) -> Iterator[str]:
     """A sentence that says how many folders of partitions lie beside the metadata logs; none where
     there are none. It lists names alone."""
     count = sum(
         _is_partition(name)
-        for group in groups
-        for one in group
+        for one in found
         if isinstance(one, DirectoryPath) and not one.is_formatted
         for name in os.listdir(os.path.dirname(os.path.abspath(one.path)))
     )
     if count:
         folders = counted(count, "folder")
-        yield f"{folders} of partitions beside the metadata: --partitions judges them"
+        judges = "`kraftlake check --partitions` judges them"
+        yield f"{folders} of partitions beside the metadata: {judges}"
 
 
 def _is_partition(name: str) -> bool:

@@ -127,10 +127,17 @@ def judge_writable(node: StartingNode) -> Iterator[Obstacle]:
     """Directories and files into which this process may not write."""
     message = "this process may not write there"
     for one in node.ready_dirs:
-        if one.not_writable and one is node.metadata_dir:
+        if not one.not_writable:
+            continue
+        is_of_metadata, file = one is node.metadata_dir, one.missing_checkpoint
+        if is_of_metadata or (node.config.is_broker and file and one.not_writable == one.shown):
             words = one.not_writable.replace(one.shown, one.path, 1)
+            if is_of_metadata and words.endswith(METADATA_FOLDER):
+                words = "Permission denied"
+            elif not is_of_metadata:
+                words = os.path.join(one.path, file)
             yield _refuses(startup.LOG_DIRECTORY_UNUSABLE, one.not_writable, message, words)
-        elif one.not_writable:
+        else:
             finding = startup.LOG_DIRECTORY_OFFLINE.at(one.not_writable, message)
             yield Obstacle(Start.STARTS, finding)
 

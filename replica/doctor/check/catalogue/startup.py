@@ -107,7 +107,8 @@ LOG_DIRECTORY_NOT_FORMATTED = error(
 LOG_DIRECTORY_UNUSABLE = error(
     "log-directory-unusable",
     "The directory of the metadata log is no folder, or its meta.properties can't be read or "
-    "decoded, or nothing can be written there.",
+    "decoded, or nothing can be written there; or a broker can't make its first files in another "
+    "log directory.",
     "Refuses to start.",
     "Mount the right disk, let Kafka's user own it, and restore meta.properties from a copy.",
 )

@@ -222,6 +222,16 @@ def _(place: Place) -> None:
     place.format(place.second, directory=1).chmod(0o555)
 
 
+@case("a second log directory that a broker has used may not be written")
+def _(place: Place) -> None:
+    place.combined(log_dirs=f"{place.data},{place.second}")
+    place.format(place.data)
+    place.format(place.second, directory=1)
+    for name in ("recovery-point", "log-start", "replication"):
+        (place.second / f"{name}-offset-checkpoint").write_text("0\n0\n")
+    place.second.chmod(0o555)
+
+
 @case("two log directories of two clusters")
 def _(place: Place) -> None:
     place.combined(log_dirs=f"{place.data},{place.second}")
