@@ -18,6 +18,7 @@ _CHECKPOINTS = (
     "recovery-point-offset-checkpoint",
     "log-start-offset-checkpoint",
     "replication-offset-checkpoint",
+    "cleaner-offset-checkpoint",
 )
 """Files that a broker makes at its start in each log directory (Kafka: CheckpointFile)."""
 

@@ -227,7 +227,7 @@ def _(place: Place) -> None:
     place.combined(log_dirs=f"{place.data},{place.second}")
     place.format(place.data)
     place.format(place.second, directory=1)
-    for name in ("recovery-point", "log-start", "replication"):
+    for name in ("recovery-point", "log-start", "replication", "cleaner"):
         (place.second / f"{name}-offset-checkpoint").write_text("0\n0\n")
     place.second.chmod(0o555)
 
