@@ -50,7 +50,7 @@ _STORES = {
 def judge_protocols(node: StartingNode) -> Iterator[Obstacle]:
     """The security protocols of listeners, and of the way between brokers."""
     config, rule = node.config, startup.LISTENERS_NOT_UNDERSTOOD
-    for word in config.words(_MAP):
+    for word in () if config.is_elsewhere(_MAP) else config.words(_MAP):
         _, colon, rest = word.partition(":")
         protocol, shown = rest.strip(), one_line(word[:60])
         if word and not colon:
@@ -72,7 +72,8 @@ def judge_mechanism_of_brokers(node: StartingNode) -> Iterator[Obstacle]:
     config = node.config
     listener, protocol = _between_brokers(config)
     mechanism = config.text(_BETWEEN_BROKERS) or _KERBEROS
-    if _has_sasl(protocol) and mechanism not in _enabled(config, listener):
+    is_judged = config.is_broker and _has_sasl(protocol)
+    if is_judged and mechanism not in _enabled(config, listener):
         words = (
             f"{_BETWEEN_BROKERS} must be included in {_ENABLED} when SASL is used for "
             "inter-broker communication"

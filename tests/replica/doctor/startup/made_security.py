@@ -163,6 +163,18 @@ def _(place: Place) -> None:
     place.format(place.data)
 
 
+@case("a controller alone whose listener of brokers is not in the map")
+def _(place: Place) -> None:
+    place.configure(inter_broker_listener_name="INSIDE")
+    place.format(place.data)
+
+
+@case("a controller alone whose mechanism between brokers is not enabled")
+def _(place: Place) -> None:
+    place.configure(security_inter_broker_protocol="SASL_PLAINTEXT")
+    place.format(place.data)
+
+
 # SASL.
 
 
