@@ -37,8 +37,8 @@ def _refuses(rule: Rule, file: str, message: str, words: str) -> Obstacle:
 
 
 def judge_unreadable(node: StartingNode) -> Iterator[Obstacle]:
-    """Directories that can't be used. The metadata log's ends the start, another one is left
-    out."""
+    """An obstacle for each directory that can't be used. Without that of the metadata log the node
+    doesn't start; it leaves out any other."""
     for one in node.dirs:
         reason = one.reason
         if one.state is LogDirState.READY and not one.is_named:
