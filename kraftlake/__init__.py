@@ -13,6 +13,8 @@
   kraft_captures known to a session. `leader_epochs`, `leader_epoch_history`, `divergence_points`
   and `snapshot_validity` take DataFrames of these formats and give DataFrames. `spark_session`
   starts Spark with the jars and settings of Delta. docs/how-to/pyspark.md shows all of it.
+- `PackageTable` is what a package's entry point `kraftlake.tables` names: a table that the package
+  adds to lakes. docs/how-to/your-own-table.md has an example.
 - `simulate` runs a quorum under random faults, and `raft` is the consensus core.
 - `KraftlakeError` is the base of all errors that a user can mend.
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         leader_epochs,
         snapshot_validity,
     )
+    from pipelines.own_tables.packages import PackageTable
     from pipelines.sources import register
     from pipelines.spark.session import spark_session
     from replica import raft
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KraftlakeError",
+    "PackageTable",
     "check",
     "decode",
     "divergence_points",
@@ -64,6 +68,7 @@ _MODULES = {
     "pipelines.frames": (
         "divergence_points", "leader_epoch_history", "leader_epochs", "snapshot_validity",
     ),
+    "pipelines.own_tables.packages": ("PackageTable",),
     "pipelines.sources": ("register",),
     "pipelines.spark.session": ("spark_session",),
     "replica.errors": ("KraftlakeError",),

@@ -45,7 +45,7 @@ AREAS = {
     "health": Area(("replica/doctor/health",), ("tests/replica/doctor/health",)),
     "replay": Area(
         ("replica/metadata/image", "replica/metadata/changes"),
-        ("tests/replica/metadata/image", "tests/replica/metadata/changes"),
+        ("tests/replica/metadata", "tests/replica/doctor/check/test_readable.py"),
     ),
 }
 
@@ -112,6 +112,7 @@ def record() -> None:
 
 def main(names: list[str]) -> None:
     for name in names or AREAS:
+        (RESULTS / f"{name}.json").unlink(missing_ok=True)
         command = [sys.executable, "-m", "tests.mutation", "--judge", name]
         done = subprocess.run(command, env={**os.environ, "HYPOTHESIS_PROFILE": "quick"})
         if not (RESULTS / f"{name}.json").exists():

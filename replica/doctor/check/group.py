@@ -38,7 +38,7 @@ from replica.doctor.check.replay_fold import FoldedImages, Watch
 from replica.doctor.check.replaying import replay_log
 from replica.doctor.check.rule import Finding, by_severity
 from replica.doctor.check.same_snapshots import judge_same_snapshots
-from replica.doctor.check.snapshots import SnapshotVerdict
+from replica.doctor.check.snapshot_validity import SnapshotVerdict
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.format.formatted import FormattedDirectory
 from replica.format.snapshot import SnapshotState
@@ -74,7 +74,7 @@ class _ClusterLogs:
     voters: VoterKeys
     """The voters that the newest log names; empty where it names none."""
     elections: ClusterLogs
-    """What they make of a single directory's findings about elections."""
+    """What all these logs tell about elections that one directory alone shows in part."""
     images: Mapping[OffsetAndEpoch, Image]
     """The states by the replays of all these logs. If two logs have a record with the same offset
     and epoch, they have the same records below it (Raft's log matching), so one state stands for

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
-from replica.doctor.check.newest import ClusterState, QuorumRole, cluster_id_of, cluster_members
+from replica.doctor.check.newest import ClusterState, cluster_id_of, cluster_members
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.judging import judge_health
@@ -28,19 +28,25 @@ from replica.doctor.verdict.evidence import (
     ToLose,
     leaderless,
 )
-from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
+from replica.doctor.verdict.verdict import (
+    NO_LEADER_YET,
+    NO_RECORD_HERE,
+    Gap,
+    KnownState,
+    MissingVoters,
+)
 from replica.model.keys import ReplicaKey
 from replica.words import listed, named
 
 _NO_LEADER_YET = Gap(
     "the cluster's state",
-    "the logs hold no record: no voter was ever elected",
+    NO_LEADER_YET,
     "`kraftlake check --config` with the server.properties of each node says which nodes start and "
     "join. If all do, look in the controllers' logs for addresses at which no voter answers.",
 )
 _NO_RECORD_HERE = Gap(
     "the cluster's state",
-    "no log that was given holds a record: its node never followed a leader",
+    NO_RECORD_HERE,
     "Add the directories of all voters. If their logs hold no record either, no voter was ever "
     "elected: `kraftlake check --config` says which nodes start and join.",
 )
@@ -260,16 +266,3 @@ def _is_cut(member: JudgedDirectory) -> bool:
 
 def _has_metadata(judged: JudgedCluster) -> bool:
     return any(one.partition.is_metadata or one.role is not None for one in judged.members)
-
-
-def voters_given(judged: JudgedCluster) -> str:
-    """Such as `3 of 3 voters, 2 observers`; only the number of directories where the voters aren't
-    known."""
-    observers = sum(one.role is QuorumRole.OBSERVER for one in judged.members)
-    parts = []
-    if judged.quorum is not None:
-        voters = len(judged.quorum.voters)
-        parts.append(f"{voters - len(judged.quorum.missing)} of {voters} voters")
-    if observers:
-        parts.append(f"{observers} observer{'s' * (observers > 1)}")
-    return listed(parts)
