@@ -205,6 +205,12 @@ class CheckOptions:
         default=None,
         callback=options.known_release("--release"),
     )
+    login_config: Text = option(
+        "--login-config FILE",
+        "With --config: the file that the JVM's java.security.auth.login.config names. Without it, "
+        "login modules of SASL are looked for in the settings alone.",
+        default=None,
+    )
     json_output: options.Json = False
     verbose: bool = option("-v, --verbose", "List notes, too.", default=False)
     quiet: bool = option("-q, --quiet", "Print the verdict alone, in one line.", default=False)
@@ -254,7 +260,7 @@ class CheckOptions:
     def __post_init__(self) -> None:
         if not (self.paths or self.config):
             raise UsageError("check: name directories, or a node's server.properties by --config")
-        needs("--config", bool(self.config), given(self, "release"))
+        needs("--config", bool(self.config), given(self, "release", "login_config"))
 
 
 @command("cli.directories.recover:run", "Plan which replica a broken quorum should continue from.")
