@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 EQUIVALENT = {
+    "replica/raft/dispatch.py _take_answer: False -> True": "no replica sends a request that is "
+    "answered so",
     "replica/history/ranges.py intersection: left[i].end <= right[j].end -> "
     "left[i].end < right[j].end": "where both ends are the same, either range may go first: the "
     "other one overlaps nothing of the next",
