@@ -339,7 +339,8 @@ class RecoverOptions:
 @command("cli.directories.explain:run", "Explain a finding of check, and what to do about it.")
 class ExplainOptions:
     """Explain a rule of `kraftlake check`: its meaning, what Kafka does, and what to do. Or print a
-    runbook, which says step by step what to do about an incident.
+    runbook, which says step by step what to do about an incident, or the JSON Schema of what a
+    command prints with --json.
 
     Without a rule, the command lists all rules.
 
@@ -351,13 +352,23 @@ class ExplainOptions:
     Examples:
       kraftlake explain snapshot-log-hole
       kraftlake explain --runbook disk-that-forgot
+      kraftlake explain --schema check > check.schema.json
       kraftlake explain --json | jq 'select(.severity == "error") | .rule'
 
-    Exit codes: 0, 2 usage (no such rule or runbook).
+    Exit codes: 0, 2 usage (no such rule, runbook or command).
     """
 
     rule: Text = argument("[RULE]", "A rule's name, such as torn-tail.", default=None)
     runbook: Text = option(
         "--runbook NAME", "Print a runbook, such as disk-that-forgot.", default=None
     )
+    schema: Text = option(
+        "--schema COMMAND",
+        "Print the JSON Schema of the lines that a command prints with --json, such as check.",
+        default=None,
+    )
     json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        exclusive({"RULE": self.rule, "--runbook": self.runbook, "--schema": self.schema})
+        exclusive({"--schema": self.schema, "--json": self.json_output})
