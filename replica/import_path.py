@@ -54,7 +54,10 @@ def python_of(module: str, *words: str) -> list[str]:
 
 def environment() -> dict[str, str]:
     """The environment of this process, for a Python that imports what this process does."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(without_current_folder())}
+    path = without_current_folder()
+    if _ROOT not in path and os.path.isfile(os.path.join(_ROOT, "pyproject.toml")):
+        path.insert(0, _ROOT)  # a checkout that was found by the current folder
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
 def checkout_path() -> str | None:

@@ -15,7 +15,7 @@ from tests.interop.kafka_node import free_ports
 from tests.interop.observer_process import ObserverProcess
 from tests.jobs.test_consume import metadata_values
 from tests.kraftlake_process import REPOSITORY, kraftlake
-from tests.packages.building import PACKAGES, RUNBOOKS
+from tests.packages.building import PACKAGES, RUNBOOKS, STEP
 from tests.replica.consumer.quorum import in_thread
 
 FILE = REPOSITORY / "Containerfile"
@@ -52,6 +52,7 @@ def test_the_build_context_has_only_the_files_that_the_wheel_and_the_lock_need()
         "pyspark_*.py",
         "conf",
         RUNBOOKS,
+        STEP,
         "pyproject.toml",
         "requirements.lock",
         "README.md",
