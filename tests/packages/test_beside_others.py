@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.building import copy_of_the_checkout
+from tests.packages.building import REPOSITORY, copy_of_the_checkout
 from tests.packages.installing import Installation, install_core
 from tests.packages.test_one_name import MOVED
 
@@ -118,12 +118,14 @@ def second(tmp_path: Path) -> Path:
     return folder
 
 
-def of_the_checkout(second: Path, *words: object) -> subprocess.CompletedProcess[str]:
+def of_the_checkout(
+    second: Path, *words: object, **variables: str
+) -> subprocess.CompletedProcess[str]:
     hidden = ("PYTHONPATH", "KRAFTLAKE_", "SPARK_", "PYSPARK_")
     return subprocess.run(
         [sys.executable, *map(str, words)],
         cwd=second,
-        env={k: v for k, v in os.environ.items() if not k.startswith(hidden)},
+        env={k: v for k, v in os.environ.items() if not k.startswith(hidden)} | variables,
         capture_output=True,
         text=True,
         timeout=300,
@@ -160,7 +162,8 @@ def test_a_second_checkout_runs_its_own_code_in_spark_s_executors(second: Path) 
 def test_a_job_of_a_second_checkout_is_refused_where_python_imports_the_first(
     second: Path,
 ) -> None:
-    done = of_the_checkout(second, second / "jobs" / "build.py", "--lake", "lake")
+    first = {"PYTHONPATH": str(REPOSITORY)}
+    done = of_the_checkout(second, second / "jobs" / "build.py", "--lake", "lake", **first)
     assert done.returncode == 2
     assert f"{second}/jobs/build.py: Python imports " in done.stderr
     assert done.stderr.endswith(f"run `export PYTHONPATH={second}` first\n")
