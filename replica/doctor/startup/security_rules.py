@@ -23,6 +23,7 @@ _MAP, _INSIDE = "listener.security.protocol.map", "security.inter.broker.protoco
 _ENABLED, _TO_CONTROLLERS = "sasl.enabled.mechanisms", "sasl.mechanism.controller.protocol"
 _BETWEEN_BROKERS = "sasl.mechanism.inter.broker.protocol"
 _KERBEROS = "GSSAPI"
+_OF_CLIENTS = "sasl.jaas.config"
 
 
 class _Words(NamedTuple):
@@ -189,7 +190,9 @@ def _judge_login(
             first, second = entries
             words = f"Could not find a '{first}' or '{second}' entry in the JAAS configuration"
             message = f"no {one_line(name[:120])}, for {one_line(mechanism[:40])}"
-            yield refused(rule, node, name, message, words)
+            if node.config.text(_OF_CLIENTS) is not None:
+                message += f"; no listener reads {_OF_CLIENTS}"
+            yield refused(rule, node, _OF_CLIENTS, message, words)
     elif (problem := jaas_problem(text)) is not None:
         message, words = problem
         yield refused(rule, node, name, f"{one_line(name[:120])}: {one_line(message)}", words)
