@@ -11,7 +11,7 @@
   are brokers, too), `recover_stand_ins`, `recover_names` (hosts and paths in commands),
   `recover_text`, `recover_not_read` (no plan before a file is read), `recover_rehearsed`.
   rehearse: `rehearse`, `rehearsed`, `rehearse_text`. restore: `restore`.
-- capture and redact: `capture`. prune: `prune`.
+- capture and redact: `capture`, `archive_to_send` (-o NAME.tar.gz). prune: `prune`.
 - `discovering` finds what the user's paths name; `notices` says below an answer what could not be
   read; `offsets_text` has the words for offsets that several commands share.
 """
