@@ -123,10 +123,7 @@ def test_large_directories_are_given_to_the_bulk_reader(monkeypatch: pytest.Monk
     assert taken == [examined]
 
 
-def test_the_state_is_known_up_to_the_batch_that_cannot_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    only_the_bulk_reader(monkeypatch)
+def test_the_state_is_known_up_to_the_batch_that_cannot_be_read(tmp_path: Path) -> None:
     node = Path(shutil.copytree(DATA / NODES[0], tmp_path / "node"))
     log = max((node / "__cluster_metadata-0").glob("*.log"))
     for name in ("a", "b", "c"):
@@ -137,6 +134,10 @@ def test_the_state_is_known_up_to_the_batch_that_cannot_be_read(
         OffsetAndEpoch(one.header.next_offset, one.header.leader_epoch)
         for one in examined.directory.segments[-1].scan.batches[-4:]
     }
-    known = replay_large_log(examined, ends, snapshot_image).images
-    assert known == replay_log(examined, ends).images
-    assert len(known) == 3
+    bulk = replay_large_log(examined, ends, snapshot_image)
+    assert bulk == replay_log(examined, ends)
+    assert len(bulk.images) == 3
+    newest = replay_large_log(examined, (), snapshot_image, newest=True).newest
+    assert newest is not None
+    assert newest == replay_log(examined, (), newest=True).newest
+    assert (newest.end in ends, newest.is_whole) == (True, False)
