@@ -129,7 +129,6 @@ class LargeClusters:
         told = self.stages.run("agree", Grain.CLUSTER, cut.agree, agreeing, silver.SILVER)
         agreed: list[cut.Agreed] = [one.told for one in told]
         self.stages.members += [member for one in agreed for member in one.members]
-        self.stages.formatted += [member for one in agreed for member in one.formatted]
         return agreed
 
     def _survey(self, agreed: Sequence[cut.Agreed]) -> tuple[dict[str, ReplayPlan], dict[str, Any]]:

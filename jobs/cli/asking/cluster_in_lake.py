@@ -9,7 +9,14 @@ from typing import Any
 
 from jobs.cli.asking.about import AskedCluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted
-from jobs.cli.asking.lake_history import LOG, RANGES, RECORDS, ClusterHistory, cluster_history
+from jobs.cli.asking.lake_history import (
+    LOG,
+    RANGES,
+    RECORDS,
+    VERDICTS,
+    ClusterHistory,
+    cluster_history,
+)
 from jobs.cli.asking.sql_delta_rs import named_rows, rows
 from jobs.cli.asking.sql_views import HISTORY
 from jobs.cli.output import ms_of
@@ -27,7 +34,6 @@ from replica.doctor.verdict.verdict import Gap, Verdict
 
 EPOCHS = "gold.leader_epoch_history"
 FINDINGS = "gold.findings"
-VERDICTS = "gold.verdicts"
 
 
 def from_lake(

@@ -15,6 +15,7 @@ from jobs.cli.output import as_utc, time_text
 from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
+from replica.doctor.timeline.gaps import conflict_text
 from replica.errors import UsageError
 from replica.format.control import ControlType
 from replica.metadata.records import NEWEST_KAFKA, RECORDS_BY_NAME
@@ -101,6 +102,7 @@ def _is_unknown(record_type: str, version: int | None) -> bool:
 
 BATCHES = "bronze.log_batches"
 STATUS = "gold.replica_status"
+VERDICTS = "gold.verdicts"
 _THEIR_BATCHES = (
     f'JOIN {BATCHES} b ON b.cluster_id = c.cluster_id AND b.base_offset = c."offset" '
     "AND b.leader_epoch = c.leader_epoch AND b.crc = c.crc"
@@ -163,6 +165,21 @@ class ClusterHistory:
         none is."""
         ((end,),) = replace(self, committed_only=True)._log('max("offset") + 1')
         return 0 if end is None else int(end)
+
+    def other_histories(self, end: int) -> Iterator[str]:
+        """A sentence about the first place below the offset `end` at which another log conflicts
+        with the history that the lake shows; none where there is none, or where an older release
+        built the lake."""
+        if VERDICTS not in tables_of(self.lake):
+            return
+        query = f"SELECT conflicts, contested, source FROM {VERDICTS} WHERE {self.mine()}"
+        for conflicts, contested, source in rows(self.lake, query):
+            starts = [one["offset"] for one in conflicts] + [one["start"] for one in contested]
+            start = min(starts, default=end)
+            if start < end:
+                yield (
+                    f"{conflict_text(start, source)}. To see the other, name its directory alone"
+                )
 
     def _end_of_log(self) -> int:
         ((end,),) = self._log('max("offset") + 1')

@@ -66,6 +66,14 @@ def not_replayed(branch: Branch) -> Iterator[str]:
         yield f"passed over: {records}, which are taken to change none of Kafka's own state"
 
 
+def conflict_text(start: int, whose: str) -> str:
+    """Says that logs conflict from an offset on. whose: the nodes whose history is shown."""
+    return (
+        f"the logs conflict from offset {start} on, and nobody knows which history is right: this "
+        f"is the history of {whose}"
+    )
+
+
 def offsets_text(unknown: UnknownOffsets) -> str:
     """The offsets in words, both inclusive."""
     last = unknown.end - 1
