@@ -27,6 +27,7 @@ from pipelines.gold.membership import (
 )
 from pipelines.gold.verdicts import clusters_beside, verdicts
 from pipelines.lake.lock import between_ingests
+from pipelines.lake.passing_over import passed_over_in
 from pipelines.large_clusters import LargeClusters
 from pipelines.last_build import last_build
 from pipelines.publishing import Publishing
@@ -79,7 +80,7 @@ def build(
     versions |= {one.name: delta.ensure_table(lake, one) for one in DERIVED}
     last = last_build(lake)
     before = last if last is not None and last.can_be_continued(lake) else None
-    clusters = ChangedClusters(Pins(lake, versions), before)
+    clusters = ChangedClusters(Pins(lake, versions, passed_over_in(lake)), before)
     if before is not None:
         progress(f"{len(clusters.changed)} of {len(clusters.all)} clusters have changed")
     stages = BuildStages(clusters.pins, runner, progress, _shares(clusters, share))

@@ -45,6 +45,7 @@ from pipelines.silver.capture_groups import group_findings, newest_group
 from pipelines.silver.committed_log import AgreedBranch, committed_log, proven_ranges
 from replica.doctor.check.formatted import judge_emptied
 from replica.doctor.check.lineage import judge_stale_voter
+from replica.doctor.check.record_findings import passed_over_text
 from replica.doctor.check.rule import Finding
 from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
 from replica.model.keys import ReplicaKey
@@ -236,9 +237,13 @@ class Gold:
     def newest_states(self) -> list[Row]:
         """The rows of pipelines.gold.newest_states, each with what is known of the quorum."""
         of = self.bronze.captures, self.records.ranges, self.history, self.silver.agreed.end
-        return [
-            {**state_row, "quorum": self.quorum} for state_row in newest_states(self.status, *of)
-        ]
+        also = {"quorum": self.quorum, "passed_over": self.passed_over}
+        return [{**state_row, **also} for state_row in newest_states(self.status, *of)]
+
+    @property
+    def passed_over(self) -> str:
+        """The records that the replay passed over in words; "" where there are none."""
+        return passed_over_text(self.records.facts.passed_over)
 
     @cached_property
     def judged_states(self) -> Sequence[JudgedState]:

@@ -20,7 +20,13 @@ from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.catalogue.groups import VOTER_DISK_EMPTY
 from replica.doctor.check.formatted import RULES as RULES_ABOUT_FORMATTED
 from replica.doctor.quorum.known_quorum import ABSENT, KnownQuorum
-from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence, PlacedFinding, ToLose
+from replica.doctor.verdict.evidence import (
+    NO_LOG,
+    PASSED_OVER,
+    ClusterEvidence,
+    PlacedFinding,
+    ToLose,
+)
 from replica.doctor.verdict.facts import VerdictDraft, draft_on
 from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Gap, KnownState, MissingVoters
 from replica.history.commitment import Losses
@@ -160,7 +166,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         tuple(str(key.node_id) for key in of.quorum.unreliable),
         None if state_row is None else _known_state(state_row),
         _missing(of, captures),
-        () if state_row is not None else (_NO_STATE,),
+        tuple(_gaps(of)),
     )
 
 
@@ -186,6 +192,13 @@ def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[ToLose]:
 
 def _known_state(state_row: Row) -> KnownState:
     return KnownState(state_row["end_offset"], state_row["now_ms"], f"node {state_row['node_id']}")
+
+
+def _gaps(of: Gold) -> Iterator[Gap]:
+    if of.newest_states and of.passed_over:
+        yield Gap(of.passed_over, PASSED_OVER)
+    if not of.newest_states:
+        yield _NO_STATE
 
 
 def _missing(of: Gold, captures: Sequence[Row]) -> MissingVoters | None:

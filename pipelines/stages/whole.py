@@ -34,6 +34,7 @@ from pipelines.stages.pins import Pins
 from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
+from replica.metadata.passed_over import NOTHING, PassedOver
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
     evidence: list[NewestEvidence] = []
     with no_search_for_cycles():
         for cluster_id in unit.clusters:
-            one = of_one(cluster_id, admitted, of_cluster(known, cluster_id).to_pylist())
+            groups = of_cluster(known, cluster_id).to_pylist()
+            one = of_one(cluster_id, admitted, groups, pins.passed_over)
             beside = unit.beside.get(cluster_id, NOTHING_BESIDE)
             derived, made = derived_from(replace(one, beside=beside))
             for contract, rows_of_one in made.items():
@@ -93,13 +95,16 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
 
 
 def of_one(
-    cluster_id: str, admitted: Mapping[Contract, pa.Table], groups: Sequence[Row] = ()
+    cluster_id: str,
+    admitted: Mapping[Contract, pa.Table],
+    groups: Sequence[Row] = (),
+    passed_over: PassedOver = NOTHING,
 ) -> Silver:
     """The input from which the tables of a cluster are made. admitted: rows of bronze's tables,
     from which rows may be derived. groups: rows of silver.capture_groups that an earlier build
-    made."""
+    made. passed_over: the types of records that the replay passes over."""
     mine = {contract: of_cluster(rows, cluster_id) for contract, rows in admitted.items()}
-    tables = HeldTables(cluster_id, mine)
+    tables = HeldTables(cluster_id, mine, passed_over)
     runs = log_runs(mine[bronze.LOG_BATCHES])
     return Silver(tables, runs, {row["capture_group"]: row for row in groups})
 

@@ -17,6 +17,7 @@ from jobs.cli.asking.lake_history import (
     ClusterHistory,
     cluster_history,
 )
+from jobs.cli.asking.lake_readings import NOT_JUDGED, readings_in
 from jobs.cli.asking.sql_delta_rs import named_rows, rows
 from jobs.cli.asking.sql_views import HISTORY
 from jobs.cli.output import ms_of
@@ -53,6 +54,7 @@ def from_lake(
         "refused_at": _refused_at(history, end_offset),
         "voters": _voters_of_epochs(history, end_offset),
         "now_ms": None,
+        "passed_over": history.passed_over(),
     }
     newest = _newest_verdict(history, end_offset)
     if newest is not None:
@@ -73,6 +75,8 @@ def from_lake(
         _content(history, end_offset) if wanted.content else None,
         past_of(cluster, _steps(history, end_offset)) if wanted.past else None,
         _verdict(cluster, newest) if wanted.verdict else None,
+        readings=() if wanted.read_by is None else readings_in(history, wanted.read_by),
+        not_judged="" if wanted.read_by is None else NOT_JUDGED,
     )
 
 

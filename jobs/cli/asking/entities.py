@@ -15,6 +15,7 @@ from replica.doctor.timeline.gaps import (
     conflict_text,
     not_replayed,
     offsets_text,
+    passed_over_text,
     times_that_go_back,
     voters_not_given,
 )
@@ -37,7 +38,9 @@ def entities_at(
         return _of_directories(asked, redactor)
     history = history_of(asked)
     end_offset = history.end_offset(asked.moment)
-    for told in history.other_histories(end_offset):
+    passed_over = history.passed_over()
+    notices = [passed_over_text(passed_over)] if passed_over else []
+    for told in (*notices, *history.other_histories(end_offset)):
         complain(f"state: {told}")
     columns = "entity, key, name, value, record_offset, valid_from"
     return end_offset, (

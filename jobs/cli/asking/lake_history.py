@@ -15,7 +15,8 @@ from jobs.cli.output import as_utc, time_text
 from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
-from replica.doctor.timeline.gaps import conflict_text
+from replica.doctor.timeline.gaps import conflict_text, passed_over_text
+from replica.doctor.verdict.evidence import PASSED_OVER
 from replica.errors import UsageError
 from replica.format.control import ControlType
 from replica.metadata.records import NEWEST_KAFKA, RECORDS_BY_NAME
@@ -71,6 +72,9 @@ def gaps_in(lake: Lake, cluster_id: str) -> Iterator[str]:
             why = why_unknown(lake, cluster_id, known + 1)
             yield f"nothing is known of offsets {known} to {start - 1} of {cluster_id}: {why}"
         known = max(known, int(following))
+    records = ClusterHistory(lake, cluster_id).passed_over()
+    if records:
+        yield passed_over_text(records)
 
 
 def names_in_lake(lake: Lake, cluster: str | None) -> Iterator[Sequence[Any]]:
@@ -180,6 +184,14 @@ class ClusterHistory:
                 yield (
                     f"{conflict_text(start, source)}. To see the other, name its directory alone"
                 )
+
+    def passed_over(self) -> str:
+        """The records in words that the build passed over; "" where there are none."""
+        if VERDICTS not in tables_of(self.lake):
+            return ""
+        query = f"SELECT not_judged FROM {VERDICTS} WHERE {self.mine()}"
+        gaps = (gap for (found,) in rows(self.lake, query) for gap in found)
+        return next((str(gap["what"]) for gap in gaps if gap["why"] == PASSED_OVER), "")
 
     def _end_of_log(self) -> int:
         ((end,),) = self._log('max("offset") + 1')

@@ -117,12 +117,17 @@ class BuildOptions:
     right can be derived to gold.quarantined_rows, and it ends if a table breaks its contract.
     `kraftlake quality` runs these checks alone.
 
+    --pass-over goes on behind records of another product, and the lake remembers it: later builds
+    do the same. The verdict, state, history and plan of the lake say which records were passed
+    over.
+
     --follow builds whenever an ingest has changed the lake, until it is stopped. While another
     process writes to the lake, it waits for the next look.
 
     \b
     Examples:
       kraftlake build --lake lake
+      kraftlake build --lake lake --pass-over vendors
       kraftlake build --lake lake --follow 60
 
     --json: table and rows, a line per table. Exit codes: 0, 1 when a table breaks its contract, 2
@@ -135,6 +140,13 @@ class BuildOptions:
         "Run until stopped: look every SECONDS, and build after each ingest.",
         default=None,
         min=0.1,
+    )
+    pass_over: Text = option(
+        "--pass-over TYPE,...",
+        "Go on behind records of these unknown types, in later builds too: numbers, or `vendors` "
+        "for all from 500 on. `none` ends it.",
+        default=None,
+        callback=options.check_passed_over_by_builds,
     )
     engine: options.Engine = None
     run_id: options.RunId = None

@@ -19,6 +19,8 @@ NO_LOG = Gap(
     "Name the directories of nodes that have started.",
 )
 """What can't be judged where no log was given, such as by directories that were only formatted."""
+PASSED_OVER = "--pass-over says that they change no state of Kafka's"
+"""Why records that a replay passes over aren't judged."""
 MAX_STEPS = 200_000
 """The most offsets of a log that are taken back to find since when partitions have no leader."""
 

@@ -22,6 +22,7 @@ from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
 from replica.doctor.verdict.evidence import (
     MAX_STEPS,
+    PASSED_OVER,
     ClusterEvidence,
     PlacedFinding,
     Since,
@@ -235,9 +236,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
     if cut:
         yield Gap(f"files of {listed(cut, limit=3)}", "the archive with them breaks off")
     if judged.cluster is not None and judged.cluster.passed_over:
-        yield Gap(
-            judged.cluster.passed_over, "--pass-over says that they change no state of Kafka's"
-        )
+        yield Gap(judged.cluster.passed_over, PASSED_OVER)
     if not replay:
         yield Gap("the content of snapshots, and the cluster's health", "--no-replay was given")
     elif not alone and health and judged.cluster is None and _has_metadata(judged):
