@@ -26,6 +26,11 @@ from pipelines.gold.findings import without_repetitions
 from pipelines.gold.inputs import Silver
 from pipelines.gold.voter_beliefs import stated_voters
 from pipelines.tables.keys import covers, replica_of
+from replica.doctor.check.first_election import (
+    FormattedNode,
+    Formatting,
+    judge_first_election,
+)
 from replica.doctor.check.group_member import GroupMember
 from replica.doctor.check.membership import judge_membership
 from replica.format.discovery import DirectoryPath
@@ -33,7 +38,7 @@ from replica.format.file_names import METADATA_FOLDER, FileKind, FileName, class
 from replica.format.snapshot import SnapshotName
 from replica.history.log import LogBatch
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
-from replica.model.keys import ReplicaId, ReplicaKey
+from replica.model.keys import NO_NODE, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys
 
 _NO_STATE: Row = dict.fromkeys(("leader_id", "leader_epoch", "current_voters"))
@@ -79,7 +84,7 @@ def members_of(silver: Silver, rounds: Collection[int]) -> Iterator[RoundMember]
         member = replace(
             _member(row, source, state_row, first_voters, frozenset(voters)),
             log_end=end,
-            has_records=first is not None or _may_hold_records(row),
+            has_records=first is not None or may_hold_records(row),
         )
         at = held.captures[capture_id]["captured_at"]
         yield RoundMember(row["ingest_seq"], capture_id, at, member, first)
@@ -152,7 +157,7 @@ def _shown_file(
     return None if path is None else directory.shown_file(path)
 
 
-def _may_hold_records(capture: Row) -> bool:
+def may_hold_records(capture: Row) -> bool:
     """Whether a file of a log without batches shows that it held records."""
     names = [(classify(os.path.basename(one["path"])), one) for one in capture["files"]]
     return any(
@@ -211,7 +216,31 @@ def membership_findings(
             about = {**asdict(member.replica), "capture_id": captures[member]}
             subjects = subjects_text(finding.subjects) if finding.subjects else None
             found.append({**about, **finding_row(finding), "subjects": subjects})
+        files = {member.meta_properties: member for member in group}
+        for finding in judge_first_election(_formatted_nodes(group)):
+            member = files[finding.file]
+            about = {**asdict(member.replica), "capture_id": captures[member]}
+            found.append({**about, **finding_row(finding)})
     return without_repetitions(found)
+
+
+def _formatted_nodes(group: Sequence[GroupMember]) -> tuple[FormattedNode, ...]:
+    """The nodes of a round in which no log holds a record; none where one does. A lake doesn't have
+    the records of bootstrap.checkpoint."""
+    if any(member.has_records for member in group):
+        return ()
+    return tuple(
+        FormattedNode(
+            member.replica,
+            member.meta_properties,
+            (),
+            Formatting.NO_VOTERS,
+            member.initial_voters or frozenset(map(ReplicaKey, member.current_voters)),
+            member.leader_epoch,
+            None if member.leader_id == NO_NODE else member.leader_id,
+        )
+        for member in group
+    )
 
 
 def _with_entries(one: RoundMember, entries: Mapping[str, Entries]) -> GroupMember:

@@ -15,13 +15,16 @@ from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_of
 from pipelines.gold.beside import BesideCluster, RoundDirectories
 from pipelines.gold.inputs import Gold
+from pipelines.gold.membership import may_hold_records
 from pipelines.gold.verdict_rows import verdict_row
 from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.catalogue.groups import VOTER_DISK_EMPTY
 from replica.doctor.check.formatted import RULES as RULES_ABOUT_FORMATTED
 from replica.doctor.quorum.known_quorum import ABSENT, KnownQuorum
 from replica.doctor.verdict.evidence import (
+    NO_LEADER_YET,
     NO_LOG,
+    NO_RECORD_HERE,
     PASSED_OVER,
     ClusterEvidence,
     PlacedFinding,
@@ -166,7 +169,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         tuple(str(key.node_id) for key in of.quorum.unreliable),
         None if state_row is None else _known_state(state_row),
         _missing(of, captures),
-        tuple(_gaps(of)),
+        tuple(_gaps(of, captures)),
     )
 
 
@@ -194,11 +197,17 @@ def _known_state(state_row: Row) -> KnownState:
     return KnownState(state_row["end_offset"], state_row["now_ms"], f"node {state_row['node_id']}")
 
 
-def _gaps(of: Gold) -> Iterator[Gap]:
-    if of.newest_states and of.passed_over:
-        yield Gap(of.passed_over, PASSED_OVER)
-    if not of.newest_states:
+def _gaps(of: Gold, captures: Sequence[Row]) -> Iterator[Gap]:
+    if of.newest_states:
+        if of.passed_over:
+            yield Gap(of.passed_over, PASSED_OVER)
+    elif any(of.silver.held.places(row["capture_id"]).size for row in captures) or any(
+        map(may_hold_records, of.newest_captures)
+    ):
         yield _NO_STATE
+    else:
+        all_given = bool(of.quorum.voters) and not of.quorum.in_doubt(*ABSENT)
+        yield NO_LEADER_YET if all_given else NO_RECORD_HERE
 
 
 def _missing(of: Gold, captures: Sequence[Row]) -> MissingVoters | None:

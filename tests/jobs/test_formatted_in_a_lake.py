@@ -12,7 +12,7 @@ import pytest
 from jobs.cli.asking.sql_delta_rs import named_rows
 from pipelines.lake import Lake
 from tests.jobs.conftest import Kraftlake
-from tests.replica.doctor.check.first_start import CLUSTER, format_only
+from tests.replica.doctor.check.first_start import CLUSTER, format_only, start
 
 RECORDED, OTHER = "kafka-4.1.1-dynamic/final", "kafka-4.4.0-dynamic/final"
 ANOTHER = "SeqmQktRQ9eNfuKic4TCIg"
@@ -182,3 +182,19 @@ def test_a_directory_of_another_cluster_that_stays_the_same_is_in_later_rounds_t
         assert {one["n"] for one in numbers} == {1 + looks.index(look)}, "of both, in each round"
     again = kraftlake("ingest", "--lake", lake, tmp_path / "final")
     assert "nothing new" in again.err
+
+
+@pytest.mark.parametrize(("voters", "given"), [((1, 2, 3), 3), ((1, 2, 3), 2), ((), 2)])
+def test_a_quorum_without_a_first_election_has_the_verdict_of_check(
+    tmp_path: Path, kraftlake: Kraftlake, voters: tuple[int, ...], given: int
+) -> None:
+    nodes, lake = tmp_path / "nodes", tmp_path / "lake"
+    for node_id in range(1, given + 1):
+        start(nodes / str(node_id), node_id, voters=voters)
+    (expected,) = kraftlake("check", "--json", nodes).verdicts
+    assert kraftlake("ingest", "--lake", lake, nodes).code in (0, 1)
+    assert kraftlake("build", "--lake", lake).code == 0
+    (row,) = rows(lake, "SELECT * FROM gold.verdicts")
+    assert as_of_check(row) == as_of_check(expected)
+    found = {one["rule"] for one in rows(lake, "SELECT * FROM gold.findings")}
+    assert ("formatted-without-voters" in found) is not bool(voters)

@@ -19,6 +19,18 @@ NO_LOG = Gap(
     "Name the directories of nodes that have started.",
 )
 """What can't be judged where no log was given, such as by directories that were only formatted."""
+NO_LEADER_YET = Gap(
+    "the cluster's state",
+    "the logs hold no record: no voter was ever elected",
+    "`kraftlake check --config` with the server.properties of each node says which nodes start and "
+    "join. If all do, look in the controllers' logs for addresses at which no voter answers.",
+)
+NO_RECORD_HERE = Gap(
+    "the cluster's state",
+    "no log that was given holds a record: its node never followed a leader",
+    "Add the directories of all voters. If their logs hold no record either, no voter was ever "
+    "elected: `kraftlake check --config` says which nodes start and join.",
+)
 PASSED_OVER = "--pass-over says that they change no state of Kafka's"
 """Why records that a replay passes over aren't judged."""
 MAX_STEPS = 200_000

@@ -22,6 +22,8 @@ from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
 from replica.doctor.verdict.evidence import (
     MAX_STEPS,
+    NO_LEADER_YET,
+    NO_RECORD_HERE,
     PASSED_OVER,
     ClusterEvidence,
     PlacedFinding,
@@ -32,19 +34,6 @@ from replica.doctor.verdict.evidence import (
 from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
 from replica.model.keys import ReplicaKey
 from replica.words import listed, named
-
-_NO_LEADER_YET = Gap(
-    "the cluster's state",
-    "the logs hold no record: no voter was ever elected",
-    "`kraftlake check --config` with the server.properties of each node says which nodes start and "
-    "join. If all do, look in the controllers' logs for addresses at which no voter answers.",
-)
-_NO_RECORD_HERE = Gap(
-    "the cluster's state",
-    "no log that was given holds a record: its node never followed a leader",
-    "Add the directories of all voters. If their logs hold no record either, no voter was ever "
-    "elected: `kraftlake check --config` says which nodes start and join.",
-)
 
 
 @dataclass(frozen=True)
@@ -242,7 +231,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
     elif not alone and health and judged.cluster is None and _has_metadata(judged):
         if all(_is_empty(one) for one in judged.members):
             all_given = quorum is not None and not quorum.missing
-            yield _NO_LEADER_YET if all_given else _NO_RECORD_HERE
+            yield NO_LEADER_YET if all_given else NO_RECORD_HERE
         else:
             yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
 
