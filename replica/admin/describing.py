@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from replica.errors import NoLeaderError, PeerError
 from replica.model.kafka_errors import ErrorCode, error_name
-from replica.model.topic import METADATA_TOPIC
+from replica.model.keys import METADATA_TOPIC
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.cluster import ClusterNodes, describe_cluster
 from replica.wire.pool import Address

@@ -24,8 +24,8 @@ from jobs.cli.directories.recover_not_read import not_read, why_mixed, why_not_r
 from jobs.cli.directories.recover_steps import NO_BROKERS
 from jobs.cli.directories.recover_text import describe, needs_of
 from jobs.cli.directories.verdict_text import write_verdict
+from jobs.cli.option_values import MAX_REHEARSED, seeds_in
 from jobs.cli.output import ProgressLine, write_either
-from jobs.cli.seeds import MAX_REHEARSED, seeds_in
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.examined import Examined, by_cluster, replica_log
 from replica.doctor.check.known_quorum import EarlierRounds, quorum_files, went_back_since

@@ -33,8 +33,7 @@ from replica.doctor.quorum.known_quorum import (
     known_quorum,
     on_no_majority,
 )
-from replica.doctor.quorum.ranked_replica import RankedReplica
-from replica.doctor.quorum.reasons import nobody_wins, refusals, winners_that_lose
+from replica.doctor.quorum.reasons import RankedReplica, nobody_wins, refusals, winners_that_lose
 from replica.doctor.quorum.went_back import ComparedRound
 from replica.errors import UsageError
 from replica.history.commitment import (

@@ -18,7 +18,7 @@ from replica.errors import (
     UsageError,
 )
 from replica.model.kafka_errors import ErrorCode, error_name
-from replica.model.topic import METADATA_TOPIC
+from replica.model.keys import METADATA_TOPIC
 from replica.model.voters import Endpoint, Endpoints, Voter, VoterSet, voter_set
 from replica.node.listeners import addresses_on
 from replica.node.translate.describing import described

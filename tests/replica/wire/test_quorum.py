@@ -10,8 +10,7 @@ import pytest
 
 from replica.errors import CorruptDataError, UnreachablePeerError
 from replica.model.kafka_errors import ErrorCode
-from replica.model.keys import ZERO_UUID, ReplicaKey
-from replica.model.topic import METADATA_TOPIC
+from replica.model.keys import METADATA_TOPIC, ZERO_UUID, ReplicaKey
 from replica.model.voters import Endpoint
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import WireResponse
