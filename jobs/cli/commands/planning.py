@@ -24,6 +24,9 @@ class PlanOptions:
     temporary folder, as an observer that the leader doesn't list. It judges each change on the same
     state, and makes none.
 
+    --downgrade-binaries judges the nodes' directories; in a lake their newest captures, without
+    bootstrap.checkpoint; with -b the quorum's log alone. A line `needs` says what is not judged.
+
     \b
     Examples:
       kraftlake plan --stop-broker 2 node1/
