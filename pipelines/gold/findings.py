@@ -46,7 +46,7 @@ class Judged(NamedTuple):
     """The findings of `health`."""
     stale: Sequence[tuple[str, Finding]]
     """(capture_id, finding) of each voter whose directory is older than what it did."""
-    emptied: Sequence[Row]
+    emptied: Sequence[Row] = ()
     """The rows of emptied_rows."""
 
 

@@ -22,7 +22,7 @@ from pipelines.replay.entries import (
 from replica.message.primitives import uuid_text
 from replica.metadata.codec import decode
 from replica.metadata.image.partitioning import BROADCAST, KEY_FIELDS, PartitionKey, key_of
-from replica.metadata.passed_over import PassedOver
+from replica.metadata.passed_over import NOTHING, PassedOver
 from replica.metadata.record import UnknownRecord
 from replica.metadata.records import RECORDS_BY_KEY
 from replica.metadata.variant_reader import variant_json
@@ -68,7 +68,7 @@ class RecordPlace(NamedTuple):
     """The commitment of each record: an array, or one value for all records."""
 
 
-def is_unknown(rows: pa.Table, passed_over: PassedOver) -> _Mask:
+def is_unknown(rows: pa.Table, passed_over: PassedOver = NOTHING) -> _Mask:
     """Whether each record has an api key, version or control type that this release doesn't know,
     and isn't passed over. rows: RECORDS."""
     is_control = mask_of(rows["is_control"])
