@@ -156,7 +156,9 @@ class Gold:
     def history(self) -> list[Row]:
         """Rows of gold.leader_epoch_history."""
         epochs = known_epochs(self.bronze, self.silver.control, self.silver.agreed)
-        return leader_epoch_history(self.silver.cluster_id, epochs, self.silver.groups)
+        return leader_epoch_history(
+            self.silver.cluster_id, epochs, self.silver.groups, self.silver.agreed
+        )
 
     @cached_property
     def stated(self) -> Mapping[str, Row]:

@@ -110,6 +110,12 @@ class AgreedBranch(_Ranges):
         (place,) = self.places(np.array([offset])).tolist()
         return None if place < 0 else int(self.leader_epoch[place])
 
+    def is_contested(self, offset: int, epoch: int) -> bool:
+        """Whether the entry at an offset is of this epoch, and isn't proven though a group proves
+        the epoch: another history contradicts it."""
+        (place,) = self.places(np.array([offset])).tolist()
+        return place >= 0 and bool(self.leader_epoch[place] == epoch and not self.is_proven[place])
+
     def has(self, offsets: Longs, epochs: Longs, crcs: Longs) -> npt.NDArray[np.bool_]:
         """Whether the entry at each offset is in a batch with this epoch and CRC."""
         if not len(self):

@@ -244,7 +244,7 @@ def test_of_two_leaders_of_an_epoch_the_one_of_the_agreed_branch_is_named(
     history: dict[str, list[Row]], branches: dict[str, list[tuple[int, int, int, str]]]
 ) -> None:
     assert branches["two quorums"] == [(0, 19, 1, "unproven")], "nobody knows which is right"
-    assert _spans(history["two quorums"]) == [(1, 2, 0, None, "proven")]
+    assert _spans(history["two quorums"]) == [(1, 2, 0, None, "unproven")]
 
 
 def test_a_group_that_sees_less_takes_nothing_back(history: dict[str, list[Row]]) -> None:
