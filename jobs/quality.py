@@ -21,7 +21,7 @@ from pipelines.lake.tables import check_lake
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.quality.verdicts import TableResult
+    from pipelines.quality.table_results import TableResult
 
 
 def main(spark: SparkSession | None, arguments: QualityOptions) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.report.losses import LostRecordCount, When
 from replica.doctor.check.catalogue import groups, health
-from replica.doctor.check.snapshots import Validity
+from replica.doctor.check.snapshot_validity import Validity
 from replica.doctor.health.exposure import NOW, Harm
 from replica.doctor.preflight.answer import Preflight, unsafe
 from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
@@ -19,8 +19,8 @@ from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.doctor.rehearsal.runs import ScenarioSafety
 from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.evidence_of_directories import evidence_of
 from replica.doctor.verdict.facts import verdict_on
-from replica.doctor.verdict.of_group import evidence_of
 from replica.doctor.verdict.verdict import Level, Verdict
 from replica.history.commitment import EntryCommitment, Losses, VerdictRange
 from replica.history.log import OffsetRange

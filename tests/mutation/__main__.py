@@ -45,7 +45,7 @@ AREAS = {
     "health": Area(("replica/doctor/health",), ("tests/replica/doctor/health",)),
     "replay": Area(
         ("replica/metadata/image", "replica/metadata/changes"),
-        ("tests/replica/metadata/image", "tests/replica/metadata/changes"),
+        ("tests/replica/metadata", "tests/replica/doctor/check/test_readable.py"),
     ),
 }
 

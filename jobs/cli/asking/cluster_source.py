@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from jobs.cli.asking.about import AskedCluster
 from jobs.cli.directories.check_inputs import examine_all, find_newest_inputs, read_earlier
-from jobs.cli.directories.cluster_verdicts import disks_of_several, judged_clusters
+from jobs.cli.directories.judged_clusters import disks_of_several, judged_clusters
 from jobs.cli.directories.notices import told_at_the_end
 from jobs.cli.output import ProgressLine
 from replica.doctor.check.damaged import bundle_damage
@@ -48,8 +48,9 @@ class ClusterSource:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Figures that are wanted besides the state. content: the records of the log by type. past:
-    the record since which each failure would do its harm. verdict: that of `check`."""
+    """What is wanted besides the state. content: how many records of each type the log has. past:
+    since which record each failure would do the harm that it would do now. verdict: that of
+    `check`."""
 
     content: bool = False
     past: bool = False

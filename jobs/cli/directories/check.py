@@ -11,7 +11,6 @@ from jobs.cli.commands.directories import CheckOptions
 from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.broker_defaults import defaults_in
 from jobs.cli.directories.check_families import families_of
-from jobs.cli.directories.check_first_election import first_election_lines, first_election_rows
 from jobs.cli.directories.check_inputs import examine_all, find_inputs
 from jobs.cli.directories.check_rows import (
     counted_by,
@@ -33,6 +32,8 @@ from jobs.cli.directories.check_text import (
     LocatedFinding,
     describe_counts,
     describe_findings,
+    first_election_lines,
+    first_election_rows,
     member_cells,
     reaches,
     severity_of,
@@ -71,14 +72,14 @@ from replica.doctor.check.readable import judged_for
 from replica.doctor.check.rule import Finding
 from replica.doctor.startup.judging import Starts, judge_starts
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
-from replica.doctor.verdict.facts import verdict_on
-from replica.doctor.verdict.of_group import (
+from replica.doctor.verdict.evidence_of_directories import (
     JudgedCluster,
     clusters_of,
     evidence_of,
     names_file_of,
     node_of,
 )
+from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath

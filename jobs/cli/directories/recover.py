@@ -17,7 +17,7 @@ from jobs.cli.directories.check_inputs import (
     find_newest_inputs,
     read_earlier,
 )
-from jobs.cli.directories.cluster_verdicts import judged_clusters
+from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.notices import damage_lines, told_at_the_end
 from jobs.cli.directories.offsets_text import pairs
 from jobs.cli.directories.recover_not_read import not_read, why_mixed, why_not_read
@@ -36,7 +36,7 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.hosted import hosted_replicas
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan, plan_compared
 from replica.doctor.quorum.went_back import ComparedRound
-from replica.doctor.verdict.of_group import JudgedCluster
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
@@ -115,8 +115,9 @@ def plan_of(
     earlier: EarlierRounds | None = None,
     mixture: ClusterMixture = NO_MIXTURE,
 ) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
-    """The plan for the replicas of one cluster, and each directory by its replica. earlier: earlier
-    looks at them. mixture: that of all directories."""
+    """The plan for the replicas of one cluster, and each directory by its replica. earlier: what
+    earlier captures of them proved. mixture: the disks that lie in places of another cluster's,
+    among all directories."""
     by_key = {one.owner.key: one for one in members}
     logs = [replica_log(one, one.shown) for one in by_key.values()]
     now = ComparedRound.of(compare_group(logs))
@@ -143,7 +144,7 @@ class GivenNodes:
     examined: tuple[Examined, ...]
     """All of the directories."""
     usable: tuple[Examined, ...]
-    """Those with which a quorum can continue."""
+    """The directories with which a quorum can go on."""
     unread: tuple[Finding, ...]
     """Findings about what could not be read, or was never started."""
     not_read: tuple[Damage, ...]

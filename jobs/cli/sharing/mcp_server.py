@@ -97,6 +97,7 @@ def server_of(served: Served) -> MCPServer:
     _add_what_happened(server, served)
     _add_what_is_wrong(server, served)
     _add_what_is(server, served)
+    _add_what_to_do(server, served)
     if served.lake is not None:
         _add_sql(server, served)
     return server
@@ -227,6 +228,8 @@ def _add_what_is(server: MCPServer, served: Served) -> None:
             "state", effective=True, topic=topic, broker=broker, group=group, cluster=cluster
         )
 
+
+def _add_what_to_do(server: MCPServer, served: Served) -> None:
     @server.tool(annotations=_READS)
     async def is_it_safe(
         stop_brokers: Annotated[

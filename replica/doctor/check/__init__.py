@@ -13,7 +13,7 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
   record_findings   each record on its own
   replaying         records that can't be applied, found by the fold of replay_fold;
                     bulk_replaying finds them in large files
-  snapshots         rules of catalogue.snapshots, and the verdict on each snapshot
+  snapshot_validity rules of catalogue.snapshots, and the verdict on each snapshot
   epoch_checkpoint, indexes, state_files   rules of catalogue.files
   membership, lineage, same_snapshots   rules of catalogue.groups; formatted judges those about log
                     directories without a metadata log, first_election those about a quorum that

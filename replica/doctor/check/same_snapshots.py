@@ -12,7 +12,7 @@ from replica.doctor.check.catalogue import groups
 from replica.doctor.check.examined import Examined, by_cluster
 from replica.doctor.check.replaying import snapshot_image
 from replica.doctor.check.rule import Finding
-from replica.doctor.check.snapshots import Compared, compare_images, describe
+from replica.doctor.check.snapshot_validity import Compared, compare_images, describe
 from replica.format.directory import SnapshotFile
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 
@@ -52,8 +52,8 @@ def judge_contents(
     """The finding about a snapshot that differs from another replica's snapshot of the same id.
     file, other: the two files, as the user names them.
 
-    compared: the differences. If only configs differ that Kafka's known behaviour explains, its
-    `first` holds some of these.
+    compared: the differences. `compared.first` has some of them; where all differences are configs
+    that Kafka leaves out on purpose, it has some of those.
     """
     rule, count = groups.SNAPSHOT_ID_CONFLICT, compared.different
     if not count:

@@ -37,8 +37,8 @@ def _refuses(rule: Rule, file: str, message: str, words: str) -> Obstacle:
 
 
 def judge_unreadable(node: StartingNode) -> Iterator[Obstacle]:
-    """Directories that can't be used. The metadata log's ends the start, another one is left
-    out."""
+    """An obstacle for each directory that can't be used. Without that of the metadata log the node
+    doesn't start; it leaves out any other."""
     for one in node.dirs:
         reason = one.reason
         if one.state is LogDirState.READY and not one.is_named:
@@ -132,7 +132,7 @@ def judge_writable(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_level(node: StartingNode) -> Iterator[Obstacle]:
-    """metadata.version of the log, which the node's release has to know."""
+    """The obstacle where the node's release doesn't know the log's metadata.version."""
     level, found = node.own_log.level, node.metadata_dir
     if level is None or found is None:
         return

@@ -110,7 +110,7 @@ def judge_addresses(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_names(node: StartingNode) -> Iterator[Obstacle]:
-    """Lines that Kafka passes over, or reads in another way than was meant."""
+    """An obstacle for each line that Kafka passes over, or reads in another way than was meant."""
     config, seen, unknown = node.config, dict[str, PropertyLine](), 0
     for line in config.lines:
         if not line.is_separated:

@@ -24,9 +24,9 @@ from replica.node.listeners import addresses_on
 from replica.node.translate.describing import described
 from replica.raft.messages import DescribeQuorumResponse
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.cluster import describe_cluster, is_controller
+from replica.wire.describe_cluster import describe_cluster, is_controller
+from replica.wire.describe_quorum import query_quorum
 from replica.wire.pool import Address, Pool
-from replica.wire.quorum import query_quorum
 
 DEFAULT_LISTENER = "CONTROLLER"
 

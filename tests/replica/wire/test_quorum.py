@@ -15,7 +15,7 @@ from replica.model.voters import Endpoint
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import WireResponse
 from replica.wire.codec import decode, encode
-from replica.wire.quorum import DescribedReplica, query_quorum, read_quorum
+from replica.wire.describe_quorum import DescribedReplica, query_quorum, read_quorum
 
 REPLICA = Path(__file__).parents[3] / "replica"
 DIRECTORY = "qufyMfPsTZ27gBxKC_Me3w"

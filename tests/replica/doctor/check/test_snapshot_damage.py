@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.doctor.check.snapshots import Validity
+from replica.doctor.check.snapshot_validity import Validity
 from replica.format.batch import HEADER
 from replica.metadata.codec import decode, encode
 from replica.metadata.record import MetadataRecord
