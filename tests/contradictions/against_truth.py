@@ -136,7 +136,8 @@ def no_table_says_that_committed_records_were_lost(answers: Answers, truth: Trut
         back = answers.given.went_back
         for table in ("gold.truncations", "gold.divergence_points"):
             for row in answers.in_lake.tables.get(table, ()):
-                if row["committed_lost"] and back not in (row.get("node_id"), _loser(row)):
+                is_back = back is not None and back in (row.get("node_id"), _loser(row))
+                if row["committed_lost"] and not is_back:
                     yield f"{table}: {row['committed_lost']} committed records lost: {row}"
         for loss in answers.in_lake.report.evidence.losses:
             if loss.committed and {one.node_id for one in loss.replicas} != {back}:
