@@ -167,9 +167,8 @@ def test_a_running_quorum_tells_what_an_older_release_can_t_read(
     asked = ("plan", "--json", "--downgrade-binaries")
     (live,) = kraftlake(*asked, "3.7", "-b", quorum[0]).answers
     (told,) = kraftlake(*asked, "3.7", quorum[1]).answers
-    in_log = {one["subject"] for one in told["reasons"] if one["offset"] is not None}
-    assert in_log
-    assert {one["subject"] for one in live["reasons"]} == in_log
+    in_log = [one["subject"] for one in told["reasons"] if one["offset"] is not None]
+    assert [one["subject"] for one in live["reasons"]] == in_log
     (need,) = live["needs"]
     assert need.startswith("the snapshots, quorum-state and bootstrap.checkpoint of each node")
 

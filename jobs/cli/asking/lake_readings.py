@@ -130,9 +130,10 @@ def _of_log(reader: Reader, capture: Row, records: list[Row], start: int) -> Ite
 def _in_snapshot(history: ClusterHistory, reader: Reader, snapshot: Row) -> Iterator[UnreadPlace]:
     content = DATA_FUSION.literal(snapshot["content_sha256"])
     query = (
-        "SELECT DISTINCT is_control, record_type, record_version, value FROM "
+        'SELECT is_control, record_type, record_version, value, min("index") AS first FROM '
         f"bronze.snapshot_records WHERE {history.mine()} AND content_sha256 = {content} "
-        f"AND {_told(reader)}"
+        f"AND {_told(reader)} GROUP BY is_control, record_type, record_version, value "
+        "ORDER BY first"
     )
     for row in named_rows(history.lake, query):
         yield from _places(reader, row)
