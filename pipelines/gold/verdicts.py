@@ -22,9 +22,9 @@ from replica.doctor.check.catalogue.groups import VOTER_DISK_EMPTY
 from replica.doctor.check.formatted import RULES as RULES_ABOUT_FORMATTED
 from replica.doctor.quorum.known_quorum import ABSENT, KnownQuorum
 from replica.doctor.verdict.evidence import (
-    NO_LEADER_YET,
+    NEVER_LED,
+    NEVER_WRITTEN,
     NO_LOG,
-    NO_RECORD_HERE,
     PASSED_OVER,
     ClusterEvidence,
     PlacedFinding,
@@ -207,7 +207,7 @@ def _gaps(of: Gold, captures: Sequence[Row]) -> Iterator[Gap]:
         yield _NO_STATE
     else:
         all_given = bool(of.quorum.voters) and not of.quorum.in_doubt(*ABSENT)
-        yield NO_LEADER_YET if all_given else NO_RECORD_HERE
+        yield NEVER_LED if all_given else NEVER_WRITTEN
 
 
 def _missing(of: Gold, captures: Sequence[Row]) -> MissingVoters | None:

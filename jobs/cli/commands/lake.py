@@ -121,6 +121,10 @@ class BuildOptions:
     do the same. The verdict, state, history and plan of the lake say which records were passed
     over.
 
+    --own names a folder with tables of your own (docs/how-to/your-own-table.md). They are derived
+    after gold, where their inputs have changed. One that breaks its contract is named, and stops no
+    other table.
+
     --follow builds whenever an ingest has changed the lake, until it is stopped. While another
     process writes to the lake, it waits for the next look.
 
@@ -128,6 +132,7 @@ class BuildOptions:
     Examples:
       kraftlake build --lake lake
       kraftlake build --lake lake --pass-over vendors
+      kraftlake build --lake lake --own tables/
       kraftlake build --lake lake --follow 60
 
     --json: table and rows, a line per table. Exit codes: 0, 1 when a table breaks its contract, 2
@@ -135,6 +140,7 @@ class BuildOptions:
     """
 
     lake: options.Lake
+    own: options.Own = None
     follow_s: float | None = option(
         "--follow SECONDS",
         "Run until stopped: look every SECONDS, and build after each ingest.",
@@ -161,11 +167,12 @@ class QualityOptions:
     """Check every table of the lake against its expectations, with Great Expectations.
 
     `build` runs the same checks between its layers. The results go to gold.quality_results, and to
-    HTML pages in LAKE/_quality.
+    HTML pages in LAKE/_quality. --own names the folder with your own tables, as for `build`.
 
     \b
-    Example:
+    Examples:
       kraftlake quality --lake lake
+      kraftlake quality --lake lake --own tables/
 
     --json: table, version, expectation, meaning, columns, action (what a build does if it fails:
     warn, quarantine or stop), success, evaluated_rows, unexpected_rows, sample_keys, a line per
@@ -173,6 +180,7 @@ class QualityOptions:
     """
 
     lake: options.Lake
+    own: options.Own = None
     engine: options.Engine = None
     run_id: options.RunId = None
     json_output: options.Json = False
@@ -208,7 +216,7 @@ class MaintainOptions:
 
     Run it about once a day for a lake that grows for months. It merges small files into large ones
     (OPTIMIZE). It deletes data files that no version of the last 7 days needs (VACUUM), or of the
-    last 30 days for the two tables with a change data feed, and entries of Delta's log after 30
+    last 30 days for tables with a change data feed, and entries of Delta's log after 30
     days. A table's own properties may ask for more days, and --retain-days asks for more days for
     the files of all tables.
 

@@ -257,6 +257,14 @@ AtTime = Annotated[
 CommittedOnly = Annotated[
     bool, shared_option("--committed-only", "Only records that are proven committed.")
 ]
+Own = Annotated[
+    Text,
+    shared_option(
+        "--own FOLDER",
+        "A folder of .sql files with tables of your own: NAME.sql is own.NAME. By default the one "
+        "that KRAFTLAKE_OWN names.",
+    ),
+]
 DemoLake = Annotated[
     lakes.Lake | None,
     shared_option("--lake L", "The lake to make; by default in .demo/.", parser=lakes.Lake),

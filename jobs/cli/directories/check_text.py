@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -182,8 +182,11 @@ def describe_counts(directories: int, counts: Mapping[Severity, int], least: Sev
 _COLUMNS = ("node", "cluster", "formatted", "voters", "epoch", "first records", "directory")
 
 
-def first_election_lines(nodes: Sequence[FormattedNode]) -> Iterator[str]:
-    """A row for each node, and for each cluster who may lead; nothing where there was a leader."""
+def first_election_lines(
+    nodes: Sequence[FormattedNode], configured: frozenset[int]
+) -> Iterator[str]:
+    """A row for each node, and for each cluster who may lead; nothing where there was a leader.
+    configured: the voters that settings name, for nodes whose files name none."""
     if not nodes:
         return
     yield ""
@@ -191,7 +194,8 @@ def first_election_lines(nodes: Sequence[FormattedNode]) -> Iterator[str]:
     yield ""
     yield from table_lines(_COLUMNS, map(_cells, nodes))
     for cluster in candidates(nodes):
-        yield f"cluster {cluster.cluster_id}: {cluster.text}"
+        known = replace(cluster, voters=cluster.voters or configured)
+        yield f"cluster {known.cluster_id}: {known.text}"
 
 
 def _cells(node: FormattedNode) -> tuple[str, ...]:

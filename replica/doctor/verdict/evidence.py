@@ -10,7 +10,13 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
 from replica.doctor.health.past import VisibleChange
-from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
+from replica.doctor.verdict.verdict import (
+    NO_LEADER_YET,
+    NO_RECORD_HERE,
+    Gap,
+    KnownState,
+    MissingVoters,
+)
 from replica.history.commitment import Losses
 
 NO_LOG = Gap(
@@ -19,15 +25,15 @@ NO_LOG = Gap(
     "Name the directories of nodes that have started.",
 )
 """What can't be judged where no log was given, such as by directories that were only formatted."""
-NO_LEADER_YET = Gap(
+NEVER_LED = Gap(
     "the cluster's state",
-    "the logs hold no record: no voter was ever elected",
+    NO_LEADER_YET,
     "`kraftlake check --config` with the server.properties of each node says which nodes start and "
     "join. If all do, look in the controllers' logs for addresses at which no voter answers.",
 )
-NO_RECORD_HERE = Gap(
+NEVER_WRITTEN = Gap(
     "the cluster's state",
-    "no log that was given holds a record: its node never followed a leader",
+    NO_RECORD_HERE,
     "Add the directories of all voters. If their logs hold no record either, no voter was ever "
     "elected: `kraftlake check --config` says which nodes start and join.",
 )

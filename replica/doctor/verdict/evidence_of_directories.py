@@ -22,8 +22,8 @@ from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
 from replica.doctor.verdict.evidence import (
     MAX_STEPS,
-    NO_LEADER_YET,
-    NO_RECORD_HERE,
+    NEVER_LED,
+    NEVER_WRITTEN,
     PASSED_OVER,
     ClusterEvidence,
     PlacedFinding,
@@ -31,7 +31,11 @@ from replica.doctor.verdict.evidence import (
     ToLose,
     leaderless,
 )
-from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
+from replica.doctor.verdict.verdict import (
+    Gap,
+    KnownState,
+    MissingVoters,
+)
 from replica.model.keys import ReplicaKey
 from replica.words import listed, named
 
@@ -231,7 +235,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
     elif not alone and health and judged.cluster is None and _has_metadata(judged):
         if all(_is_empty(one) for one in judged.members):
             all_given = quorum is not None and not quorum.missing
-            yield NO_LEADER_YET if all_given else NO_RECORD_HERE
+            yield NEVER_LED if all_given else NEVER_WRITTEN
         else:
             yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
 
