@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from pipelines.cluster.aggregates import grouped
@@ -155,7 +155,7 @@ def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[ToLose]:
     """The records that logs of the newest group hold now and will lose; those of several logs as
     one."""
     name = captures[0]["capture_group"]
-    group = next(row for row in of.silver.groups if row["capture_group"] == name)
+    group = next(row for row in of.groups if row["capture_group"] == name)
     alike: dict[ToLose, set[int]] = {}
     for pair in group["pairs"]:
         if pair["relation"] != Relation.DIVERGED.value:
@@ -166,9 +166,11 @@ def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[ToLose]:
         else:
             names = ("committed_lost", "unproven_lost", "superseded_lost")
             lost, first = Losses(*(pair[one] for one in names)), pair["truncation_offset"]
-        alike.setdefault(ToLose((), first, pair["records_lost"], lost), set()).add(loser)
+        if_stopped = pair.get("if_stopped", False)
+        loss = ToLose((), first, pair["records_lost"], lost, if_stopped=if_stopped)
+        alike.setdefault(loss, set()).add(loser)
     for loss, losers in alike.items():
-        yield ToLose(tuple(map(str, sorted(losers))), loss.first, loss.records, loss.lost)
+        yield replace(loss, nodes=tuple(map(str, sorted(losers))))
 
 
 def _known_state(state_row: Row) -> KnownState:

@@ -14,6 +14,9 @@ from replica.model.epochs import election_order
 from replica.model.keys import ReplicaKey
 from replica.words import counted, listed
 
+IF_STOPPED = "if all nodes were stopped before the first directory was copied"
+"""What a plan relies on, as the end of a sentence."""
+
 
 def refusals(
     ranking: Sequence[RankedReplica],

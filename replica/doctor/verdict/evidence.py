@@ -60,7 +60,7 @@ class ToLose:
     nodes: the nodes, such as `2`. first: the first offset. records: their number; None where it
     isn't known which of the logs wins. lost: the records by their commitment; None likewise.
     meaning: what they would have changed, such as `5 topics with 15 partitions were never created`;
-    "" where that isn't known.
+    "" where that isn't known. if_stopped: see LogParting.
     """
 
     nodes: tuple[str, ...]
@@ -68,6 +68,7 @@ class ToLose:
     records: int | None
     lost: Losses | None
     meaning: str = ""
+    if_stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
@@ -175,11 +175,10 @@ def _to_lose(partings: Sequence[LogParting]) -> Iterator[ToLose]:
     alike: dict[ToLose, list[int]] = {}
     for one in partings:
         first = one.offset if one.truncates_to is None else one.truncates_to
-        alike.setdefault(ToLose((), first, one.records, one.lost), []).append(one.loser.node_id)
+        loss = ToLose((), first, one.records, one.lost, if_stopped=one.if_stopped)
+        alike.setdefault(loss, []).append(one.loser.node_id)
     for loss, nodes in alike.items():
-        yield ToLose(
-            tuple(str(node) for node in sorted(set(nodes))), loss.first, loss.records, loss.lost
-        )
+        yield replace(loss, nodes=tuple(str(node) for node in sorted(set(nodes))))
 
 
 def outages_of(judged: JudgedCluster) -> Sequence[Outage]:
