@@ -31,7 +31,6 @@ from replica.doctor.quorum.known_quorum import (
     KnownVoter,
     QuorumFiles,
     known_quorum,
-    on_no_majority,
 )
 from replica.doctor.quorum.ranked_replica import RankedReplica
 from replica.doctor.quorum.reasons import nobody_wins, refusals, winners_that_lose
@@ -162,7 +161,7 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
     if not logs:
         raise UsageError("no replica to go on with")
     quorum = known_quorum(group, commitment, files)
-    commitment = commitment.with_never_committed(on_no_majority(group, quorum))
+    commitment = commitment.with_never_committed(_on_no_majority(group, quorum))
     unreliable = files.unreadable
     sets = quorum.voter_sets
     voters = sets[0] if sets else None
@@ -226,6 +225,20 @@ def _named_by(log: ReplicaLog, otherwise: VoterKeys) -> VoterKeys:
     no such record."""
     named = log.voter_sets or log.leader_changes
     return max(named, key=lambda each: each.offset).voters if named else otherwise
+
+
+def _on_no_majority(group: GroupComparison, quorum: KnownQuorum) -> dict[ReplicaKey, Ranges]:
+    """The entries of each replica that are those of the newest log from possible_end on."""
+    newest = quorum.newest
+    if newest is None:
+        return {}
+    behind = (OffsetRange(quorum.possible_end, max(quorum.possible_end, quorum.log_end)),)
+    found: dict[ReplicaKey, Ranges] = {newest: behind}
+    for log in group.logs:
+        if log.key != newest:
+            same = group.between(newest, log.key).ranges(same=True)
+            found[log.key] = intersection(same, behind)
+    return found
 
 
 def _lacked(led_by: Mapping[ReplicaKey, Sequence[RankedReplica]]) -> dict[ReplicaKey, Ranges]:
