@@ -4,7 +4,7 @@ do next, on one page."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from jobs.cli.clock import ZonedClock, clock_of
@@ -12,6 +12,7 @@ from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.directories.given_rounds import GivenRounds, check_cluster, rounds_in
+from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
 from jobs.cli.output import ProgressLine, write_either
 from pipelines.cyclic_garbage import no_search_for_cycles
@@ -47,13 +48,14 @@ class MajorityStop(NamedTuple):
 class Incident:
     """A cluster's verdict by its newest captures, and what led to it. events, outages: the oldest
     first. stop: None unless a majority of the voters stopped. gaps: a sentence for each thing that
-    the log doesn't tell."""
+    the log doesn't tell. nodes: those whose directories were given."""
 
     verdict: Verdict
-    events: Sequence[Event]
-    outages: Sequence[Outage]
-    stop: MajorityStop | None
-    gaps: tuple[str, ...]
+    events: Sequence[Event] = ()
+    outages: Sequence[Outage] = ()
+    stop: MajorityStop | None = None
+    gaps: tuple[str, ...] = ()
+    nodes: tuple[int, ...] = ()
 
 
 def run(options: WhatHappenedOptions) -> int:
@@ -73,9 +75,11 @@ def run(options: WhatHappenedOptions) -> int:
         incidents = [*incidents_of(given, wanted, progress)]
         progress.clear()
         incidents.sort(key=lambda one: one.verdict.level.rank)
-        for number, incident in enumerate(incidents):
-            lines = describe(incident, clock)
-            write_either(rows_of(incident), ["", *lines] if number else lines, json_output=in_json)
+        whole = one_verdict([ClusterVerdict(one.verdict, one.nodes) for one in incidents])
+        for number, (incident, left) in enumerate(zip(incidents, whole.verdicts, strict=True)):
+            lines = describe(replace(incident, verdict=left), clock)
+            above = [""] if number else whole.lines
+            write_either(rows_of(incident), [*above, *lines], json_output=in_json)
         return 1 if any(incident.verdict.facts for incident in incidents) else 0
 
 
@@ -108,12 +112,13 @@ def _incident(
     cluster: JudgedCluster, verdict: Verdict, branch: Branch | None, progress: ProgressLine
 ) -> Incident:
     """What happened to a cluster. branch: None where the cluster's logs hold no record."""
+    nodes = nodes_of_cluster(cluster)
     if branch is None:
-        return Incident(verdict, (), (), None, ())
+        return Incident(verdict, nodes=nodes)
     told = timeline(branch, progress.show)
     gaps = tuple(gaps_of(branch, told.unknown))
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
-    return Incident(verdict, decisive(told.events), outages_of(cluster), stop, gaps)
+    return Incident(verdict, decisive(told.events), outages_of(cluster), stop, gaps, nodes)
 
 
 def _stop(cluster: Cluster) -> MajorityStop | None:
