@@ -276,8 +276,9 @@ def voter_sets_at_end(log: ReplicaLog, proven_end: int) -> tuple[VoterKeys, ...]
 
 def _preference(
     log: ReplicaLog, unreadable: Collection[ReplicaKey]
-) -> tuple[bool, tuple[int, int], int, str]:
+) -> tuple[bool, bool, tuple[int, int], int, str]:
     return (
+        log.position().offset > 0,
         log.key not in unreadable,
         election_order(log.position()),
         -log.key.node_id,

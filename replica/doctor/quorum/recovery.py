@@ -154,7 +154,7 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
     """The plan of plan_recovery for logs that are already compared.
 
     Replicas of whose log a part can't be read may hold more than they show, so they come first only
-    if all replicas are such. Raises UsageError where there is no log.
+    if all replicas that hold records are such. Raises UsageError where there is no log.
     """
     group, commitment = compared.group, compared.commitment
     logs = group.logs
@@ -217,6 +217,8 @@ def _electable(ranked: Sequence[ReplicaLog], quorum: KnownQuorum) -> list[Replic
         }
         if is_majority(voters, granting, set(quorum.at_hand)):
             found.append(log)
+    if found and not found[0].position().offset and ranked[0].position().offset:
+        return []  # all of them would begin anew, and another log holds records
     return found
 
 
@@ -261,13 +263,16 @@ def _may_lose(
 
 def _rank(
     log: ReplicaLog, unreliable: Collection[ReplicaKey], voters: VoterKeys | None
-) -> tuple[bool, tuple[int, int], bool, int, int, str]:
-    """The key by which the logs are ordered. Among equally new logs, a voter comes before an
-    observer, then the longer history, then the lower id. So the order of the arguments doesn't
-    matter."""
-    position, key = election_order(log.position()), log.key
+) -> tuple[bool, bool, tuple[int, int], bool, int, int, str]:
+    """The key by which the logs are ordered: a log without any record comes last, and before it one
+    of which a part can't be read. Among equally new logs, a voter comes before an observer, then
+    the longer history, then the lower id. So the order of the arguments doesn't matter."""
+    position, key = log.position(), log.key
     votes = voters is not None and is_voter(voters, key)
-    return key not in unreliable, position, votes, -log.first_offset, -key.node_id, key.directory_id
+    return (
+        position.offset > 0, key not in unreliable, election_order(position), votes,
+        -log.first_offset, -key.node_id, key.directory_id,
+    )  # fmt: skip
 
 
 def _standing(
