@@ -40,8 +40,7 @@ class WhatHappenedOptions:
     have no leader), most (partitions without leader at one time). majority_stopped: cluster_id, at
     (ms), offset of the first change that the voters lack, voters (node ids). gap: cluster_id,
     detail (what the directories don't tell). Exit codes: 0, 1 something is wrong (outage,
-    at-risk or attention, as of `kraftlake check`), 2 usage (also directories without a metadata
-    log).
+    at-risk or attention, as of `kraftlake check`), 2 usage.
     """
 
     paths: options.Paths
@@ -89,8 +88,8 @@ class TimelineOptions:
 
     --json: cluster_id, at (ms), event, name, detail, cause (of elections), offset, leader_epoch,
     nodes (whose directories show it), commitment (proven, unproven, superseded; unproven also where
-    it is unknown which of two histories is right). Exit codes: 0, 2 usage (also directories without
-    a metadata log).
+    it is unknown which of two histories is right). Exit codes: 0, 1 the directories can't be read,
+    2 usage (also directories without a metadata log).
     """
 
     paths: options.Paths
@@ -132,7 +131,8 @@ class HistoryOptions:
       kraftlake history --principal User:alice --tz local --csv node1/ > alice.csv
 
     --json: cluster_id, at (ms), offset, change, entity, name, old, new (JSON as text), commitment
-    (proven, unproven, superseded). Exit codes: 0, 2 usage (also a lake that was not built).
+    (proven, unproven, superseded). Exit codes: 0, 1 the directories can't be read, 2 usage (also a
+    lake that was not built).
     """
 
     paths: cluster_options.PathsOfAState = None

@@ -25,6 +25,8 @@ from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.timeline.decisive import decisive
 from replica.doctor.timeline.events import Event, timeline
 from replica.doctor.timeline.gaps import gaps_of
+from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
+from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.of_group import JudgedCluster, outages_of
 from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
@@ -66,7 +68,12 @@ def run(options: WhatHappenedOptions) -> int:
     in_json = options.json_output
     passed_over = passed_over_in(options.pass_over)
     directories = rounds_in(
-        options.paths, order, progress, all_damages=in_json, passed_over=passed_over
+        options.paths,
+        order,
+        progress,
+        all_damages=in_json,
+        passed_over=passed_over,
+        for_check=True,
     )
     with no_search_for_cycles(), directories as given:
         newest = newest_rounds(given.rounds)
@@ -74,6 +81,9 @@ def run(options: WhatHappenedOptions) -> int:
         wanted = {one: newest[one] for one in newest if options.cluster in (None, one)}
         incidents = [*incidents_of(given, wanted, progress)]
         progress.clear()
+        if not newest:  # nothing that was given can be read, or has started
+            evidence = ClusterEvidence(gaps=(NO_LOG,)).with_unread(given.unread)
+            incidents = [Incident(verdict_on(evidence))]
         incidents.sort(key=lambda one: one.verdict.level.rank)
         whole = one_verdict([ClusterVerdict(one.verdict, one.nodes) for one in incidents])
         for number, (incident, left) in enumerate(zip(incidents, whole.verdicts, strict=True)):

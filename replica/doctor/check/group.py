@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from replica.doctor.check.damaged import changed_files
 from replica.doctor.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
@@ -179,9 +180,8 @@ def judge_group(
         for facts, replayed in zip(gathered, replays, strict=True)
         if newest and replay and id(facts.examined) in telling
     )
-    quorums = (
-        _quorum(facts, gathered, mixture) for facts in gathered if id(facts.examined) in telling
-    )
+    naming = (*(one for one in gathered if id(one.examined) in telling), *_without_record(gathered))
+    quorums = (_quorum(facts, gathered, mixture) for facts in naming)
     return JudgedGroup(
         members,
         tuple(sorted(between, key=by_severity)),
@@ -216,6 +216,19 @@ def _emptied(
             _known(facts, compared, mixture), mixture.without_log(cluster_id)
         )
     )
+
+
+def _without_record(group: Sequence[DirectoryFacts]) -> Iterator[DirectoryFacts]:
+    """For each cluster of which no log here holds a record: the first directory that names the
+    voters, as quorum-state of a static voter does before the first election."""
+    clusters: dict[str | None, list[DirectoryFacts]] = {}
+    for one in group:
+        if one.partition.is_metadata:
+            clusters.setdefault(cluster_id_of(one.examined), []).append(one)
+    for members in clusters.values():
+        if all(end_of(one.examined) is None for one in members):
+            named = (one for one in members if stated_voters(one.examined, one.changes))
+            yield from islice(named, 1)
 
 
 def _quorum(

@@ -114,8 +114,8 @@ def nobody_wins(quorum: KnownQuorum) -> str:
     short = next((each for each in quorum.voter_sets if not quorum.is_majority(each)), None)
     if short is None:
         return (
-            "no voter that is left can win an election and keep the records: each needs the vote of "
-            "a node whose log is better than its own, or holds no record itself"
+            "no voter that is left can win an election and keep the records: each needs the vote "
+            "of a node whose log is better than its own, or holds no record itself"
         )
     left = sum(is_among(voter, quorum.relied, set(quorum.at_hand)) for voter in short)
     if not quorum.log_end:

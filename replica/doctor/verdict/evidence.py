@@ -16,7 +16,8 @@ from replica.history.commitment import Losses
 NO_LOG = Gap(
     "a cluster's state and logs",
     "nothing here has a metadata log that can be read",
-    "Name the directories of nodes that have started.",
+    "If nodes of the cluster have started, name their directories. Else start its voters: "
+    "`kraftlake check --config` with the server.properties of each node says which start and join.",
 )
 """What can't be judged where no log was given, such as by directories that were only formatted."""
 MAX_STEPS = 200_000

@@ -41,8 +41,15 @@ _NO_LEADER_YET = Gap(
 _NO_RECORD_HERE = Gap(
     "the cluster's state",
     "no log that was given holds a record: its node never followed a leader",
-    "Add the directories of all voters. If their logs hold no record either, no voter was ever "
-    "elected: `kraftlake check --config` says which nodes start and join.",
+    "If no other log holds a record either, no voter was ever elected: `kraftlake check --config` "
+    "says which nodes start and join.",
+)
+_NO_VOTERS_KNOWN = Gap(
+    "the cluster's state",
+    "no log that was given holds a record, and no file names the voters",
+    "If a controller's directory is not among these, add it. Else no voter was ever elected: "
+    "`kraftlake check --config` with the server.properties of each node says which nodes start and "
+    "join.",
 )
 
 
@@ -241,10 +248,18 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
         yield Gap("the content of snapshots, and the cluster's health", "--no-replay was given")
     elif not alone and health and judged.cluster is None and _has_metadata(judged):
         if all(_is_empty(one) for one in judged.members):
-            all_given = quorum is not None and not quorum.missing
-            yield _NO_LEADER_YET if all_given else _NO_RECORD_HERE
+            yield _no_record(quorum)
         else:
             yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
+
+
+def _no_record(quorum: GroupQuorum | None) -> Gap:
+    """The gap of a cluster of which no log that was given holds a record. A node that was only
+    formatted was given."""
+    if quorum is None:
+        return _NO_VOTERS_KNOWN
+    absent = {one.node_id for one in quorum.missing} - quorum.without_log
+    return _NO_RECORD_HERE if absent else _NO_LEADER_YET
 
 
 def _is_empty(member: JudgedDirectory) -> bool:

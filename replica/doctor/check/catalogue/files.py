@@ -63,16 +63,18 @@ EPOCH_CHECKPOINT_ORDER = error(
     "epoch-checkpoint-order",
     "The entries of leader-epoch-checkpoint don't rise in both epoch and start offset.",
     "Drops entries when it loads the file, and then gives wrong ends of epochs.",
-    "Stop the node, keep the file, and write it anew by `kraftlake dump --batches`: a line 0, a line "
-    "with the number of epochs, and for each epoch a line with the epoch and its first offset.",
+    "Stop the node, keep the file, and write it anew by `kraftlake dump --batches`: a line 0, a "
+    "line with the number of epochs, and for each epoch a line with the epoch and its first "
+    "offset.",
     ("KAFKA-10706", "KAFKA-10432"),
 )
 EPOCH_CHECKPOINT_MISMATCH = error(
     "epoch-checkpoint-mismatch",
     "leader-epoch-checkpoint and the batches have different starts of leader epochs.",
     "Believes the file: followers are told to truncate at wrong offsets.",
-    "Stop the node, keep the file, and write it anew by `kraftlake dump --batches`: a line 0, a line "
-    "with the number of epochs, and for each epoch a line with the epoch and its first offset.",
+    "Stop the node, keep the file, and write it anew by `kraftlake dump --batches`: a line 0, a "
+    "line with the number of epochs, and for each epoch a line with the epoch and its first "
+    "offset.",
     ("KAFKA-16541", "KAFKA-10432", "linkedin/kafka#401"),
 )
 EPOCH_CHECKPOINT_AHEAD = info(

@@ -68,8 +68,8 @@ METADATA_LOG_TWICE = error(
 )
 _OWN_DISK = (
     "Give the node its own disk: stop it, mount the disk on which it ran, and start it. If "
-    "cluster-id-mismatch names this disk, set cluster.id in its meta.properties instead. If its own "
-    "disk is gone, or the node is new, `kraftlake recover --plan` has the commands."
+    "cluster-id-mismatch names this disk, set cluster.id in its meta.properties instead. If its "
+    "own disk is gone, or the node is new, `kraftlake recover --plan` has the commands."
 )
 DISK_OF_ANOTHER_CLUSTER = error(
     "disk-of-another-cluster",
@@ -130,9 +130,9 @@ CLUSTER_ID_MISMATCH = error(
     "cluster-id-mismatch",
     "Two directories hold the same records but name different clusters.",
     "Refuses requests of a node with another cluster id.",
-    "Stop this node. In the meta.properties of each of its log directories set cluster.id to the id "
-    "of the other directory, if that is the id of most nodes; else do so on the other node. Start "
-    "it again.",
+    "Stop this node, set cluster.id in the meta.properties of each of its log directories to the "
+    "id of the other directory, and start it again. If this node's id is that of most nodes, do so "
+    "on the other node instead.",
     ("strimzi/strimzi-kafka-operator#10722",),
 )
 VOTER_SETS_DIFFER = warning(
