@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from jobs.cli.commands.lake import BuildOptions
 from jobs.cli.interrupts import interruptible, stop_requested
-from jobs.cli.lake.engines import runner_of
+from jobs.cli.lake.engines import check_whole, runner_of, waiting
 from jobs.cli.lake.progress import CommandProgress
-from jobs.cli.lake.waiting import check_whole, waiting
 from jobs.cli.output import complain, write_counts
 from pipelines.lake import Lake
 from pipelines.lake.folder import check_writable

@@ -22,12 +22,11 @@ from jobs import build
 from jobs.cli.commands.lake import BuildOptions, IngestOptions
 from jobs.cli.commands.options import names_in
 from jobs.cli.interrupts import interruptible, started_spark, stop_requested
-from jobs.cli.lake.engines import runner_of
+from jobs.cli.lake.engines import check_whole, runner_of, waiting
 from jobs.cli.lake.hiding import Hiding
 from jobs.cli.lake.progress import CommandProgress, DecodedBytes
-from jobs.cli.lake.waiting import check_whole, waiting
 from jobs.cli.moments import capture_moment_of
-from jobs.cli.option_files import check_there
+from jobs.cli.option_values import check_there
 from jobs.cli.output import complain, write_counts
 from pipelines.capture.capture import CaptureOptions
 from pipelines.capture.captures import Captures, capture_paths

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from jobs.cli.commands.lake import MaintainOptions
 from jobs.cli.interrupts import interruptible, started_spark
-from jobs.cli.lake.waiting import check_ready, check_whole, waiting
+from jobs.cli.lake.engines import check_ready, check_whole, waiting
 from jobs.cli.output import complain, write_rows
 from pipelines.lake import SCHEMAS
 from pipelines.lake.lock import locked

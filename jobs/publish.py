@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jobs.cli.commands.sharing import PublishOptions
-from jobs.cli.option_files import bytes_in, text_in
+from jobs.cli.option_values import bytes_in, text_in
 from jobs.cli.output import complain, write_json, write_text
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.message import json_schema

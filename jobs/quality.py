@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from jobs.cli.commands.lake import QualityOptions
 from jobs.cli.interrupts import interruptible
-from jobs.cli.lake.engines import runner_of
-from jobs.cli.lake.waiting import check_whole, waiting
+from jobs.cli.lake.engines import check_whole, runner_of, waiting
 from jobs.cli.output import complain, write_json, write_table
 from pipelines.lake.folder import check_writable
 from pipelines.lake.tables import check_lake
@@ -22,7 +21,7 @@ from pipelines.lake.tables import check_lake
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.quality.verdicts import TableResult
+    from pipelines.quality.table_results import TableResult
 
 
 def main(spark: SparkSession | None, arguments: QualityOptions) -> int:

@@ -6,7 +6,7 @@ it, with Spark or without it. docs/reference/the-lake.md lists the tables.
 - The lake: `lake`, `object_store`, `tables` (contracts); `delta`, `data_files` and `new_file`
   (writing); `catalog` (names), `dialects` (text that goes into SQL).
 - Bronze: `bronze`, `finding_rows`. Silver and gold: `build` is the stages in their order, with
-  `large_clusters` and `publishing`; `stages` has their functions, `runners` the two engines.
+  `large_clusters` and `audit_and_commit`; `stages` has their functions, `runners` the two engines.
   `changed_clusters`, `last_build`, `unchanged_logs`: what is derived anew. `table_functions`: which
   function makes which table; `cluster`, `silver`, `gold`, `replay`: these functions. `judge_lake`:
   all tables judged by `quality`.

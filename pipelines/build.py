@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from pipelines import delta
+from pipelines.audit_and_commit import AuditAndCommit
 from pipelines.changed_clusters import DERIVED, ChangedClusters, ClusterSize, check_ingested, packed
 from pipelines.cluster.rows import Row
 from pipelines.gold.findings import without_repetitions
@@ -28,17 +29,16 @@ from pipelines.gold.verdicts import nodes_elsewhere, verdicts
 from pipelines.lake.lock import between_ingests
 from pipelines.large_clusters import LargeClusters
 from pipelines.last_build import last_build
-from pipelines.publishing import Publishing
 from pipelines.quality.data_docs import start_great_expectations
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain
 from pipelines.stages import rounds
-from pipelines.stages.cut import Telling
-from pipelines.stages.grown import Grown, derive_grown
+from pipelines.stages.grown_cluster import Grown, derive_grown
+from pipelines.stages.large_cluster import Telling
 from pipelines.stages.output import BETWEEN_CLUSTERS, Output, Replaced, table_of
 from pipelines.stages.pins import Pins
 from pipelines.stages.run import BuildStages
-from pipelines.stages.whole import Clusters, derive
+from pipelines.stages.whole_cluster import Clusters, derive
 from pipelines.tables import bronze, gold
 from pipelines.unchanged_logs import stayed_parts
 
@@ -87,7 +87,7 @@ def build(
     _derive_again(stages, large, dict(nodes_elsewhere(stages.evidence, between)))
     _judge_clusters(stages, clusters, between)
     stages.run("judge damage", Grain.TABLE, rounds.judge_damage, [None])
-    return Publishing(stages, clusters, run_id or str(uuid.uuid4())).run()
+    return AuditAndCommit(stages, clusters, run_id or str(uuid.uuid4())).run()
 
 
 def _shares(clusters: ChangedClusters, share: Callable[[float], None]) -> Callable[[Any], None]:

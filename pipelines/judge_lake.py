@@ -19,7 +19,7 @@ from pipelines.quality.judge import judge_stored
 from pipelines.quality.results import QualityRun
 from pipelines.quality.suite_sql import table_name
 from pipelines.quality.suites import SUITES
-from pipelines.quality.verdicts import TableResult, broken_text, summed
+from pipelines.quality.table_results import TableResult, broken_text, summed
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
 from pipelines.stages.output import UnitResult

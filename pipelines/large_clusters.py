@@ -17,11 +17,10 @@ from pipelines.dialects import DATA_FUSION
 from pipelines.gold.failure_exposure import StepRange
 from pipelines.new_file import NewFile
 from pipelines.replay.compared import folded
-from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
-from pipelines.replay.planning import planned
+from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, planned
 from pipelines.runners.spark import SparkRunner
 from pipelines.runners.stage import Grain, Stage
-from pipelines.stages import buckets, compare, cut
+from pipelines.stages import buckets, compare, large_cluster
 from pipelines.stages.output import Replaced, UnitResult
 from pipelines.stages.run import BuildStages
 from pipelines.tables import bronze, gold, silver
@@ -55,7 +54,7 @@ class LargeClusters:
         replayed = self._replay(agreed, plans)
         self._compare_changes(records)
         units = [
-            cut.Telling(
+            large_cluster.Telling(
                 one,
                 not one.log.is_whole,
                 facts[one.cluster_id],
@@ -74,22 +73,22 @@ class LargeClusters:
         ]
         self.tell(units)
 
-    def tell(self, units: Sequence[cut.Telling]) -> None:
+    def tell(self, units: Sequence[large_cluster.Telling]) -> None:
         """The last stages, which make the tables of gold that have few rows."""
         pasts = self._look_back(units)
         units = [replace(one, past=pasts.get(one.cluster_id)) for one in units]
-        told = self.stages.run("tell", Grain.CLUSTER, cut.tell, units, gold.GOLD)
+        told = self.stages.run("tell", Grain.CLUSTER, large_cluster.tell, units, gold.GOLD)
         self.stages.ends += zip(units, told, strict=True)
         for result in told:
             self.stages.evidence += result.told
 
-    def _look_back(self, units: Sequence[cut.Telling]) -> dict[str, Past]:
+    def _look_back(self, units: Sequence[large_cluster.Telling]) -> dict[str, Past]:
         """Since when the newest state of each cluster is as it is, where a state is known.
 
         The newest range of the history mostly answers all questions. If not, those before it are
         read side by side, twice as many each time.
         """
-        newest = self.stages.run("newest state", Grain.CLUSTER, cut.newest, units)
+        newest = self.stages.run("newest state", Grain.CLUSTER, large_cluster.newest, units)
         looking = {
             unit.cluster_id: _LookBack(unit, *result.told)
             for unit, result in zip(units, newest, strict=True)
@@ -97,26 +96,28 @@ class LargeClusters:
         }
         at_once = 1
         while asked := [unit for one in looking.values() for unit in one.next_units(at_once)]:
-            results = self.stages.run("look back", Grain.OFFSETS, cut.look_back, asked)
+            results = self.stages.run("look back", Grain.OFFSETS, large_cluster.look_back, asked)
             for unit, result in zip(asked, results, strict=True):
                 looking[unit.cluster_id].take(result.told)
             at_once = max(self.stages.runner.at_once, 2 * at_once)
         return {cluster: one.past for cluster, one in looking.items()}
 
-    def _agree(self, records: dict[str, int]) -> list[cut.Agreed]:
+    def _agree(self, records: dict[str, int]) -> list[large_cluster.Agreed]:
         files = files_of(self.stages.pins, bronze.LOG_RECORDS)
         units = [
-            cut.Offsets(one, *bounds)
+            large_cluster.Offsets(one, *bounds)
             for one in records
             for bounds in offset_ranges(files, one, _RECORDS_OF_A_RANGE)
         ]
         runs: defaultdict[str, list[UnitResult]] = defaultdict(list)
         for unit, found in zip(
-            units, self.stages.run("runs", Grain.OFFSETS, cut.judge_offsets, units), strict=True
+            units,
+            self.stages.run("runs", Grain.OFFSETS, large_cluster.judge_offsets, units),
+            strict=True,
         ):
             runs[unit.cluster_id].append(found)
         agreeing = [
-            cut.Agreeing(
+            large_cluster.Agreeing(
                 one,
                 [found.told for found in runs[one]],
                 any(found.left_out for found in runs[one]),
@@ -126,19 +127,25 @@ class LargeClusters:
             )
             for one in records
         ]
-        told = self.stages.run("agree", Grain.CLUSTER, cut.agree, agreeing, silver.SILVER)
-        agreed: list[cut.Agreed] = [one.told for one in told]
+        told = self.stages.run("agree", Grain.CLUSTER, large_cluster.agree, agreeing, silver.SILVER)
+        agreed: list[large_cluster.Agreed] = [one.told for one in told]
         self.stages.members += [member for one in agreed for member in one.members]
         self.stages.formatted += [member for one in agreed for member in one.formatted]
         return agreed
 
-    def _survey(self, agreed: Sequence[cut.Agreed]) -> tuple[dict[str, ReplayPlan], dict[str, Any]]:
+    def _survey(
+        self, agreed: Sequence[large_cluster.Agreed]
+    ) -> tuple[dict[str, ReplayPlan], dict[str, Any]]:
         """The plan of each cluster's replay, and the facts about its branch."""
-        units = [unit for one in agreed for unit in cut.pieces(one)]
+        units = [unit for one in agreed for unit in large_cluster.pieces(one)]
         told = self.stages.run(
-            "survey", Grain.BRANCH_RANGE, cut.survey_piece, units, [silver.COMMITTED_LOG]
+            "survey",
+            Grain.BRANCH_RANGE,
+            large_cluster.survey_piece,
+            units,
+            [silver.COMMITTED_LOG],
         )
-        found: defaultdict[str, list[cut.PieceTold]] = defaultdict(list)
+        found: defaultdict[str, list[large_cluster.PieceTold]] = defaultdict(list)
         partial_contents: defaultdict[str, list[str]] = defaultdict(list)
         for unit, one in zip(units, told, strict=True):
             if not isinstance(unit.of, PlannedSnapshot):
@@ -160,7 +167,7 @@ class LargeClusters:
         return plans, facts
 
     def _replay(
-        self, agreed: Sequence[cut.Agreed], plans: dict[str, ReplayPlan]
+        self, agreed: Sequence[large_cluster.Agreed], plans: dict[str, ReplayPlan]
     ) -> dict[str, list[tuple[buckets.BucketTold, UnitResult]]]:
         """The BucketTold of each bucket of each cluster's replay."""
         units = []
@@ -241,20 +248,20 @@ class _LookBack:
     """The search through one cluster's history for the time since when its newest state is as it
     is, while it is going on."""
 
-    of: cut.Telling
+    of: large_cluster.Telling
     state_row: Row
     steps: Sequence[StepRange]
     """The ranges of its history that have not been read, newest first."""
     _read: PastRange | None = None
 
-    def next_units(self, at_once: int) -> list[cut.LookingBack]:
+    def next_units(self, at_once: int) -> list[large_cluster.LookingBack]:
         """At most so many ranges; none once all questions are answered."""
         if self._read is not None and not self._read.waiting:
             return []
         asked = None if self._read is None else self._read.waiting
         ranges, self.steps = self.steps[:at_once], self.steps[at_once:]
         of = self.of.cluster_id, self.of.history, self.state_row
-        return [cut.LookingBack(*of, one, asked) for one in ranges]
+        return [large_cluster.LookingBack(*of, one, asked) for one in ranges]
 
     def take(self, older: PastRange) -> None:
         """Takes the result of the next range."""

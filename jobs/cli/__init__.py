@@ -4,6 +4,5 @@
   options and help; `outcome`: their exit codes.
 - `directories`, `lake`, `asking`, `sharing`, `engine`: the commands' work, by headings of help.
 - What they share: `output` and `table_text` (printing), `record_lines`, `clock`, `moments`,
-  `choices`, `option_files`, `redacting`, `seeds`, `interrupts`,
-  `memory_bound`.
+  `option_values`, `redacting`, `interrupts`, `memory_bound`.
 """

@@ -20,7 +20,6 @@ from jobs.cli.commands import (
     copying,
     directories,
     engine,
-    explaining,
     happening,
     lake,
     planning,
@@ -103,7 +102,7 @@ _GROUPS = {
     "Directories of nodes": (
         happening.WhatHappenedOptions,
         directories.CheckOptions,
-        explaining.ExplainOptions,
+        directories.ExplainOptions,
         happening.TimelineOptions,
         directories.RecoverOptions,
         recovering.RehearseOptions,

@@ -9,7 +9,7 @@ committing   one commit of files that tasks or the driver wrote, with their stat
 task_files   append where the tasks write the Parquet files themselves: for bulk loads
 few_rows     rows of tables by SQL, by delta-rs
 writing      adds rows of the driver to a table, merges them by their keys, or replaces all by them
-publish      what the units of a build made: one commit for each table
+unit_commits what the units of a build made: one commit for each table
 failures     the meaning of what Spark and Delta raise
 upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 """

@@ -39,7 +39,7 @@ from pipelines.gold.superseded_findings import beside_other_logs
 from pipelines.gold.truncations import truncations
 from pipelines.gold.voter_beliefs import stated_voters
 from pipelines.replay.compared_before import ComparedBefore
-from pipelines.replay.planning import whole_snapshots
+from pipelines.replay.plan import whole_snapshots
 from pipelines.replay.reading import BranchLog
 from pipelines.silver.capture_groups import group_findings, newest_group
 from pipelines.silver.committed_log import AgreedBranch, committed_log, proven_ranges

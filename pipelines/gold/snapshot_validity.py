@@ -21,7 +21,7 @@ from pipelines.replay.plan import CONTENT_IDS
 from pipelines.tables.keys import REPLICA_KEYS, SNAPSHOT_KEYS
 from replica.doctor.check.catalogue.log import NOT_KNOWN, UNDECODABLE_RECORD
 from replica.doctor.check.same_snapshots import judge_contents
-from replica.doctor.check.snapshots import (
+from replica.doctor.check.snapshot_validity import (
     Compared,
     is_broken,
     is_newer,

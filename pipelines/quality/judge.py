@@ -1,7 +1,7 @@
 """Rows judged against their suites, in the task that reads or makes them, by DataFusion over Arrow.
 
 A suite's expectations are about rows of one cluster at a time, so a task counts the broken rows of
-its clusters, and the driver adds the counts up (pipelines.quality.verdicts) before it commits.
+its clusters, and the driver adds the counts up (pipelines.quality.table_results) before it commits.
 """
 
 from __future__ import annotations

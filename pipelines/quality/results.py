@@ -18,7 +18,7 @@ from pipelines.lake.delta_rs import WRITER, open_if_there, readable
 from pipelines.quality.counted_run import CountedExpectation, CountedRun, CountedTable
 from pipelines.quality.data_docs import NoDataDocsError, PendingDocs, begin_docs
 from pipelines.quality.judge import LeftOut
-from pipelines.quality.verdicts import ExpectationResult, TableResult
+from pipelines.quality.table_results import ExpectationResult, TableResult
 from pipelines.tables.gold import QUALITY_RESULTS, QUARANTINED_ROWS
 
 PAGES = "_quality"

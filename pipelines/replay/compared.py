@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pipelines.replay.parts import Begin, End, Part, SnapshotEntities, Step
 from pipelines.replay.plan import CONTENT_IDS, ReplayRun
-from replica.doctor.check.snapshots import Differing, compare_images
+from replica.doctor.check.snapshot_validity import Differing, compare_images
 from replica.metadata.image.image import PLACE_OF, EntityDifference, Image
 from replica.metadata.image.replay import Refusal, ReplayedRecord
 

@@ -16,7 +16,7 @@ from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.replay.compared import COUNTS, REPLAYED
 from pipelines.replay.plan import CONTENT_IDS, PlannedSnapshot, ReplayPlan
 from pipelines.tables.silver import COMMITTED_LOG
-from replica.doctor.check.snapshots import Validity
+from replica.doctor.check.snapshot_validity import Validity
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 
 ENTRY = ("offset", "leader_epoch", "crc")

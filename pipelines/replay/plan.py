@@ -1,5 +1,6 @@
 """The values of which the plan of a cluster's replay consists: the runs of the log, and the
-snapshots. `planning` makes the plan, and every part of the replay follows it.
+snapshots. `planned` makes the plan from the offsets whose records can be replayed, and every part
+of the replay follows it.
 
 A run is replayed from offset 0; or, where the log begins later, from its base, the oldest snapshot
 within it.
@@ -7,8 +8,18 @@ within it.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.cluster.rows import Row, microseconds
+from pipelines.replay.columns import is_unknown
+from pipelines.silver.committed_log import AgreedBranch
 
 CONTENT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
 """The columns that name one content of one snapshot id."""
@@ -60,3 +71,107 @@ class ReplayPlan:
     """The offsets of the branch whose records are of a type or version that this release doesn't
     know. Such a record counts as a hole in the log, because no state behind it is known
     completely."""
+
+
+_Runs: TypeAlias = list[tuple[int, int]]
+"""Ranges of offsets (start, end (exclusive)), ascending."""
+
+
+def whole_snapshots(snapshots: Iterable[Row]) -> Iterator[PlannedSnapshot]:
+    """The whole snapshots, each id and content once, with the latest time that a row gives for it,
+    and without a branch_epoch. snapshots: rows of bronze.snapshots."""
+    latest: dict[tuple[int, int, str], int | None] = {}
+    for row in snapshots:
+        if row["is_whole"]:
+            ids = row["end_offset"], row["epoch"], row["content_sha256"]
+            at = microseconds(row["last_contained_log_timestamp"])
+            seen = (one for one in (latest.get(ids), at) if one is not None)
+            latest[ids] = max(seen, default=None)
+    for ids, timestamp_us in latest.items():
+        yield PlannedSnapshot(*ids, None, timestamp_us)
+
+
+class Surveyed(NamedTuple):
+    """The facts about some records that a plan needs."""
+
+    held: _Runs
+    """The offsets that have a record."""
+    unknown: list[int]
+    """The offsets of records whose type or version this release doesn't know."""
+
+
+def surveyed(rows: pa.Table) -> Surveyed:
+    """The facts about these records that a plan needs. rows: the records with the columns of
+    RECORDS, ascending by offset."""
+    offsets = np.asarray(rows["offset"].to_numpy(), np.int64)
+    cuts = (np.flatnonzero(np.diff(offsets) != 1) + 1).tolist()
+    bounds = pairwise([0, *cuts, len(offsets)] if len(offsets) else [])
+    held = [(int(offsets[first]), int(offsets[end - 1]) + 1) for first, end in bounds]
+    return Surveyed(held, offsets[is_unknown(rows)].tolist())
+
+
+def planned(
+    committed: AgreedBranch,
+    pieces: Iterable[Surveyed],
+    snapshots: Iterable[PlannedSnapshot],
+    partial_contents: Collection[str],
+) -> ReplayPlan:
+    """The plan of a cluster's replay. pieces: the facts about the records of the agreed branch,
+    ascending by offset. snapshots: from whole_snapshots. partial_contents: the contents of
+    snapshots that hold a record which this release doesn't know. No replay begins with such a
+    snapshot."""
+    held: _Runs = []
+    unknown: list[int] = []
+    for piece in pieces:
+        held += piece.held
+        unknown += piece.unknown
+    present = [*_joined(held)]
+    placed = (
+        one._replace(branch_epoch=_epoch_before(committed, present, one.end_offset))
+        for one in snapshots
+    )
+    ordered = sorted(placed, key=itemgetter(0, 1, 2))
+    begins = [one for one in ordered if one.content_sha256 not in partial_contents]
+    runs = (
+        ReplayRun(start, end, _base(start, end, begins))
+        for start, end in _without(present, unknown)
+    )
+    log_end = present[-1][1] if present else None
+    return ReplayPlan(tuple(runs), tuple(ordered), log_end, frozenset(unknown))
+
+
+def _base(start: int, end: int, begins: Sequence[PlannedSnapshot]) -> PlannedSnapshot | None:
+    """The oldest of the snapshots with which the run can begin. A run from offset 0 needs none."""
+    fits = (
+        one
+        for one in begins
+        if start > 0
+        and start <= one.end_offset <= end
+        and (one.branch_epoch is None or one.is_on_branch)
+    )
+    return next(fits, None)
+
+
+def _joined(runs: _Runs) -> Iterator[tuple[int, int]]:
+    """The runs, where neighbours without a hole between them are joined into one."""
+    starts = [index for index, run in enumerate(runs) if not index or runs[index - 1][1] != run[0]]
+    for first, end in pairwise([*starts, len(runs)] if runs else []):
+        yield runs[first][0], runs[end - 1][1]
+
+
+def _without(runs: _Runs, offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The runs without these offsets. offsets: ascending; each is in one of the runs."""
+    gone = np.array(offsets, np.int64)
+    for start, end in runs:
+        inside = gone[np.searchsorted(gone, start) : np.searchsorted(gone, end)].tolist()
+        for low, high in zip([start, *(one + 1 for one in inside)], [*inside, end], strict=True):
+            if low < high:
+                yield low, high
+
+
+def _epoch_before(committed: AgreedBranch, present: _Runs, end_offset: int) -> int | None:
+    """The epoch of the branch's record before an end offset; None where the branch lacks it."""
+    offset = end_offset - 1
+    if not any(start <= offset < end for start, end in present):
+        return None
+    return committed.epoch_at(offset)

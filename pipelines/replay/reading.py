@@ -32,8 +32,7 @@ from pipelines.replay.entries import Entries
 from pipelines.replay.history import History
 from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
 from pipelines.replay.parts import batches_of as rows_in
-from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
-from pipelines.replay.planning import Surveyed, planned, surveyed
+from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, Surveyed, planned, surveyed
 from pipelines.replay.written import WRITTEN
 from pipelines.silver.committed_log import AgreedBranch
 

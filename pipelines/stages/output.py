@@ -14,7 +14,7 @@ from pipelines.cluster.rows import Row
 from pipelines.data_files import read_data_file
 from pipelines.delta.committing import WriteTarget
 from pipelines.delta.few_rows import in_types
-from pipelines.delta.publish import IS_GONE, Made
+from pipelines.delta.unit_commits import IS_GONE, Made
 from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.new_file import NewFile
 from pipelines.quality.judge import Judged, Judgement, LeftOut, judge

@@ -12,10 +12,10 @@ from pipelines.gold.membership import FormattedMember, RoundMember
 from pipelines.gold.verdicts import NewestEvidence
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
-from pipelines.stages.cut import Telling
+from pipelines.stages.large_cluster import Telling
 from pipelines.stages.output import UnitResult
 from pipelines.stages.pins import Pins
-from pipelines.stages.whole import Clusters
+from pipelines.stages.whole_cluster import Clusters
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 

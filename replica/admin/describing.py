@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from replica.errors import NoLeaderError, PeerError
 from replica.model.kafka_errors import ErrorCode, error_name
-from replica.model.topic import METADATA_TOPIC
+from replica.model.keys import METADATA_TOPIC
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.cluster import ClusterNodes, describe_cluster
+from replica.wire.describe_cluster import ClusterNodes, describe_cluster
+from replica.wire.describe_quorum import DescribedQuorum, query_quorum
 from replica.wire.pool import Address
-from replica.wire.quorum import DescribedQuorum, query_quorum
 
 _HINTS: dict[int, str] = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "the principal needs Describe on the cluster",

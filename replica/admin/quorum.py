@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from replica.model.voters import majority
 from replica.severity import Severity
-from replica.wire.quorum import DescribedQuorum, DescribedReplica
+from replica.wire.describe_quorum import DescribedQuorum, DescribedReplica
 
 CAUGHT_UP_WITHIN_MS = 2_000
 """The default of controller.quorum.fetch.timeout.ms."""

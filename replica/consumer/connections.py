@@ -22,8 +22,8 @@ from replica.model.keys import ZERO_UUID
 from replica.wire.apis.cluster import API_VERSIONS, METADATA
 from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.client import ClientConfig, Connection
+from replica.wire.describe_quorum import query_quorum
 from replica.wire.pool import Address, Pool
-from replica.wire.quorum import query_quorum
 from replica.wire.schema import Api, Message
 from replica.wire.versions import Identity
 

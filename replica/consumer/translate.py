@@ -26,7 +26,7 @@ from replica.model.epochs import UNDEFINED_OFFSET, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode, error_name, error_of
 from replica.model.keys import ZERO_UUID
 from replica.wire.apis.fetching import Timestamp
-from replica.wire.quorum import DescribedQuorum
+from replica.wire.describe_quorum import DescribedQuorum
 from replica.wire.schema import Message
 
 EXPECTED = frozenset(

@@ -1,8 +1,14 @@
-"""The identity of a replica: a node with the directory that holds its log (KIP-853)."""
+"""The identity of a replica: a node with the directory that holds its log (KIP-853). Also the name
+of the log's topic."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+METADATA_TOPIC, METADATA_TOPIC_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"
+"""The name and the id of the topic that holds a cluster's metadata, whose only partition is 0
+(Kafka: Topic)."""
+
 
 NO_NODE = -1
 """Stands for no node id, as on Kafka's wire."""

@@ -21,7 +21,7 @@ MAX_REQUEST_BYTES = 8 * 1024
 WITHIN_S = 5.0
 """The time (s) that the server waits for a request, and then for the client to take the answer."""
 
-OK, UNAVAILABLE, NOT_FOUND = "200 OK", "503 Service Unavailable", "404 Not Found"
+OK, UNAVAILABLE = "200 OK", "503 Service Unavailable"
 
 
 @dataclass(frozen=True, slots=True)

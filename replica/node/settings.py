@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from replica.errors import UsageError
-from replica.model.keys import ReplicaId
-from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC, METADATA_TOPIC_ID, ReplicaId
 from replica.model.voters import Endpoint, Voter, VoterSet
 from replica.node.authorizer import Authorizer, authorizer_in
 from replica.node.listeners import Listener, address, bootstrap_servers, listeners, static_voters

@@ -18,8 +18,8 @@ docs/explanation/a-host-in-sixty-lines.md has a whole host.
 To read it in order
 - `inputs`: everything that can happen to a replica. `effects`: what a step asks the host to do, and
   what has to wait for a flush. `messages`: requests and responses of peers, without wire versions.
-- `roles`: one frozen value for each role in an epoch. `progress`: how far a replica's log is, as
-  its leader knows. `transitions`: the table of all changes of role. `log_state`: the view of the
+- `roles`: one frozen value for each role in an epoch, and how far a replica's log is, as its leader
+  knows. `transitions`: the table of all changes of role. `log_state`: the view of the
   log.
 - `core`: the one mutable value that all handlers work on. Its parts are `view` (the facts),
   `epoch_bounds` (what peers say about epochs), `leader.work` (what a leader keeps) and `outbox`
@@ -29,7 +29,7 @@ To read it in order
 - `request_checks`: checks of what peers send. `mistakes`: what is wrong with illegal messages.
 - `election`: votes and pre-votes. `quorum_epochs`: how a leader announces its epoch and resigns.
 - `leader`: `leading` (begin, appends, resignation), `replication` (answers to fetches, the high
-  watermark), `work` with `observers` (how far their logs are), `parked` (fetches that wait) and
+  watermark), `work` (with how far the logs of observers are), `parked` (fetches that wait) and
   `accumulator` (appends within the linger), `voter_changes`, `describing`, and `draft`: fetches of
   KIP-595's draft.
 - `follower`: `fetching` (what a follower does with a leader's answers), `fetch_requests`,

@@ -27,9 +27,16 @@ from replica.raft.leader.replication import expire_parked, update_high_watermark
 from replica.raft.log_start import handle_clean
 from replica.raft.log_state import LogState, opened
 from replica.raft.mistakes import HostError, Offence
-from replica.raft.progress import ReplicaProgress
 from replica.raft.quorum_epochs import poll_resigned, resigned
-from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
+from replica.raft.roles import (
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    ReplicaProgress,
+    Resigned,
+    Unattached,
+)
 from replica.raft.transitions import Role, Transition
 
 _MOST_TRANSITIONS = 8

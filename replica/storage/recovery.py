@@ -23,7 +23,7 @@ from replica.history import epochs
 from replica.message.primitives import Buffer
 from replica.model.batch import Batch
 from replica.model.epochs import Epochs, is_newer_than_log, last_epoch_of
-from replica.model.topic import METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC_ID
 from replica.storage.archive import Archive
 from replica.storage.batches import batch_in
 from replica.storage.closed_segments import (

@@ -7,7 +7,7 @@
 - `server`, `client`: connections over asyncio streams. `acceptor` listens; `limits` and `turns`:
   how much a server takes of its clients, and whose request is next; `pool`: a connection for each
   address.
-- `cluster`, `quorum`: what one request tells of a cluster and of a quorum.
+- `describe_cluster`, `describe_quorum`: what one request tells of a cluster and of a quorum.
 - `tls`, `sasl`: who is at the other end.
 
 Messages are dicts with the field names of Kafka's schemas. A decoded message must not be changed,

@@ -7,8 +7,7 @@ import json
 import random
 from pathlib import Path
 
-from replica.model.keys import ZERO_UUID
-from replica.model.topic import METADATA_TOPIC
+from replica.model.keys import METADATA_TOPIC, ZERO_UUID
 from tests.bench.segments import write_cluster
 
 PARTITIONS, CHANGES = 2_000, 3_000

@@ -49,6 +49,10 @@ CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 TICK_S = 0.001
 MEBIBYTE = 1024 * 1024
 LOG = "__cluster_metadata-0"
+NO_SNAPSHOTS = {
+    "metadata.log.max.snapshot.interval.ms": 0,
+    "metadata.log.max.record.bytes.between.snapshots": 2**62,
+}
 
 
 def values() -> Iterator[bytes]:
@@ -116,11 +120,7 @@ def ended(process: subprocess.Popen[bytes], log: Path) -> Iterator[Running]:
 
 @contextmanager
 def leader(folder: Path, rate: int, port: int) -> Iterator[Running]:
-    no_snapshots = {
-        "metadata.log.max.snapshot.interval.ms": 0,
-        "metadata.log.max.record.bytes.between.snapshots": 2**62,
-    }
-    path = write_properties(folder, port, no_snapshots)
+    path = write_properties(folder, port, NO_SNAPSHOTS)
     settings = settings_in(read_properties(str(path)))
     format_node(LocalDisk(), settings, CLUSTER_ID)
     words = [sys.executable, "-m", __spec__.name, "--lead", str(path), "--rate", str(rate)]

@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 
 from replica.raft.inputs import Request
-from replica.raft.leader.observers import MOST_OBSERVERS
+from replica.raft.leader.work import MOST_OBSERVERS
 from replica.raft.messages import FetchRequest
 from tests.bench.rounds import Spread, measure, ratios
 from tests.replica.raft.host import Host, config, elect, fetch, key

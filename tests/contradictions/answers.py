@@ -39,8 +39,8 @@ from replica.doctor.timeline.elections import Election, elections_of
 from replica.doctor.timeline.events import Event, timeline
 from replica.doctor.timeline.state import state_at
 from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster, clusters_of
 from replica.doctor.verdict.facts import verdict_on
-from replica.doctor.verdict.of_group import JudgedCluster, clusters_of
 from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath

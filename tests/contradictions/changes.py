@@ -9,14 +9,14 @@ from typing import Any
 
 from pipelines.report.losses import LostRecordCount, When
 from replica.doctor.check.catalogue import groups
-from replica.doctor.check.snapshots import Validity
+from replica.doctor.check.snapshot_validity import Validity
 from replica.doctor.health.exposure import NOW, Harm
 from replica.doctor.preflight.answer import Preflight
 from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
 from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.evidence_of_directories import evidence_of
 from replica.doctor.verdict.facts import verdict_on
-from replica.doctor.verdict.of_group import evidence_of
 from replica.doctor.verdict.verdict import Level, Verdict
 from replica.history.commitment import EntryCommitment, Losses, VerdictRange
 from replica.history.log import OffsetRange

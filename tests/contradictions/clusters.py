@@ -75,12 +75,12 @@ def seed_with_lost_disks(whole: Given, number: int) -> Given:
 
 def seed_with_old_disk(whole: Given, number: int) -> Given | None:
     """The newest look of a seed, but one voter's disk is as it was at the first look, as after a
-    restore from a backup. None where that is the same disk, or another one."""
+    restore from a backup. None where that is the same disk, another one, or none is left."""
     draws = Random(f"old disk of {number}")
     first = whole.looks["0-first"]
     node_id = draws.choice(sorted(first))
-    old, new = first[node_id], whole.newest[node_id]
-    if old == new or old["meta.properties"] != new["meta.properties"]:
+    old, new = first[node_id], whole.newest.get(node_id)
+    if new is None or old == new or old["meta.properties"] != new["meta.properties"]:
         return None
     looks = {"1-second": {**whole.newest, node_id: old}}
     name = f"{whole.name}-old-{node_id}"

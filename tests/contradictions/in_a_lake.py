@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from pipelines.report.verdict import TOLD_BY_LOSSES
 from replica.doctor.check.catalogue import snapshots
-from replica.doctor.check.snapshots import Validity
+from replica.doctor.check.snapshot_validity import Validity
 from replica.doctor.quorum.recovery import RecoveryDecision
-from replica.doctor.verdict.of_group import evidence_of
+from replica.doctor.verdict.evidence_of_directories import evidence_of
 from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Level
 from replica.history.divergence import diverge
 from replica.severity import Severity

@@ -11,7 +11,7 @@ from replica.doctor.health.exposure import NOW
 from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.doctor.rehearsal.runs import ScenarioSafety
 from replica.doctor.verdict.evidence import ClusterEvidence
-from replica.doctor.verdict.of_group import evidence_of
+from replica.doctor.verdict.evidence_of_directories import evidence_of
 from replica.doctor.verdict.verdict import Level
 from replica.model.voters import majority
 from replica.severity import Severity

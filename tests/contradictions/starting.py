@@ -10,7 +10,7 @@ from jobs.cli.directories.check_rows import CheckVerdict, directory_verdict
 from jobs.cli.directories.diff import compare_directories
 from replica.doctor.check.catalogue import groups
 from replica.doctor.check.newest import QuorumRole
-from replica.doctor.quorum.ranked_replica import RankedReplica
+from replica.doctor.quorum.reasons import RankedReplica
 from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.doctor.rehearsal.outcome import Fate
 from replica.doctor.rehearsal.runs import Rehearsal, ScenarioSafety

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from replica.doctor.health.exposure import BROKER, NOW, PAIR, RACK, VOTER, Exposure, Failure
 from replica.doctor.preflight.answer import ChangeSafety
+from replica.doctor.verdict.evidence_of_directories import evidence_of
 from replica.doctor.verdict.facts import verdict_on
-from replica.doctor.verdict.of_group import evidence_of
 from replica.doctor.verdict.verdict import Level
 from replica.model.voters import majority
 from replica.severity import Severity

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.cli.directories import rehearsed
 from jobs.cli.engine import live_state
-from jobs.cli.seeds import MAX_REHEARSED
+from jobs.cli.option_values import MAX_REHEARSED
 from pipelines.capture import bundle
 from pipelines.capture.archive_members import (
     ALWAYS_STREAM_BYTES,

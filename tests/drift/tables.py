@@ -23,7 +23,7 @@ from replica.format.quorum_state import new_state
 from replica.message.schema import RecordSchema
 from replica.metadata.changes.readers import Reader, reader_of
 from replica.metadata.changes.releases import METADATA_CHANGES, NEWEST_LEVELS, RELEASES
-from replica.metadata.image.kept_configs import KEPT_CONFIGS
+from replica.metadata.image.settings import KEPT_CONFIGS
 from replica.metadata.image.snapshot import _SINCE as RECORDS_SINCE
 from replica.metadata.known_configs import KNOWN_CONFIGS
 from replica.metadata.records import NEWEST_KAFKA, RECORDS

@@ -10,8 +10,7 @@ from random import Random
 from typing import Any
 
 from replica.message.schema import Field, Kind, fields_at
-from replica.model.keys import ZERO_UUID
-from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID
 from replica.node.rpcs import RPCS
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS

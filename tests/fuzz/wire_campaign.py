@@ -22,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 
 from replica.errors import KraftlakeError
-from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.partition import ReplicatedPartition
 from replica.wire.apis import APIS

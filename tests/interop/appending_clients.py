@@ -26,7 +26,7 @@ from replica.format.whole_batch import value_batch
 from replica.metadata.codec import encode
 from replica.metadata.record import new_record
 from replica.model.kafka_errors import ErrorCode
-from replica.model.topic import METADATA_TOPIC
+from replica.model.keys import METADATA_TOPIC
 from replica.wire.apis.configs import INCREMENTAL_ALTER_CONFIGS
 from replica.wire.client import ClientConfig, Connection
 from tests.in_threads import in_threads

@@ -18,7 +18,7 @@ from replica.errors import KraftlakeError
 from replica.format.meta_properties import decode as decode_meta
 from replica.format.quorum_state import decode
 from replica.model.kafka_errors import ErrorCode
-from replica.model.topic import METADATA_TOPIC
+from replica.model.keys import METADATA_TOPIC
 from replica.wire.apis.membership import REMOVE_RAFT_VOTER
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection

@@ -22,7 +22,7 @@ from replica.errors import KraftlakeError
 from replica.format.segment import scan
 from replica.format.walk import LocatedBatch
 from replica.model.kafka_errors import ErrorCode
-from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.wire.apis.fetching import FETCH
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.schema import Message

@@ -12,7 +12,7 @@ import pytest
 
 from replica.errors import KraftlakeError
 from replica.format.segment import scan
-from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.node.security.scram_file import line_for
 from replica.wire.apis.fetching import FETCH
 from replica.wire.client import ClientConfig, Connection

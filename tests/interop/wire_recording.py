@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipelines.spark.java import find_java
-from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.quorum import DESCRIBE_QUORUM

@@ -100,6 +100,39 @@ def test_directories_answer_without_a_lake(data: Path) -> None:
     asked(talk, Served(paths=nodes))
 
 
+def test_directories_tell_the_incident_the_way_out_and_the_configs_in_force(data: Path) -> None:
+    split = data / "kafka-4.1.1-dynamic" / "split"
+    nodes = tuple(str(split / node) for node in ("1", "2", "3"))
+
+    async def talk(client: Client) -> None:
+        told = await rows(client, "what_happened")
+        assert [row["kind"] for row in told][:2] == ["verdict", "event"]
+        runbook = await rows(client, "runbook", name=told[0]["runbook"])
+        assert runbook[0]["text"].startswith("# ")
+        ranked = await rows(client, "recovery_plan")
+        assert {"replica", "verdict"} <= {row["kind"] for row in ranked}
+        configs = await rows(client, "effective_configs", broker=11)
+        assert {row["config"] for row in configs} == {"min.insync.replicas"}
+        _, roll = await rows(client, "is_it_safe", roll=True)
+        assert "node 11" in {reason["subject"] for reason in roll["reasons"]}
+        _, leaves = await rows(client, "is_it_safe", decommission=[11])
+        assert leaves["answer"] in ("safe", "unsafe", "unknown")
+        _, older = await rows(client, "is_it_safe", downgrade_binaries="3.9")
+        assert older["reasons"]
+        assert "no runbook of that name" in await refused(client, "runbook", name="../check")
+
+    asked(talk, Served(paths=nodes))
+
+
+def test_a_lake_tells_the_verdict_on_each_cluster(built_lake: Path) -> None:
+    async def talk(client: Client) -> None:
+        told = await rows(client, "what_happened")
+        assert CLUSTER in {row["cluster_id"] for row in told}
+        assert all(row["headline"] for row in told)
+
+    asked(talk, Served(lake=str(built_lake)))
+
+
 def test_every_tool_says_that_it_only_reads() -> None:
     async def talk(client: Client) -> None:
         for tool in (await client.list_tools()).tools:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli.directories.recover_combined import kept_replicas, lost_replicas
+from jobs.cli.directories.recover_fixed_steps import kept_replicas, lost_replicas
 from replica.doctor.health.hosted import HostedReplica
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.simulate.metadata_records import register_broker

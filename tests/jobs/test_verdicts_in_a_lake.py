@@ -18,8 +18,8 @@ from pipelines.lake import Lake
 from replica.doctor.check import membership
 from replica.doctor.check.examined import examine
 from replica.doctor.check.group import judge_group
+from replica.doctor.verdict.evidence_of_directories import clusters_of, evidence_of
 from replica.doctor.verdict.facts import verdict_on
-from replica.doctor.verdict.of_group import clusters_of, evidence_of
 from replica.doctor.verdict.verdict import Verdict
 from replica.format.discovery import discover
 from replica.format.file_names import METADATA_FOLDER

@@ -17,13 +17,13 @@ from deltalake import DeltaTable
 from jobs import ingest
 from jobs.cli.commands.lake import ForgetOptions, IngestOptions
 from jobs.cli.lake import forget
+from pipelines import audit_and_commit
 from pipelines import build as building
 from pipelines import last_build as last
-from pipelines import publishing
 from pipelines.build import build
 from pipelines.delta import Lake
 from pipelines.delta.committing import INGEST
-from pipelines.delta.publish import publish
+from pipelines.delta.unit_commits import commit_units
 from pipelines.last_build import FILE_NAME, last_build
 from pipelines.runners import local
 from pipelines.runners.local import LocalRunner
@@ -220,10 +220,10 @@ def test_a_build_that_was_stopped_between_its_commits_is_made_again(
     def failing(*arguments: Any) -> None:
         if arguments[1] is METADATA_HISTORY:
             raise KeyboardInterrupt
-        publish(*arguments)
+        commit_units(*arguments)
         done.append(arguments[1].name)
 
-    monkeypatch.setattr(publishing, "publish", failing)
+    monkeypatch.setattr(audit_and_commit, "commit_units", failing)
     with pytest.raises(KeyboardInterrupt):
         built(grown)
     monkeypatch.undo()
@@ -239,8 +239,8 @@ def test_a_build_that_was_stopped_between_its_commits_is_made_again(
 
 _KILLED = """
 import os, signal, sys
-from pipelines import publishing
-from pipelines.delta.publish import publish
+from pipelines import audit_and_commit
+from pipelines.delta.unit_commits import commit_units
 from tests.pipelines.test_changed_clusters import built
 count = int(sys.argv[2])
 def counted(*arguments):
@@ -248,8 +248,8 @@ def counted(*arguments):
     if not count:
         os.kill(os.getpid(), signal.SIGKILL)
     count -= 1
-    publish(*arguments)
-publishing.publish = counted
+    commit_units(*arguments)
+audit_and_commit.commit_units = counted
 built(sys.argv[1])
 """
 

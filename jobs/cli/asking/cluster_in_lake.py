@@ -22,7 +22,7 @@ from replica.doctor.check.catalogue.log import UNAPPLIABLE_RECORD
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.past import VisibleChange, past_of
-from replica.doctor.verdict.of_state import verdict_on_state
+from replica.doctor.verdict.facts import verdict_on_state
 from replica.doctor.verdict.verdict import Gap, Verdict
 
 EPOCHS = "gold.leader_epoch_history"

@@ -14,7 +14,7 @@ from jobs.cli.directories.check_inputs import (
     read_earlier,
     refuse_unread,
 )
-from jobs.cli.directories.cluster_verdicts import disks_of_several, judged_clusters
+from jobs.cli.directories.judged_clusters import disks_of_several, judged_clusters
 from jobs.cli.directories.notices import told_at_the_end
 from jobs.cli.output import ProgressLine
 from replica.doctor.check.damaged import bundle_damage

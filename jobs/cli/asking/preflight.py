@@ -14,7 +14,7 @@ from jobs.cli.commands.options import passed_over_in
 from jobs.cli.commands.planning import PlanOptions
 from jobs.cli.directories.broker_defaults import defaults_in
 from jobs.cli.directories.verdict_text import runbook_text, write_verdict
-from jobs.cli.option_files import text_in
+from jobs.cli.option_values import text_in
 from jobs.cli.outcome import SAFETY_CODES
 from jobs.cli.output import complain, more_line, write_either, write_line
 from replica.doctor.health.cluster import Cluster

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jobs.cli.asking.about import About, AskedCluster, KnownNames, asked_cluster
 from jobs.cli.asking.entities import entities_at, history_of
 from jobs.cli.asking.query_result import CSV, PLAIN_CSV, QueryResult, write_answer
-from jobs.cli.choices import check_patterns, fits
 from jobs.cli.commands.asking import StateOptions
 from jobs.cli.commands.combinations import form_of
 from jobs.cli.moments import Moment, either_of
+from jobs.cli.option_values import check_patterns, fits
 from jobs.cli.output import (
     complain,
     json_text,

@@ -2,8 +2,7 @@
 docstring is the help. A command's work is in the folder of its heading in `kraftlake --help`, such
 as jobs/cli/directories for "Directories of nodes".
 
-  directories   dump, diff, check, recover
-  explaining    explain
+  directories   dump, diff, check, explain, recover
   copying       capture, prune, redact
   happening     what-happened, timeline, history
   recovering    rehearse, restore
@@ -16,7 +15,7 @@ as jobs/cli/directories for "Directories of nodes".
   reading       consume
   shell         completion
 
-`options`, `cluster_options` and `node_options` have options that several commands share.
+`options` and `node_options` have options that several commands share.
 `parameters` has the functions that declare a command, an option or an argument, `help_pages` the
 pages that --help shows. `combinations` refuses options that don't go together.
 """

@@ -1,7 +1,7 @@
 """The commands that ask: `sql` a lake, and `state` a lake or directories for a cluster's metadata
 at a moment."""
 
-from jobs.cli.commands import cluster_options, options
+from jobs.cli.commands import options
 from jobs.cli.commands.combinations import alone, exclusive, given, needs
 from jobs.cli.commands.parameters import Number, Text, Texts, argument, command, option
 from jobs.cli.moments import Moment, asked_moment
@@ -120,7 +120,7 @@ class StateOptions:
     directories can't be read, 2 usage (also a moment whose state is unknown).
     """
 
-    paths: cluster_options.PathsOfAState = None
+    paths: options.PathsOfAState = None
     lake: options.LakeOrPaths = None
     cluster: options.Cluster = None
     at_offset: options.AtOffset = None
@@ -139,7 +139,7 @@ class StateOptions:
         "Only entities of this name, such as orders-0 or 'topic orders: *'. May be repeated.",
         default=None,
     )
-    topic: cluster_options.OfTopic = None
+    topic: options.OfTopic = None
     order: options.Order = None
     pass_over: options.PassOver = None
     redact_key: options.RedactKey = None
@@ -166,7 +166,7 @@ class StateOptions:
         "With --exposure: the record since which each failure would do harm.",
         default=False,
     )
-    broker_config: cluster_options.BrokerConfig = None
+    broker_config: options.BrokerConfig = None
     limit: Number = option(
         "--limit N",
         "In text, show N rows of each kind at most; 10 with --sizes and --exposure, else all.",

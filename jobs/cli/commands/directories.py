@@ -1,6 +1,6 @@
-"""Commands over logs on disk: dump, diff, check, recover."""
+"""Commands over logs on disk: dump, diff, check, explain, recover."""
 
-from jobs.cli.commands import cluster_options, options
+from jobs.cli.commands import options
 from jobs.cli.commands.combinations import exclusive, given, needs
 from jobs.cli.commands.parameters import Number, Text, Texts, argument, command, option
 from pipelines.object_store import check_local
@@ -232,7 +232,7 @@ class CheckOptions:
         "Judge only the files, or only the cluster's health. By default, as with all, both.",
         default=None,
     )
-    broker_config: cluster_options.BrokerConfig = None
+    broker_config: options.BrokerConfig = None
     readable_by: Text = option(
         "--readable-by R",
         "Also say what Kafka release R can't read of these files.",
@@ -329,3 +329,30 @@ class RecoverOptions:
                 "recover: --plan is missing; kraftlake plans, and changes no directory"
             )
         needs("--rehearse", self.rehearse, given(self, "seeds"))
+
+
+@command("cli.directories.explain:run", "Explain a finding of check, and what to do about it.")
+class ExplainOptions:
+    """Explain a rule of `kraftlake check`: its meaning, what Kafka does, and what to do. Or print a
+    runbook, which says step by step what to do about an incident.
+
+    Without a rule, the command lists all rules.
+
+    --json: rule, family (files, health), severity, meaning, kafka, next_step, issues (incidents
+    that the rule would have found), runbook (null where there is none). Of a runbook: runbook,
+    text.
+
+    \b
+    Examples:
+      kraftlake explain snapshot-log-hole
+      kraftlake explain --runbook disk-that-forgot
+      kraftlake explain --json | jq 'select(.severity == "error") | .rule'
+
+    Exit codes: 0, 2 usage (no such rule or runbook).
+    """
+
+    rule: Text = argument("[RULE]", "A rule's name, such as torn-tail.", default=None)
+    runbook: Text = option(
+        "--runbook NAME", "Print a runbook, such as disk-that-forgot.", default=None
+    )
+    json_output: options.Json = False

@@ -2,12 +2,12 @@
 
 import typer
 
-from jobs.cli.commands import cluster_options, node_options, options
+from jobs.cli.commands import node_options, options
 from jobs.cli.commands.combinations import exclusive, given, needs
 from jobs.cli.commands.options import on_disk
 from jobs.cli.commands.parameters import Number, Text, add, argument, command, option
 from jobs.cli.output import write_text
-from replica.model.topic import METADATA_TOPIC
+from replica.model.keys import METADATA_TOPIC
 
 replica = typer.Typer(name="replica", invoke_without_command=True)
 
@@ -303,7 +303,7 @@ class ObserveOptions:
         "and /readyz.",
         default="",
     )
-    broker_config: cluster_options.BrokerConfig = None
+    broker_config: options.BrokerConfig = None
     until_caught_up: bool = option(
         "--until-caught-up",
         "Stop once the recording has reached the first high watermark that the leader told.",

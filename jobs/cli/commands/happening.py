@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from jobs.cli.commands import cluster_options, options
+from jobs.cli.commands import options
 from jobs.cli.commands.combinations import exclusive, given, needs
 from jobs.cli.commands.parameters import Number, Text, Texts, command, option, shared_option
 
@@ -135,9 +135,9 @@ class HistoryOptions:
     lake that was not built).
     """
 
-    paths: cluster_options.PathsOfAState = None
+    paths: options.PathsOfAState = None
     lake: options.LakeOrPaths = None
-    topic: cluster_options.OfTopic = None
+    topic: options.OfTopic = None
     broker: Number = option(
         "--broker N", "Only this broker's registration and configs.", default=None, min=0
     )

@@ -267,3 +267,27 @@ def passed_over_in(text: str | None) -> PassedOver:
         return NOTHING if text is None else parse(text)
     except UsageError as error:
         raise UsageError(f"--pass-over {text}: {error}") from error
+
+
+PathsOfAState = Annotated[
+    Texts,
+    shared_argument(
+        "[PATH...]",
+        "Directories, as for check, to read instead of a lake.",
+        callback=each_by(check_local),
+    ),
+]
+OfTopic = Annotated[
+    Text,
+    shared_option(
+        "--topic NAME",
+        "Only this topic, its partitions, its configs, and ACLs on exactly its name.",
+    ),
+]
+BrokerConfig = Annotated[
+    Text,
+    shared_option(
+        "--broker-config FILE",
+        "A broker's server.properties, for a default that no log holds: min.insync.replicas.",
+    ),
+]

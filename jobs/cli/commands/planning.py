@@ -1,6 +1,6 @@
 """The command that answers whether a planned change is safe."""
 
-from jobs.cli.commands import cluster_options, node_options, options
+from jobs.cli.commands import node_options, options
 from jobs.cli.commands.combinations import exclusive, given, needs
 from jobs.cli.commands.parameters import Number, Text, Texts, command, option
 from replica.errors import UsageError
@@ -40,7 +40,7 @@ class PlanOptions:
     that can't be read), 3 unknown, 2 usage.
     """
 
-    paths: cluster_options.PathsOfAState = None
+    paths: options.PathsOfAState = None
     lake: options.LakeOrPaths = None
     bootstrap: Text = option(
         "-b, --bootstrap HOST:PORT",
@@ -106,7 +106,7 @@ class PlanOptions:
         "do, and up to when the way back is open.",
         default=False,
     )
-    broker_config: cluster_options.BrokerConfig = None
+    broker_config: options.BrokerConfig = None
     while_s: float | None = option(
         "--while SECONDS",
         "Judge again every SECONDS until the answer is safe. An answer that is as before is one "

@@ -2,7 +2,7 @@
 
 from jobs.cli.commands import node_options, options
 from jobs.cli.commands.parameters import command, option
-from replica.model.topic import METADATA_TOPIC
+from replica.model.keys import METADATA_TOPIC
 
 
 @command("cli.engine.consume:run", "Print the records of a partition, read from any replica.")

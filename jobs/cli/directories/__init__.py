@@ -1,16 +1,15 @@
 """Commands on directories of nodes.
 
-- dump: `dump`, `dump_files` (which files), `selection` (which records), `state_files` (the files
-  that hold no records).
+- dump: `dump`, `dump_files` (which files), `selection` (which records).
 - check: `check`, `check_inputs`, `check_families`, `check_text`, `check_rows`, `broker_defaults`,
   `partition_folders` (--partitions), `starting_nodes` and `check_starts` (--config: whether nodes
   start), `check_first_election` (how nodes were formatted); `verdict_text` serves all commands
-  that give a verdict, `cluster_verdicts` those that go on with an answer of their own. explain:
-  `explain`, with `runbook_pages`.
+  that give a verdict, `judged_clusters` those that go on with an answer of their own. explain:
+  `explain`.
 - diff: `diff`. what-happened: `what_happened`. timeline: `timeline`; `given_rounds` serves
   `kraftlake history`, too.
-- recover: `recover`, `recover_steps`, `recover_fixed_steps`, `recover_combined` (nodes that are
-  brokers, too), `recover_stand_ins`, `recover_names` (hosts and paths in commands),
+- recover: `recover`, `recover_steps`, `recover_fixed_steps` (with those about nodes that
+  are brokers, too), `recover_stand_ins`, `recover_names` (hosts and paths in commands),
   `recover_text`, `recover_not_read` (no plan before a file is read), `recover_rehearsed`.
   rehearse: `rehearse`, `rehearsed`, `rehearse_text`. restore: `restore`.
 - capture and redact: `capture`. prune: `prune`.

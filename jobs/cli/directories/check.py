@@ -72,14 +72,14 @@ from replica.doctor.check.readable import judged_for
 from replica.doctor.check.rule import Finding
 from replica.doctor.startup.judging import Starts, judge_starts
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
-from replica.doctor.verdict.facts import verdict_on
-from replica.doctor.verdict.of_group import (
+from replica.doctor.verdict.evidence_of_directories import (
     JudgedCluster,
     clusters_of,
     evidence_of,
     names_file_of,
     node_of,
 )
+from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath

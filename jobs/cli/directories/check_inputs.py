@@ -29,8 +29,7 @@ from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath
 from replica.format.formatted import FormattedDirectory
 from replica.metadata.passed_over import NOTHING, PassedOver
-from replica.model.keys import ReplicaId
-from replica.model.topic import METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC_ID, ReplicaId
 from replica.scan.file_room import FileRoom
 
 

@@ -11,7 +11,7 @@ from jobs.cli.output import table_lines
 from replica.doctor.startup.judging import Election, NodeStart, QuorumStart, Starts
 from replica.doctor.startup.obstacle import Start
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
-from replica.doctor.verdict.of_group import JudgedCluster
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.verdict import Gap
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.voters import majority

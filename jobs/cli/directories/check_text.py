@@ -20,8 +20,8 @@ from replica.doctor.check.catalogue import RULES
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.group import JudgedDirectory
 from replica.doctor.check.rule import Finding, Rule
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.facts import AT_RISK
-from replica.doctor.verdict.of_group import JudgedCluster
 from replica.doctor.verdict.outage import OUTAGE_RULES
 from replica.errors import UsageError
 from replica.severity import Severity

@@ -13,9 +13,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from jobs.cli.commands.directories import DumpOptions
-from jobs.cli.directories.dump_files import DumpFile, DumpPartitions, WantedFiles, find_files
+from jobs.cli.directories.dump_files import (
+    READERS,
+    DumpFile,
+    DumpPartitions,
+    WantedFiles,
+    find_files,
+)
 from jobs.cli.directories.selection import Selection, select
-from jobs.cli.directories.state_files import READERS
 from jobs.cli.output import ProgressLine, complain, write_bytes, write_json, write_line, write_text
 from jobs.cli.record_lines import opaque_line, record_line
 from jobs.cli.redacting import make_redactor

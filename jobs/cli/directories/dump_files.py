@@ -1,17 +1,28 @@
 """The files that `dump` reads from the user's paths, in order, and which partitions they are of. A
-line says once of each partition that it is no metadata log."""
+line says once of each partition that it is no metadata log. Also the small files of a log directory
+as plain values."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from jobs.cli.directories.discovering import discovered_each, unreadable
 from jobs.cli.output import complain
 from replica.doctor.check.partition import PartitionFolder, partition_at, partition_of_file
 from replica.errors import UnreadableFileError, reading
+from replica.format import (
+    index,
+    leader_epoch_checkpoint,
+    meta_properties,
+    partition_metadata,
+    producer_snapshot,
+    quorum_properties,
+    quorum_state,
+)
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import LOG_KINDS, FileKind, FileName, classify
@@ -148,3 +159,23 @@ class DumpPartitions:
         printed as they are. A partition without name and topic id may be a metadata log that this
         release can't read, with secrets in it."""
         return None if partition.is_proven else self.redactor
+
+
+READERS: dict[FileKind, Callable[[bytes], Any]] = {
+    FileKind.QUORUM_STATE: lambda data: dict(quorum_state.decode(data).fields),
+    FileKind.LEADER_EPOCH_CHECKPOINT: lambda data: _rows(leader_epoch_checkpoint.decode(data)),
+    FileKind.META_PROPERTIES: lambda data: dict(meta_properties.decode(data).properties),
+    FileKind.PARTITION_METADATA: lambda data: {"topic_id": partition_metadata.decode(data)},
+    FileKind.OFFSET_INDEX: lambda data: asdict(index.decode_offset_index(data)),
+    FileKind.TIME_INDEX: lambda data: asdict(index.decode_time_index(data)),
+    FileKind.PRODUCER_SNAPSHOT: lambda data: _rows(producer_snapshot.decode(data)),
+    FileKind.QUORUM_PROPERTIES: lambda data: {
+        "controller.quorum.voters": _rows(quorum_properties.decode(data))
+    },
+}
+"""For each kind of file, the function that gives such a file's content as JSON values, with Kafka's
+names where the file has any. The functions raise DataError, which names the byte."""
+
+
+def _rows(values: Iterable[Any]) -> list[dict[str, Any]]:
+    return [asdict(one) for one in values]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from jobs.cli.choices import named
-from jobs.cli.commands.explaining import ExplainOptions
-from jobs.cli.directories.runbook_pages import page_lines, runbooks
+from jobs.cli.commands.directories import ExplainOptions
 from jobs.cli.directories.verdict_text import runbook_text
+from jobs.cli.option_values import named
 from jobs.cli.output import write_either, write_json, write_table
 from replica.doctor.check.catalogue import RULES, RULES_BY_ID
 from replica.doctor.check.rule import Rule
 from replica.doctor.verdict.runbooks import runbook_of
 from replica.errors import UsageError
+from replica.installation import shipped
 
 
 def run(options: ExplainOptions) -> int:
@@ -67,3 +68,25 @@ def _described(rule: Rule) -> Iterator[str]:
     runbook = runbook_of((rule.id,))
     if runbook is not None:
         yield f"Runbook:  {runbook_text(runbook)}"
+
+
+_FOLDED = re.compile(r"^<details markdown=.*?^</details>$\n*", re.MULTILINE | re.DOTALL)
+"""The incidents that the documentation plays below a runbook."""
+
+
+def runbooks() -> dict[str, str]:
+    """The text of each runbook, by its name; empty where this installation has none."""
+    folder = shipped("docs/how-to/runbooks", "runbooks")
+    if folder is None:
+        return {}
+    pages = {
+        page.name.removesuffix(".md"): page
+        for page in folder.iterdir()
+        if page.name.endswith(".md") and page.name != "README.md"
+    }
+    return {name: pages[name].read_text(encoding="utf-8") for name in sorted(pages)}
+
+
+def page_lines(text: str) -> Iterator[str]:
+    """The lines of a runbook, without what is folded away."""
+    yield from _FOLDED.sub("", text).rstrip().splitlines()

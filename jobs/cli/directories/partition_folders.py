@@ -9,7 +9,7 @@ from typing import Any
 
 from replica.doctor.check.rule import by_severity
 from replica.doctor.health.partition_folders import judge_log_directories
-from replica.doctor.verdict.of_group import JudgedCluster
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath, DiscoveredPath
 from replica.format.file_names import METADATA_FOLDER

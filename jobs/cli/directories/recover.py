@@ -17,7 +17,7 @@ from jobs.cli.directories.check_inputs import (
     find_newest_inputs,
     read_earlier,
 )
-from jobs.cli.directories.cluster_verdicts import judged_clusters
+from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.notices import damage_lines, told_at_the_end
 from jobs.cli.directories.offsets_text import pairs
 from jobs.cli.directories.recover_not_read import not_read, why_mixed, why_not_read
@@ -25,8 +25,8 @@ from jobs.cli.directories.recover_steps import NO_BROKERS
 from jobs.cli.directories.recover_text import describe, needs_of
 from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
 from jobs.cli.directories.verdict_text import verdict_in_short, verdict_row
+from jobs.cli.option_values import MAX_REHEARSED, seeds_in
 from jobs.cli.output import ProgressLine, write_either
-from jobs.cli.seeds import MAX_REHEARSED, seeds_in
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.examined import Examined, by_cluster, replica_log
 from replica.doctor.check.known_quorum import EarlierRounds, quorum_files, went_back_since
@@ -37,7 +37,7 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.hosted import hosted_replicas
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan, plan_compared
 from replica.doctor.quorum.went_back import ComparedRound
-from replica.doctor.verdict.of_group import JudgedCluster
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties

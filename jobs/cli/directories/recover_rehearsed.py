@@ -12,7 +12,7 @@ from jobs.cli.directories.rehearsed import rehearsed_quorum
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import EarlierRounds
 from replica.doctor.check.partition import partition_of
-from replica.doctor.quorum.ranked_replica import RankedReplica
+from replica.doctor.quorum.reasons import RankedReplica
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal.outcome import Fate, Outcome
 from replica.doctor.rehearsal.runs import Found, Rehearsal, ScenarioSafety, judge, rehearse_all

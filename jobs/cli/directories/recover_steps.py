@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from jobs.cli.directories.recover_combined import kept_replicas, lost_replicas
 from jobs.cli.directories.recover_fixed_steps import (
     COMBINED_FILE,
     CONTROLLER_FILE,
     FIND_OUT_WHY_NOBODY_LEADS,
     RESTART_BROKERS,
     RecoverStep,
+    kept_replicas,
+    lost_replicas,
 )
 from jobs.cli.directories.recover_names import bundle_of, endpoints_of, shown_paths
 from jobs.cli.directories.recover_stand_ins import StandIns

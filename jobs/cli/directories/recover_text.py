@@ -12,7 +12,7 @@ from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import partition_of
 from replica.doctor.health.hosted import HostedReplicas
 from replica.doctor.quorum.known_quorum import ABSENT, KnownVoter, VoterDoubt
-from replica.doctor.quorum.ranked_replica import RankedReplica
+from replica.doctor.quorum.reasons import RankedReplica
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.history.divergence import Relation
 from replica.model.epochs import election_order

@@ -12,10 +12,9 @@ from jobs.cli.directories.recover_rehearsed import recommended_start
 from jobs.cli.directories.rehearse_text import PlayedStart, describe, rows
 from jobs.cli.directories.rehearsed import Rehearsed, not_of_metadata, rehearsed_quorum
 from jobs.cli.directories.verdict_text import write_verdict
-from jobs.cli.option_files import text_in
+from jobs.cli.option_values import MAX_REHEARSED, seeds_in, text_in
 from jobs.cli.outcome import SAFETY_CODES
 from jobs.cli.output import ProgressLine, complain, write_either
-from jobs.cli.seeds import MAX_REHEARSED, seeds_in
 from pipelines.capture.destination import CaptureDestination, destination_at
 from pipelines.object_store import shown_uri
 from replica.doctor.rehearsal.captured import CapturedQuorum

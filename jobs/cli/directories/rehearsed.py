@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jobs.cli.directories.cluster_verdicts import disks_of_several
+from jobs.cli.directories.judged_clusters import disks_of_several
 from jobs.cli.output import ProgressLine
 from replica.doctor.check.examined import (
     Examined,

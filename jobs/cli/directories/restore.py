@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from jobs.cli.commands.options import lake_unless
 from jobs.cli.commands.options import names_in as names_of
 from jobs.cli.commands.recovering import RestoreOptions
-from jobs.cli.directories.cluster_verdicts import disks_of_several
+from jobs.cli.directories.judged_clusters import disks_of_several
 from jobs.cli.directories.notices import told_at_the_end
 from jobs.cli.directories.recover import given_nodes, plan_of
 from jobs.cli.moments import Moment, asked_moment

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from jobs.cli.directories.verdict_text import labelled, runbook_text, step_lines, verdict_line
-from replica.doctor.verdict.of_group import JudgedCluster
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.runbooks import runbook_of
 from replica.doctor.verdict.verdict import Fact, Verdict
 from replica.words import counted, named

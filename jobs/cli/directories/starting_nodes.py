@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from jobs.cli.option_files import bytes_in
+from jobs.cli.option_values import bytes_in
 from replica.doctor.check.group import JudgedDirectory
 from replica.doctor.startup.known_settings import Release
 from replica.doctor.startup.node_config import NodeConfig, node_config

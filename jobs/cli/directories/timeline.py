@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jobs.cli.choices import check_patterns, fits
 from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.combinations import form_of
 from jobs.cli.commands.happening import TimelineOptions
 from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import Period, period_of
+from jobs.cli.option_values import check_patterns, fits
 from jobs.cli.output import ProgressLine, coloured, complain, write_line, write_wrapped
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.causes import ElectionCause

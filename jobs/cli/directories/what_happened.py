@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import names_in, passed_over_in
-from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.directories.given_rounds import GivenRounds, check_cluster, rounds_in
+from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
 from jobs.cli.output import ProgressLine, write_either
@@ -26,8 +26,8 @@ from replica.doctor.timeline.decisive import decisive
 from replica.doctor.timeline.events import Event, timeline
 from replica.doctor.timeline.gaps import gaps_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster, outages_of
 from replica.doctor.verdict.facts import verdict_on
-from replica.doctor.verdict.of_group import JudgedCluster, outages_of
 from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
 from replica.words import counted, named

@@ -22,7 +22,7 @@ from replica.consumer.translate import TopicPartition
 from replica.consumer.values import ConsumerRecord, FetchPosition, OffsetReset, Report, ResetPolicy
 from replica.errors import KraftlakeError, UsageError
 from replica.metadata.log_record import LogRecordReader
-from replica.model.topic import METADATA_TOPIC
+from replica.model.keys import METADATA_TOPIC
 
 _POLL_MS = 500
 _START = re.compile(r"(\d{1,18})(?::(\d{1,9}))?", re.ASCII)

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from jobs.cli.asking.about import AskedCluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted, from_directories
 from jobs.cli.engine.connecting import addresses, client_config
-from replica.doctor.verdict.of_state import verdict_on_state
+from replica.doctor.verdict.facts import verdict_on_state
 from replica.doctor.verdict.verdict import Gap
 from replica.errors import KraftlakeError
 from replica.metadata.passed_over import NOTHING, PassedOver

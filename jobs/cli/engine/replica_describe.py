@@ -18,8 +18,8 @@ from replica.errors import NoLeaderError
 from replica.model.keys import ZERO_UUID
 from replica.severity import Severity
 from replica.wire.client import ClientConfig
+from replica.wire.describe_quorum import DescribedQuorum, DescribedReplica
 from replica.wire.pool import Address
-from replica.wire.quorum import DescribedQuorum, DescribedReplica
 
 _PAUSE_S = 0.2
 _COLUMNS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.cli.choices import named
+from jobs.cli.option_values import named
 from jobs.cli.output import ms_text, write_either
 from replica.shell_text import line, path
 from replica.simulate.scenarios.library import SCENARIOS, SCENARIOS_BY_NAME

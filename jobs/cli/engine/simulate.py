@@ -19,8 +19,8 @@ from pathlib import Path
 
 from jobs.cli.commands.simulating import SimulateOptions
 from jobs.cli.engine import scenarios
+from jobs.cli.option_values import seeds_in
 from jobs.cli.output import ProgressLine, complain, json_text, write_json, write_line
-from jobs.cli.seeds import seeds_in
 from pipelines.runners.local import LostProcessError, begin_process
 from replica.errors import UsageError
 from replica.simulate.faulty_run import Fork, Result

@@ -2,6 +2,6 @@
 
 - ingest: `ingest_plan` (--dry-run), `following` (--follow), `hiding` (secrets). lake: `contents`.
   forget: `forget`. demo: `demo`.
-- `engines`: which engine runs a job. `lake_content`: what a lake holds. `progress`: what a job says
-  while it works. `waiting`: what is checked before a job writes.
+- `engines`: which engine runs a job, and what is checked before it writes. `lake_content`:
+  what a lake holds. `progress`: what a job says while it works.
 """

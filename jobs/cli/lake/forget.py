@@ -8,7 +8,7 @@ from typing import Any
 from jobs.cli.commands.lake import BuildOptions, ForgetOptions
 from jobs.cli.interrupts import interruptible, started_spark
 from jobs.cli.lake import lake_content
-from jobs.cli.lake.waiting import check_ready, waiting
+from jobs.cli.lake.engines import check_ready, waiting
 from jobs.cli.output import complain, write_counts, write_json, write_table
 from pipelines.lake import SCHEMAS, Lake, forgetting
 from pipelines.lake.forgetting import Targets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobs.cli.commands.options import lake_unless
 from jobs.cli.commands.sharing import McpOptions
 from jobs.cli.memory_bound import bound_of
-from jobs.cli.option_files import check_there
+from jobs.cli.option_values import check_there
 from pipelines.lake import Lake
 from replica.errors import UsageError
 

@@ -95,13 +95,23 @@ def server_of(served: Served) -> MCPServer:
     """The server with its tools."""
     server = MCPServer("kraftlake", instructions=_ABOUT, log_level="ERROR")
     _add_what_happened(server, served)
+    _add_what_is_wrong(server, served)
     _add_what_is(server, served)
+    _add_what_to_do(server, served)
     if served.lake is not None:
         _add_sql(server, served)
     return server
 
 
 def _add_what_happened(server: MCPServer, served: Served) -> None:
+    @server.tool(annotations=_READS)
+    async def what_happened() -> dict[str, Any]:
+        """Begin here: the verdict on each cluster, with what is wrong, since when, and the next
+        steps. Of directories also the few events that led to it."""
+        if served.lake is None:
+            return await served.ask("what-happened", fine=(0, 1))
+        return await served.ask_lake("--question", "verdicts")
+
     if served.lake is None:
 
         @server.tool(annotations=_READS)
@@ -149,6 +159,8 @@ def _add_what_happened(server: MCPServer, served: Served) -> None:
             cluster=cluster,
         )
 
+
+def _add_what_is_wrong(server: MCPServer, served: Served) -> None:
     @server.tool(annotations=_READS)
     async def findings(
         severity: Annotated[Severity, Field(description="At least of this severity")] = "warning",
@@ -163,6 +175,11 @@ def _add_what_happened(server: MCPServer, served: Served) -> None:
     async def explain(rule: str) -> dict[str, Any]:
         """What a finding means, what Kafka does then, and what to do next."""
         return await served.told(["explain", "--json", "--", rule])
+
+    @server.tool(annotations=_READS)
+    async def runbook(name: str) -> dict[str, Any]:
+        """A runbook, step by step. A verdict and the answer about a change name theirs."""
+        return await served.told(["explain", "--json", f"--runbook={name}"])
 
 
 def _add_what_is(server: MCPServer, served: Served) -> None:
@@ -199,6 +216,21 @@ def _add_what_is(server: MCPServer, served: Served) -> None:
         return await served.ask("state", sizes=True, cluster=cluster)
 
     @server.tool(annotations=_READS)
+    async def effective_configs(
+        topic: str | None = None,
+        broker: Annotated[int | None, Field(ge=0)] = None,
+        group: str | None = None,
+        cluster: Cluster = None,
+    ) -> dict[str, Any]:
+        """The value of each config that is in force for a topic, a broker or a group, what set it,
+        since when, and which values it hides. Name one of the three."""
+        return await served.ask(
+            "state", effective=True, topic=topic, broker=broker, group=group, cluster=cluster
+        )
+
+
+def _add_what_to_do(server: MCPServer, served: Served) -> None:
+    @server.tool(annotations=_READS)
     async def is_it_safe(
         stop_brokers: Annotated[
             list[int] | None, Field(description="Ids of brokers that stop at the same time")
@@ -206,24 +238,55 @@ def _add_what_is(server: MCPServer, served: Served) -> None:
         stop_rack: str | None = None,
         remove_voter: Annotated[int | None, Field(ge=0)] = None,
         add_voter: Annotated[int | None, Field(ge=0)] = None,
-        upgrade: Annotated[str | None, Field(description="A Kafka release, such as 4.4")] = None,
+        decommission: Annotated[
+            list[int] | None, Field(description="Ids of brokers that leave for good")
+        ] = None,
+        roll: Annotated[bool, Field(description="Restart all nodes, one at a time")] = False,
+        upgrade: Annotated[
+            str | None, Field(description="Raise metadata.version to this release, such as 4.4")
+        ] = None,
+        downgrade: Annotated[
+            str | None, Field(description="Lower metadata.version to this release")
+        ] = None,
+        downgrade_binaries: Annotated[
+            str | None, Field(description="Run this older release on the directories as they are")
+        ] = None,
         to_dynamic: Annotated[bool, Field(description="To kraft.version 1")] = False,
+        finish_migration: Annotated[
+            bool, Field(description="End a migration from ZooKeeper")
+        ] = False,
         cluster: Cluster = None,
     ) -> dict[str, Any]:
         """The verdict on the cluster, then whether planned changes are safe, unsafe or unknown,
         with the reasons. Nothing is changed."""
-        stopped = None if stop_brokers is None else ",".join(map(str, stop_brokers))
         return await served.ask(
             "plan",
             fine=(0, 1, 3),
-            stop_broker=stopped,
+            stop_broker=_listed(stop_brokers),
             stop_rack=stop_rack,
             remove_voter=remove_voter,
             add_voter=add_voter,
+            decommission=_listed(decommission),
+            roll=roll,
             upgrade=upgrade,
+            downgrade=downgrade,
+            downgrade_binaries=downgrade_binaries,
             to_dynamic=to_dynamic,
+            finish_migration=finish_migration,
             cluster=cluster,
         )
+
+    if served.lake is None:
+
+        @server.tool(annotations=_READS)
+        async def recovery_plan() -> dict[str, Any]:
+            """With which replica a broken quorum should go on, what that costs, and the steps.
+            Nothing is changed."""
+            return await served.ask("recover", fine=(0, 1), plan=True)
+
+
+def _listed(ids: Sequence[int] | None) -> str | None:
+    return None if ids is None else ",".join(map(str, ids))
 
 
 def _add_sql(server: MCPServer, served: Served) -> None:

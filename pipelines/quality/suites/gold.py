@@ -7,7 +7,7 @@ from pipelines.quality.predicates import is_json_or_null
 from pipelines.quality.suites.bronze import FINDING
 from pipelines.tables import gold, quorum
 from replica.doctor.check.rule import Family
-from replica.doctor.check.snapshots import Validity
+from replica.doctor.check.snapshot_validity import Validity
 from replica.doctor.health.exposure import KINDS as KINDS_OF_FAILURE
 from replica.doctor.verdict.verdict import LEVELS_OF_NEWEST, Level
 from replica.history.divergence import Relation

@@ -9,12 +9,11 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
   epochs            leader epochs, as LeaderChange records and batches show them; the sizes of
                     batches; epochs that follow each other too fast
   elections         leaders that follow one another and change nothing
-  clock_steps       times of records that go back
+  clock_steps       times of records that go back, and the time in a snapshot's header
   record_findings   each record on its own
   replaying         records that can't be applied, found by the fold of replay_fold;
                     bulk_replaying finds them in large files
-  snapshots         rules of catalogue.snapshots, and the verdict on each snapshot;
-                    snapshot_time judges the time in its header
+  snapshot_validity rules of catalogue.snapshots, and the verdict on each snapshot
   epoch_checkpoint, indexes, state_files   rules of catalogue.files
   membership, lineage, same_snapshots   rules of catalogue.groups; formatted judges those about log
                     directories without a metadata log, first_election those about a quorum that

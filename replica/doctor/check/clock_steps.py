@@ -1,16 +1,19 @@
 """Finds where the times of a log's records go back. Records have the time of their leader's clock,
 so a clock that was set, or the next leader's clock, may give a record an earlier time than the
-record before it has. The order of the log is that of the offsets."""
+record before it has. The order of the log is that of the offsets. Also judges the time
+in a snapshot's header, LastContainedLogTimestamp."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from replica.doctor.check.catalogue import log
+from replica.doctor.check.catalogue import log, snapshots
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.rule import Finding
-from replica.format.segment import numbers_of
+from replica.format.directory import SnapshotFile
+from replica.format.segment import chosen, numbers_of
+from replica.model.epochs import OffsetAndEpoch
 from replica.words import ms_text
 
 LEAST_STEP_MS = 1000
@@ -67,3 +70,39 @@ def step_text(steps: list[ClockStep]) -> str:
     more = len(steps) - len(shown)
     rest = f"; and at {more} more" if more else ""
     return f"times go back at {'; at '.join(shown)}{rest}"
+
+
+def judge_snapshot_time(
+    examined: Examined, snapshot: SnapshotFile, snapshot_id: OffsetAndEpoch
+) -> Iterator[Finding]:
+    """The finding about a LastContainedLogTimestamp that Kafka can't have written at this end.
+
+    Kafka takes it from the last batch that was applied (MetadataBatchLoader), which a follower
+    reads from its log. A leader reads it from the batch's buffer after it has given the buffer back
+    (KafkaRaftClient.appendBatch, Kafka 3.7 to 4.4), so a batch that it appended later may have put
+    its own time there. If that batch never came into the log, it was the last of the epoch.
+    """
+    told = snapshot.content.last_contained_log_timestamp
+    end, epoch = snapshot_id.offset, snapshot_id.epoch
+    written = [record.timestamp for _, record in examined.records(end - 1, end)]
+    if told is None or not written or told == written[0]:
+        return
+    later = [
+        batch.header.max_timestamp
+        for segment in examined.directory.segments
+        if segment.end_offset > end
+        for batch in chosen(
+            segment.scan.batches,
+            ("base_offset", "leader_epoch"),
+            lambda first, of_epoch: (first >= end) & (of_epoch == epoch),
+        )
+    ]
+    is_before = told < written[0]
+    is_between = not examined.hides_entries and told < max(later, default=told)
+    if told not in later and (is_before or is_between):
+        message = (
+            f"{told} in the header; the record at offset {end - 1} was appended {written[0]}, and "
+            f"no later batch of epoch {epoch} at that time"
+        )
+        place = {"offset": end, "epoch": epoch}
+        yield snapshots.SNAPSHOT_TIMESTAMP.at(snapshot.file.path, message, position=0, **place)

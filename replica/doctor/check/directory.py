@@ -18,7 +18,11 @@ from replica.doctor.check.partition import PartitionFolder, PartitionKind, parti
 from replica.doctor.check.record_findings import NotedRecords, judge_transactions, note_records
 from replica.doctor.check.replay_fold import FoldedImages
 from replica.doctor.check.rule import Finding
-from replica.doctor.check.snapshots import SnapshotVerdict, judge_log_start, snapshot_verdicts
+from replica.doctor.check.snapshot_validity import (
+    SnapshotVerdict,
+    judge_log_start,
+    snapshot_verdicts,
+)
 from replica.doctor.check.state_files import judge_state_files, known_of
 from replica.metadata.image.image import Image
 from replica.metadata.image.replay import Refusal

@@ -39,7 +39,7 @@ from replica.doctor.check.replay_fold import FoldedImages, Watch
 from replica.doctor.check.replaying import replay_log
 from replica.doctor.check.rule import Finding, by_severity
 from replica.doctor.check.same_snapshots import judge_same_snapshots
-from replica.doctor.check.snapshots import SnapshotVerdict
+from replica.doctor.check.snapshot_validity import SnapshotVerdict
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.format.formatted import FormattedDirectory
 from replica.format.snapshot import SnapshotState

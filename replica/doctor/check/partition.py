@@ -32,7 +32,7 @@ from replica.format.reading import (
 from replica.format.segment import scan
 from replica.format.walk import LocatedBatch
 from replica.metadata.codec import decode
-from replica.model.topic import METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC_ID
 
 SAMPLED_RECORDS = 64
 """The number of first records that are looked at. If fewer than half of them are metadata records,

@@ -12,7 +12,7 @@ from replica.doctor.check.catalogue import groups
 from replica.doctor.check.examined import Examined, by_cluster
 from replica.doctor.check.replaying import snapshot_image
 from replica.doctor.check.rule import Finding
-from replica.doctor.check.snapshots import Compared, compare_images, describe
+from replica.doctor.check.snapshot_validity import Compared, compare_images, describe
 from replica.format.directory import SnapshotFile
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 

@@ -13,8 +13,7 @@ from replica.doctor.check.rule import Finding
 from replica.format.directory import MetadataDirectory
 from replica.format.file_names import METADATA_FOLDER, FileKind
 from replica.format.quorum_state import QuorumState
-from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
-from replica.model.topic import METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC_ID, NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.voters import VotersAt
 
 MANY_EPOCHS = 5

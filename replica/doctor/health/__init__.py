@@ -4,11 +4,11 @@
 
 cluster         Cluster, the state that the rules look at
 quorum          controllers and voters; features: supported levels, and nodes that block a level
-migration       the migration from ZooKeeper
 brokers         fenced and unregistered brokers, and their log directories
 partitions      leaders and in-sync replicas; placement: preferred leaders and racks
-reassignments   running reassignments; configs: those of topics and brokers that don't exist
-judging         all rules together
+reassignments   running reassignments
+judging         all rules together, with those about configs of what doesn't exist and the
+                migration from ZooKeeper
 partition_folders  the folders of partitions in brokers' log directories
 hosted          partition replicas on nodes that are voters, too
 exposure        what a failure of brokers, racks or voters would take away

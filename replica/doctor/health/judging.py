@@ -1,27 +1,78 @@
-"""All rules of health over one cluster."""
+"""All rules of health over one cluster; those about orphaned configs and the migration from
+ZooKeeper are here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from replica.doctor.check.catalogue import health
-from replica.doctor.check.rule import Finding, by_severity
+from replica.doctor.check.rule import Finding, Subject, by_severity
 from replica.doctor.health.brokers import judge_brokers
-from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.configs import judge_configs
+from replica.doctor.health.cluster import BROKER_RESOURCE, Cluster, listed
 from replica.doctor.health.features import judge_features
-from replica.doctor.health.migration import judge_migration
 from replica.doctor.health.partitions import judge_partitions
 from replica.doctor.health.placement import judge_placement
 from replica.doctor.health.quorum import judge_quorum
 from replica.doctor.health.reassignments import judge_reassignments
+from replica.metadata.image.settings import (
+    MIGRATION,
+    POST_MIGRATION,
+    PRE_MIGRATION,
+    migration_name,
+)
 from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.words import counted, ms_text, named, shortened
+
+
+def judge_configs(cluster: Cluster) -> Iterator[Finding]:
+    """One finding about all dynamic configs of topics and brokers that don't exist."""
+    topics = set(cluster.values("topics").values())
+    brokers = {str(broker_id) for broker_id in cluster.values("brokers")}
+    offsets = cluster.offsets("configs")
+    subjects = []
+    for key in sorted(cluster.values("configs")):
+        resource_type, resource, name = key
+        if resource_type == TOPIC_RESOURCE and resource not in topics:
+            subjects.append(Subject(f"topic {resource}", name, offsets[key]))
+        elif resource_type == BROKER_RESOURCE and resource and resource not in brokers:
+            subjects.append(Subject(f"broker {resource}", name, offsets[key]))
+    message = f"{len(subjects)} of {len(offsets)} configs"
+    yield from cluster.about(health.ORPHAN_CONFIG, message, subjects)
+
+
+_OF_MIGRATION = {
+    PRE_MIGRATION: health.MIGRATION_WAITS,
+    MIGRATION: health.MIGRATION_RUNS,
+    POST_MIGRATION: health.ZK_BROKER_LEFT,
+}
+
+
+def judge_migration(cluster: Cluster) -> Iterator[Finding]:
+    """The rule about the state that the migration is in; none for a cluster without a migration,
+    and for one that ended with no broker left."""
+    state = cluster.zk_migration
+    rule = _OF_MIGRATION.get(state)
+    brokers = cluster.values("brokers")
+    of_zookeeper = cluster.zk_brokers
+    if rule is None or (rule is health.ZK_BROKER_LEFT and not of_zookeeper):
+        return
+    since = cluster.offsets("zk_migration").get("")
+    offsets = cluster.offsets("brokers")
+    subjects = [
+        Subject("ZooKeeper migration", migration_name(state), since),
+        *(Subject(f"broker {one}", "of ZooKeeper", offsets[one]) for one in of_zookeeper),
+    ]
+    others = sorted(set(brokers) - set(of_zookeeper))
+    which = f"brokers of ZooKeeper {listed(of_zookeeper)}, of KRaft {listed(others)}"
+    message = f"{migration_name(state)}; registered {which}"
+    yield from cluster.about(rule, message, subjects)
+
 
 _JUDGES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
     judge_quorum, judge_migration, judge_features, judge_brokers, judge_partitions,
     judge_placement, judge_reassignments, judge_configs,
 )  # fmt: skip
+
 
 _SHOWN = 3
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from replica.doctor.quorum.sets_in_force import voter_sets_at_end
 from replica.doctor.quorum.went_back import WentBack
 from replica.history.commitment import Commitment, EntryCommitment, GroupComparison
 from replica.history.log import ReplicaLog
@@ -19,7 +20,7 @@ from replica.history.ranges import Ranges
 from replica.history.voters import is_majority, is_voter
 from replica.model.epochs import UNDEFINED_EPOCH, election_order
 from replica.model.keys import ReplicaKey
-from replica.model.voters import VoterKeys, VotersAt, majority
+from replica.model.voters import VoterKeys, majority
 
 
 class VoterDoubt(StrEnum):
@@ -253,25 +254,6 @@ def settled_end(log: ReplicaLog, commitment: Commitment) -> int:
     proven = commitment.ranges(log.key, EntryCommitment.PROVEN)
     ends = [proven[-1].end if proven else 0, log.log_start]
     return max(*ends, *(snapshot.offset for snapshot in log.snapshots), 0)
-
-
-def voter_sets_at_end(log: ReplicaLog, proven_end: int) -> tuple[VoterKeys, ...]:
-    """The voter sets that may count: the set in force at the log's end and, if this one isn't
-    proven to be committed, the set before it. No leader appends a set before the last one is
-    committed, so there are at most two. Empty where one of them is unknown."""
-    named: list[VotersAt] = sorted(
-        log.voter_sets or log.leader_changes, key=lambda each: each.offset
-    )
-    if not named:
-        return ()
-    newest = named[-1]
-    if newest.offset < proven_end or not log.voter_sets:
-        return (newest.voters,)
-    older = [each for each in (*named, *log.leader_changes) if each.offset < newest.offset]
-    if not older:
-        return ()
-    before = max(older, key=lambda each: each.offset)
-    return (newest.voters, before.voters)
 
 
 def _preference(

@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from replica.doctor.quorum.known_quorum import KnownQuorum
-from replica.doctor.quorum.ranked_replica import RankedReplica
-from replica.history.commitment import Commitment
+from replica.history.commitment import Commitment, Losses
 from replica.history.divergence import Relation
+from replica.history.log import ReplicaLog
+from replica.history.ranges import Ranges
 from replica.history.voters import is_among
-from replica.model.epochs import election_order
+from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
 from replica.words import counted, listed
 
 IF_STOPPED = "if all nodes were stopped before the first directory was copied"
 """What a plan relies on, as the end of a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedReplica:
+    """A replica in the ranking."""
+
+    log: ReplicaLog
+    is_voter: bool | None
+    """Whether the replica is a voter; None where the voters are unknown."""
+    relation: Relation | None
+    """The relation of its log to the winner's; None for the winner itself."""
+    at_risk: Ranges
+    """The offsets of its entries that the winner lacks, ascending."""
+    lost: Losses
+    """The number of the entries at risk, by commitment."""
+    truncates_to: int | None = None
+    """The end (exclusive) of its log after it has followed the winner; None where it truncates
+    nothing."""
+    snapshot_id: OffsetAndEpoch | None = None
+    """The winner's snapshot with which it has to begin anew instead; None where it hasn't to."""
+    may_lose: Ranges = ()
+    """The offsets of its entries that may be lost because another voter wins, which lacks them;
+    ascending."""
 
 
 def refusals(

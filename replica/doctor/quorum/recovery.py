@@ -32,8 +32,7 @@ from replica.doctor.quorum.known_quorum import (
     QuorumFiles,
     known_quorum,
 )
-from replica.doctor.quorum.ranked_replica import RankedReplica
-from replica.doctor.quorum.reasons import nobody_wins, refusals, winners_that_lose
+from replica.doctor.quorum.reasons import RankedReplica, nobody_wins, refusals, winners_that_lose
 from replica.doctor.quorum.went_back import ComparedRound
 from replica.errors import UsageError
 from replica.history.commitment import (
@@ -41,7 +40,6 @@ from replica.history.commitment import (
     EntryCommitment,
     GroupComparison,
     Losses,
-    compare_group,
 )
 from replica.history.divergence import diverge
 from replica.history.log import OffsetRange, ReplicaLog
@@ -142,16 +140,9 @@ class RecoveryPlan:
         return self.winner if self.has_majority else None
 
 
-def plan_recovery(logs: Sequence[ReplicaLog], files: QuorumFiles = NO_FILES) -> RecoveryPlan:
-    """Make the plan. logs: the logs of the remaining replicas of one cluster, which were read while
-    the nodes were stopped. files: what their other files say. Raises UsageError for an empty list,
-    or for a replica that occurs twice.
-    """
-    return plan_compared(ComparedRound.of(compare_group(logs)), files)
-
-
 def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> RecoveryPlan:
-    """The plan of plan_recovery for logs that are already compared.
+    """Make the plan. compared: the logs of the remaining replicas of one cluster, which were read
+    while the nodes were stopped. files: what their other files say.
 
     Replicas of whose log a part can't be read may hold more than they show, so they come first only
     if all replicas that hold records are such. Raises UsageError where there is no log.

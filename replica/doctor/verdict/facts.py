@@ -1,4 +1,5 @@
-"""Makes the verdict on a cluster by its evidence: which findings are which facts."""
+"""Makes the verdict on a cluster by its evidence: which findings are which facts. Also where
+only a state is known, and no files."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ from replica.doctor.check.catalogue import (
     startup,
 )
 from replica.doctor.check.rule import Finding, Rule
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.judging import judge_health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts
 from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts
@@ -299,3 +302,16 @@ def _well(evidence: ClusterEvidence) -> str:
     if evidence.partitions:
         parts.append(f"all {evidence.partitions} partitions have a leader")
     return f"Nothing is wrong: {listed(parts)}." if parts else "Nothing is wrong."
+
+
+def verdict_on_state(cluster: Cluster, *gaps: Gap) -> Verdict:
+    """The verdict by the health of this state. gaps: what could not be judged besides."""
+    return verdict_on(
+        ClusterEvidence(
+            cluster.cluster_id,
+            health=(*judge_health(cluster),),
+            partitions=len(cluster.partitions),
+            state=KnownState(cluster.end_offset, cluster.now),
+            gaps=gaps,
+        )
+    )

@@ -18,8 +18,8 @@ from replica.raft.effects import Send
 from replica.raft.messages import FetchRequest, FetchResponse
 from replica.raft.roles import Follower
 from replica.wire.client import ClientConfig
+from replica.wire.describe_quorum import DescribedQuorum
 from replica.wire.pool import Address
-from replica.wire.quorum import DescribedQuorum
 
 _BEFORE_THE_FIRST = -1
 

@@ -12,7 +12,7 @@ from replica.doctor.watching.committed import CommittedReplay
 from replica.doctor.watching.described import Described
 from replica.doctor.watching.judged import QuorumJudgement
 from replica.node.metrics import counters, gauge, gauges
-from replica.wire.quorum import DescribedQuorum, DescribedReplica
+from replica.wire.describe_quorum import DescribedQuorum, DescribedReplica
 
 MAX_REPLICAS = 1_000
 """The largest number of replicas that get metrics of their own. Voters come before observers."""

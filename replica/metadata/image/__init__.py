@@ -6,7 +6,6 @@ image       Image, the frozen result, with its entities; differences of two imag
 texts       makes entities of the texts that tables keep
 snapshot    an image -> the records of a snapshot
 partitioning    how a log is split into parts that can be replayed apart
-kept_configs    the configs that Kafka 4.2 and newer keep in their image
 state       the tables that a replay works on; kind: how an entity is written as text
 topics (with partition), settings, registrations, access, voters     the entities that records make
 

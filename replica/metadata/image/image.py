@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from replica.metadata.image import access, registrations, settings, topics, voters
-from replica.metadata.image.kept_configs import is_always_kept
 from replica.metadata.image.kind import Entity, EntityKind
+from replica.metadata.image.settings import is_always_kept
 from replica.metadata.image.state import TOPIC_RESOURCE, EntityTable, State
 
 KINDS: tuple[EntityKind, ...] = (
@@ -93,7 +93,7 @@ def dropped_configs(snapshot: Image, replay: Image) -> tuple[EntityDifference, .
     """Those of differences(snapshot, replay) that Kafka 4.2 and newer make on purpose.
 
     Such a difference is a config that the log holds and the snapshot doesn't, and whose name not
-    all these releases know: the node that wrote the snapshot left it out (see kept_configs).
+    all these releases know: the node that wrote the snapshot left it out (settings.KEPT_CONFIGS).
     """
     held = snapshot.tables["configs"].values
     return tuple(

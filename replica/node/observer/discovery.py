@@ -18,15 +18,15 @@ from replica.errors import (
     UsageError,
 )
 from replica.model.kafka_errors import ErrorCode, error_name
-from replica.model.topic import METADATA_TOPIC
+from replica.model.keys import METADATA_TOPIC
 from replica.model.voters import Endpoint, Endpoints, Voter, VoterSet, voter_set
 from replica.node.listeners import addresses_on
 from replica.node.translate.describing import described
 from replica.raft.messages import DescribeQuorumResponse
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.cluster import describe_cluster, is_controller
+from replica.wire.describe_cluster import describe_cluster, is_controller
+from replica.wire.describe_quorum import query_quorum
 from replica.wire.pool import Address, Pool
-from replica.wire.quorum import query_quorum
 
 DEFAULT_LISTENER = "CONTROLLER"
 

@@ -14,9 +14,8 @@ from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import Endpoint
 from replica.node.driver import Driver
 from replica.node.settings import Topic
-from replica.raft.progress import ReplicaProgress
 from replica.raft.raft import Raft
-from replica.raft.roles import Leader
+from replica.raft.roles import Leader, ReplicaProgress
 
 
 async def _at_once(address: str) -> None:

@@ -9,7 +9,7 @@ from replica.node.translate.partition import ReplicatedPartition, is_top_level, 
 from replica.node.translate.translation import ClientSide, RequestForm, ServerSide, Translation
 from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
 from replica.wire.apis import quorum
-from replica.wire.quorum import DescribedQuorum, DescribedReplica, read_quorum
+from replica.wire.describe_quorum import DescribedQuorum, DescribedReplica, read_quorum
 from replica.wire.schema import Message
 
 

@@ -9,8 +9,7 @@ from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
 from replica.raft.leader.replication import progress_of
 from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
-from replica.raft.progress import ReplicaProgress
-from replica.raft.roles import Leader
+from replica.raft.roles import Leader, ReplicaProgress
 
 
 def handle_describe_quorum(

@@ -19,8 +19,7 @@ from replica.raft.effects import LogRead
 from replica.raft.leader.replication import count_fetch, progress_of
 from replica.raft.messages import FetchQuorumRecordsRequest, FetchQuorumRecordsResponse
 from replica.raft.mistakes import Mistake
-from replica.raft.progress import ReplicaProgress
-from replica.raft.roles import Leader
+from replica.raft.roles import Leader, ReplicaProgress
 
 
 def handle_fetch_quorum_records(

@@ -34,8 +34,8 @@ from replica.raft.messages import (
     FetchSnapshotResponse,
 )
 from replica.raft.mistakes import Mistake
-from replica.raft.progress import ReplicaProgress
 from replica.raft.request_checks import leader_only_error
+from replica.raft.roles import ReplicaProgress
 
 CHECK_QUORUM_FACTOR = 1.5
 """A leader resigns if no majority has fetched from it for this many fetch timeouts."""

@@ -27,9 +27,8 @@ from replica.raft.messages import (
     UpdateVoterRequest,
     VoterChangeResponse,
 )
-from replica.raft.progress import ReplicaProgress
 from replica.raft.request_checks import leader_only_error
-from replica.raft.roles import Leader, PendingChange
+from replica.raft.roles import Leader, PendingChange, ReplicaProgress
 
 CAUGHT_UP_WITHIN_MS = 3_600_000
 """A replica that is to become a voter must have fetched within this time, and must have been caught

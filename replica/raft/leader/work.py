@@ -2,10 +2,66 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from replica.model.keys import ReplicaKey
 from replica.raft.config import Config
 from replica.raft.leader.accumulator import BatchAccumulator
-from replica.raft.leader.observers import ObserverProgress
 from replica.raft.leader.parked import ParkedFetch, ParkedFetches
+from replica.raft.roles import ReplicaProgress
+
+OBSERVER_SESSION_MS = 300_000
+"""A leader forgets an observer that hasn't fetched for this long
+(LeaderState.OBSERVER_SESSION_TIMEOUT_MS)."""
+
+MOST_OBSERVERS = 10_000
+"""The largest number of observers whose progress a leader knows. Each directory id is another
+observer, so a peer that names ever new directory ids could make a leader's work grow without
+end."""
+
+
+class ObserverProgress:
+    """The progress of the observers that a leader knows, in the order of their last fetches.
+
+    Any client may be an observer. So this table isn't part of the frozen Leader, which each fetch
+    of a voter copies: a fetch costs the same whether there are no observers or MOST_OBSERVERS.
+    Kafka's leader keeps them apart as well (LeaderState.observerStates).
+    """
+
+    def __init__(self) -> None:
+        self._progress: OrderedDict[ReplicaKey, ReplicaProgress] = OrderedDict()
+
+    @property
+    def view(self) -> Mapping[ReplicaKey, ReplicaProgress]:
+        """The progress of all observers. Callers only read it."""
+        return MappingProxyType(self._progress)
+
+    def get(self, key: ReplicaKey) -> ReplicaProgress | None:
+        return self._progress.get(key)
+
+    def put(self, key: ReplicaKey, progress: ReplicaProgress) -> None:
+        """Note the progress of an observer as the newest. Where there are more than MOST_OBSERVERS
+        then, the one whose last fetch is the oldest is forgotten."""
+        self._progress[key] = progress
+        self._progress.move_to_end(key)
+        if len(self._progress) > MOST_OBSERVERS:
+            self._progress.popitem(last=False)
+
+    def remove(self, key: ReplicaKey) -> ReplicaProgress | None:
+        """Take out an observer that has become a voter. Returns its progress; None where it is
+        unknown."""
+        return self._progress.pop(key, None)
+
+    def forget_idle(self, now_ms: int) -> None:
+        """Forget the observers that haven't fetched for OBSERVER_SESSION_MS."""
+        since = now_ms - OBSERVER_SESSION_MS
+        for key in [key for key, each in self._progress.items() if each.last_fetch <= since]:
+            del self._progress[key]
+
+    def clear(self) -> None:
+        self._progress.clear()
 
 
 class LeaderWork:

@@ -17,8 +17,7 @@ from pathlib import Path
 from replica.errors import KraftlakeError
 from replica.model.control import KRAFT_VERSION
 from replica.model.kafka_errors import ErrorCode, error_of
-from replica.model.keys import ReplicaKey
-from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC, METADATA_TOPIC_ID, ReplicaKey
 from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.fetches import replica_id

@@ -11,7 +11,7 @@ from pyspark.sql import Row as SparkRow
 
 from pipelines.cluster.rows import Row, nulls_first
 from pipelines.gold.inputs import Gold
-from pipelines.stages.whole import of_one, replayed_tables
+from pipelines.stages.whole_cluster import of_one, replayed_tables
 from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.tables.contract import Contract
 from replica.format.control import LeaderChange, LeaderVoter, encode_control, voters_from_plain

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from pipelines.cluster.branch import BranchRange, LostTail
 from pipelines.cluster.cluster_tables import HeldTables
-from pipelines.replay.plan import PlannedSnapshot
-from pipelines.replay.planning import planned, surveyed, whole_snapshots
+from pipelines.replay.plan import PlannedSnapshot, planned, surveyed, whole_snapshots
 from pipelines.replay.reading import BranchLog, BranchReader, Replayed, has_unknown
 from pipelines.replay.reading import replayed as replayed_log
 from pipelines.silver.committed_log import AgreedBranch

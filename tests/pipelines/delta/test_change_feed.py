@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from pipelines import delta
 from pipelines.delta import Lake
-from pipelines.delta.publish import publish
+from pipelines.delta.unit_commits import commit_units
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.values import Feed
 from pipelines.stages.output import Output, Replaced
@@ -65,7 +65,7 @@ def test_a_reader_of_the_feed_is_told_what_a_build_changed(lake: Lake) -> None:
     ):
         out = Output(Pins(lake, {}), Replaced(()))
         out.put_changes(LEADERS, before, after)
-        publish(lake, LEADERS, out.made, build, build)
+        commit_units(lake, LEADERS, out.made, build, build)
         before = after
     assert changes(lake, 1) == {
         ("insert", "kept", 1, None),

@@ -13,8 +13,8 @@ import pytest
 
 from pipelines import delta
 from pipelines.delta.conforming import TableState, refuse_other
-from pipelines.delta.publish import Made, publish
 from pipelines.delta.task_files import PendingAppend
+from pipelines.delta.unit_commits import Made, commit_units
 from pipelines.delta.upkeep import upkeep
 from pipelines.delta.writing import merge_values, replace_values
 from pipelines.lake import Lake
@@ -107,7 +107,7 @@ def arrow() -> pa.Table:
 WRITES: dict[str, Callable[[Lake], object]] = {
     "add": lambda lake: delta.add_values(lake, WORDS, ROWS),
     "replace": lambda lake: replace_values(lake, WORDS, [arrow()]),
-    "publish": lambda lake: publish(lake, WORDS, [Made(WORDS.name)], 2, 1),
+    "commit_units": lambda lake: commit_units(lake, WORDS, [Made(WORDS.name)], 2, 1),
     "merge": lambda lake: merge_values(lake, WORDS, arrow(), 2, columns=("word",)),
     "append": lambda lake: PendingAppend.begun(lake, WORDS),
     "ensure": lambda lake: delta.ensure_table(lake, WORDS),

@@ -23,7 +23,7 @@ from pipelines.gold.snapshot_validity import (
     snapshot_validity,
 )
 from pipelines.replay.plan import PlannedSnapshot
-from pipelines.stages.whole import of_one
+from pipelines.stages.whole_cluster import of_one
 from pipelines.tables.bronze import DERIVED_FROM, LOG_BATCHES, SNAPSHOT_RECORDS, SNAPSHOTS
 from pipelines.tables.gold import FINDINGS, SNAPSHOT_VALIDITY
 from replica.metadata.image.replay import ReplayedRecord

@@ -21,7 +21,7 @@ from pipelines.quality.data_docs import CheckpointProcess, NoDataDocsError
 from pipelines.quality.judge import Judgement
 from pipelines.quality.results import PAGES, QualityRun
 from pipelines.quality.suites import SUITES
-from pipelines.quality.verdicts import TableResult, summed
+from pipelines.quality.table_results import TableResult, summed
 from tests.kraftlake_process import REPOSITORY
 
 _HOSTILE = "<script>alert(1)</script>"

@@ -14,7 +14,7 @@ import pytest
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.quality.judge import Judgement, judge, judge_files, judge_layer, judge_stored
 from pipelines.quality.suites import SUITES
-from pipelines.quality.verdicts import TableResult, summed
+from pipelines.quality.table_results import TableResult, summed
 from pipelines.stages.pins import Pins
 from pipelines.tables.silver import COMMITTED_LOG
 from tests.pipelines.quality.broken_rows import Example

@@ -21,7 +21,7 @@ from pipelines.quality.expectation import (
 from pipelines.quality.judge import Answer, judge_layer, judge_stored
 from pipelines.quality.suite_sql import broken_count, judged_rows, table_name
 from pipelines.quality.suites import SUITES
-from pipelines.quality.verdicts import summed
+from pipelines.quality.table_results import summed
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD

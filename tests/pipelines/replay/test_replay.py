@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipelines.replay import columns
 from pipelines.replay.plan import PlannedSnapshot, ReplayRun
 from pipelines.replay.written import CHANGE, RANGE, VERSION
-from replica.doctor.check.snapshots import compare_images
+from replica.doctor.check.snapshot_validity import compare_images
 from replica.format.control import KRaftVersion
 from replica.metadata.image.snapshot import to_records
 from replica.metadata.record import UnknownRecord, new_record

@@ -9,7 +9,7 @@ import pytest
 
 from replica.doctor.check.examined import Examined, examine, replica_log
 from replica.doctor.quorum.known_quorum import QuorumFiles
-from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan, plan_recovery
+from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
 from replica.model.keys import ReplicaKey
@@ -17,6 +17,7 @@ from replica.simulate.scenarios.library import SCENARIOS
 from replica.simulate.scenarios.writing import write_capture
 from tests.pipelines.scenarios.chronicle import BatchId
 from tests.pipelines.scenarios.played import TOLD, Moment, Played, batches
+from tests.replica.doctor.quorum.planned import plan_recovery
 
 safe_ones = pytest.mark.parametrize("name", [each.name for each in SCENARIOS if each.is_safe])
 unsafe_ones = pytest.mark.parametrize("name", [each.name for each in SCENARIOS if not each.is_safe])

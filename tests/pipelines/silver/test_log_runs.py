@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.silver.log_runs import log_runs, rows_of_runs
-from pipelines.stages import whole
+from pipelines.stages import whole_cluster
 from pipelines.tables.contract import Contract
 from pipelines.tables.silver import COMMITTED_LOG, LOG_RUNS
 from tests.examples import examples
@@ -191,7 +191,7 @@ def _single(rows: pa.Table) -> pa.Table:
 
 
 def derived(captures: list[Capture]) -> dict[Contract, list[str]]:
-    _, made = whole.derived_from(whole.of_one("c", tables_of(captures)))
+    _, made = whole_cluster.derived_from(whole_cluster.of_one("c", tables_of(captures)))
     return {
         contract: sorted(map(str, rows.to_pylist()))
         for contract, rows in made.items()
@@ -205,7 +205,7 @@ def derived(captures: list[Capture]) -> dict[Contract, list[str]]:
 def test_all_tables_are_those_of_single_batches(captures: list[Capture]) -> None:
     found = derived(captures)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(whole, "log_runs", _single)
+        patch.setattr(whole_cluster, "log_runs", _single)
         wanted = derived(captures)
     assert found[COMMITTED_LOG]
     for contract, rows in wanted.items():

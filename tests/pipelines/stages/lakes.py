@@ -17,7 +17,7 @@ from pipelines.cluster import branch
 from pipelines.delta import Lake
 from pipelines.runners.local import LocalRunner
 from pipelines.runners.runner import Runner
-from pipelines.stages import compare, cut
+from pipelines.stages import compare, large_cluster
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.writing import write_capture
 from tests.pipelines.scenarios.played import ORDER, play
@@ -47,5 +47,5 @@ def cut_in_pieces(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(large_clusters, "_RECORDS_OF_A_RANGE", 200)
     patch.setattr(large_clusters, "_LEAST_OF_BUCKETS", 50)
     patch.setattr(large_clusters, "_RECORDS_OF_A_BUCKET", 700)
-    patch.setattr(cut, "_STEPS_OF_A_RANGE", 200)
+    patch.setattr(large_cluster, "_STEPS_OF_A_RANGE", 200)
     patch.setattr(compare, "_ROWS_COMPARED", 50)

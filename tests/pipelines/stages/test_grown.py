@@ -21,7 +21,7 @@ from pipelines.delta import Lake, compacting
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.last_build import FILE_NAME
 from pipelines.runners.local import LocalRunner
-from pipelines.stages.grown import begin_of_runs
+from pipelines.stages.grown_cluster import begin_of_runs
 from pipelines.tables import quorum as quorum_tables
 from pipelines.tables import silver
 from pipelines.tables.gold import QUALITY_RESULTS

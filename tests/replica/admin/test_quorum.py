@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from replica.admin.quorum import verdicts
 from replica.model.keys import ReplicaKey
 from replica.severity import Severity
-from replica.wire.quorum import DescribedQuorum, DescribedReplica
+from replica.wire.describe_quorum import DescribedQuorum, DescribedReplica
 
 NOW = 1_000_000
 

@@ -17,7 +17,7 @@ from replica.consumer.values import EpochEnded, Fetched, ListedOffset
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
-from replica.wire.quorum import DescribedQuorum, DescribedReplica
+from replica.wire.describe_quorum import DescribedQuorum, DescribedReplica
 
 PARTITION = TopicPartition("t", 1)
 

@@ -19,8 +19,7 @@ from replica.format import (
 from replica.format.file_names import FileKind, classify
 from replica.format.snapshot import SnapshotName, SnapshotState, parse_name
 from replica.model.epochs import EpochStart, OffsetAndEpoch
-from replica.model.keys import ZERO_UUID, ReplicaId
-from replica.model.topic import METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC_ID, ZERO_UUID, ReplicaId
 from tests.traced_memory import peak_of
 
 DIRECTORY = "vVWAweqkRhqksC9dk42J8Q"

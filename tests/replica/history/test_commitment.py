@@ -14,6 +14,7 @@ from replica.history.commitment import (
     classify,
     classify_compared,
     compare_group,
+    divergence_columns,
     losses,
 )
 from replica.history.log import LogBatch, ReplicaLog
@@ -303,6 +304,17 @@ def test_losses_count_the_truncated_tail_by_commitment():
     unknown = [logs[0], ghost]
     assert losses(diverge(logs[0], ghost), classify(unknown)) == Losses(0, 2, 0)
     assert losses(diverge(logs[0], logs[1]), classify(logs)) is None
+
+
+@pytest.mark.parametrize(
+    ("lost", "told"),
+    [(Losses(1, 2, 3), [1, 2, 3]), (Losses(0, 0, 2), [0, 0, 2]), (None, [None] * 3)],
+)
+def test_the_columns_of_a_divergence_count_losses_where_they_are_known(lost, told):
+    row = divergence_columns(diverge(replica(1, 1, 5, 6, 6), replica(2, 1, 5, 5, 5)), lost)
+    assert [row[f"{each}_lost"] for each in ("committed", "unproven", "superseded")] == told
+    assert (row["relation"], row["divergence_offset"]) == ("diverged", 2)
+    assert (row["truncating_node"], row["truncation_offset"], row["records_lost"]) == (2, 2, 2)
 
 
 def test_losses_name_committed_records_where_the_winner_never_had_them():

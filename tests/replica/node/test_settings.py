@@ -3,8 +3,7 @@
 import pytest
 
 from replica.errors import UsageError
-from replica.model.keys import ReplicaId, ReplicaKey
-from replica.model.topic import METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC_ID, ReplicaId, ReplicaKey
 from replica.model.voters import Endpoint
 from replica.node.listeners import Listener
 from replica.node.properties import read_properties

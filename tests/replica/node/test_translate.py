@@ -14,8 +14,7 @@ from replica.format.frames import frames
 from replica.format.whole_batch import value_batch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import DRAFT_ERRORS, ErrorCode
-from replica.model.keys import ZERO_UUID, ReplicaKey
-from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, ReplicaKey
 from replica.model.voters import Endpoint, Voter, voter_set
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.partition import (

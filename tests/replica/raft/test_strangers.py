@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from replica.raft.inputs import Request
-from replica.raft.leader import observers
+from replica.raft.leader import work
 from replica.raft.messages import FetchRequest
 from tests.replica.raft.host import Host, config, elect, fetch, key
 from tests.traced_memory import peak_of
@@ -26,7 +26,7 @@ def observers_of(host):
 
 
 def test_a_leader_forgets_the_observer_that_has_not_fetched_for_the_longest_time(monkeypatch):
-    monkeypatch.setattr(observers, "MOST_OBSERVERS", 3)
+    monkeypatch.setattr(work, "MOST_OBSERVERS", 3)
     host = leader()
     for node_id in (7, 8, 9, 7, 10):
         fetch(host, node_id, host.disk.log_end)
@@ -35,7 +35,7 @@ def test_a_leader_forgets_the_observer_that_has_not_fetched_for_the_longest_time
 
 
 def test_ever_new_directories_that_wait_change_nothing_that_a_voter_is_answered(monkeypatch):
-    monkeypatch.setattr(observers, "MOST_OBSERVERS", 20)
+    monkeypatch.setattr(work, "MOST_OBSERVERS", 20)
     alone, visited = leader(), leader()
     for number in range(100):
         strange = FetchRequest(

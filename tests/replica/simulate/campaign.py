@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from jobs.cli.engine.simulate import read_done, remembering, results
-from jobs.cli.seeds import seeds_in
+from jobs.cli.option_values import seeds_in
 from replica.raft.transitions import Transition
 from replica.simulate.broken import INVARIANTS
 from replica.simulate.coverage import ALL_TRANSITIONS, COUNTED

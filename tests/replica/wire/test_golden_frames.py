@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from replica.model.kafka_errors import ErrorCode
-from replica.model.keys import ReplicaKey
-from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC, METADATA_TOPIC_ID, ReplicaKey
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.partition import ReplicatedPartition
 from replica.raft import messages as m

@@ -10,13 +10,12 @@ import pytest
 
 from replica.errors import CorruptDataError, UnreachablePeerError
 from replica.model.kafka_errors import ErrorCode
-from replica.model.keys import ZERO_UUID, ReplicaKey
-from replica.model.topic import METADATA_TOPIC
+from replica.model.keys import METADATA_TOPIC, ZERO_UUID, ReplicaKey
 from replica.model.voters import Endpoint
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import WireResponse
 from replica.wire.codec import decode, encode
-from replica.wire.quorum import DescribedReplica, query_quorum, read_quorum
+from replica.wire.describe_quorum import DescribedReplica, query_quorum, read_quorum
 
 REPLICA = Path(__file__).parents[3] / "replica"
 DIRECTORY = "qufyMfPsTZ27gBxKC_Me3w"

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from replica.format import meta_properties, partition_metadata, quorum_state
-from replica.model.keys import NO_NODE, ReplicaId
-from replica.model.topic import METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC_ID, NO_NODE, ReplicaId
 from tests.replica.doctor.check.editing import file, segment
 
 CLUSTER = "wK4Z31XJSxyKdzPVlZaFsg"

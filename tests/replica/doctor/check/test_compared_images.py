@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replica.doctor.check.snapshots import compare_images
+from replica.doctor.check.snapshot_validity import compare_images
 from replica.metadata.image.image import differences
 from replica.metadata.record import MetadataRecord, new_record
 from tests.replica.metadata.image.made import after, broker, config, topic

@@ -9,8 +9,8 @@ import pytest
 
 from replica.doctor.check.elections import ENDLESS_LEADERS, MAX_REIGN_MS
 from replica.doctor.check.rule import Finding
+from replica.doctor.verdict.evidence_of_directories import clusters_of, evidence_of
 from replica.doctor.verdict.facts import verdict_on
-from replica.doctor.verdict.of_group import clusters_of, evidence_of
 from replica.doctor.verdict.verdict import Level
 from tests.replica.doctor.check.editing import (
     append,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from replica.doctor.check.partition import PartitionKind, partition_at, partition_named
-from replica.model.topic import METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC_ID
 from tests.replica.doctor.check.editing import findings, metadata
 
 OTHER_ID = "AAAAAAAAAAAAAAAAAAAAAg"

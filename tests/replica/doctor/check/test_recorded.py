@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.doctor.check.snapshots import Validity
+from replica.doctor.check.snapshot_validity import Validity
 from replica.severity import Severity
 from tests.replica.doctor.check.editing import judged, places
 

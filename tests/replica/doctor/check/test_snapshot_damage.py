@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.doctor.check.snapshots import Validity
+from replica.doctor.check.snapshot_validity import Validity
 from replica.format.batch import HEADER
 from replica.metadata.codec import decode, encode
 from replica.metadata.record import MetadataRecord
@@ -21,6 +21,7 @@ from tests.replica.doctor.check.editing import (
     flip,
     judged,
     metadata,
+    overwrite,
     places,
     segment,
     set_epoch,
@@ -258,6 +259,21 @@ def test_offsets_between_the_newest_snapshot_and_the_log_must_not_be_missing(cut
     segment(cut, offset).write_bytes(path.read_bytes()[begin.position :])
     path.unlink()
     assert places(findings(cut)) == [("snapshot-log-hole", segment(cut, offset).name, None)]
+
+
+@pytest.mark.parametrize("is_zero", [True, False])
+def test_a_log_whose_first_bytes_are_damaged_still_starts_at_its_first_segment(
+    node: Path, is_zero: bool
+) -> None:
+    """Kafka takes the log start from the segment's name, and cuts the log at the damage."""
+    for path in (node / "__cluster_metadata-0").glob("*.checkpoint"):
+        path.unlink()
+    first = segment(node, 0)
+    head = batches(first)[1].position
+    overwrite(first, 0, bytes(head) if is_zero else b"\xff" * head)
+    rules = {rule for rule, _, _ in places(findings(node))}
+    assert "offset-gap" in rules
+    assert not rules & {"log-start-without-snapshot", "snapshot-log-hole"}
 
 
 def test_a_damaged_snapshot_does_not_cover_the_log_start(cut: Path) -> None:

@@ -10,7 +10,7 @@ from replica.doctor.check.examined import Examined, examine
 from replica.doctor.check.group import judge_group
 from replica.doctor.health.of_directories import steps_of
 from replica.doctor.verdict.evidence import Since
-from replica.doctor.verdict.of_group import clusters_of, evidence_of
+from replica.doctor.verdict.evidence_of_directories import clusters_of, evidence_of
 from replica.format.discovery import discover
 from replica.simulate.metadata_records import change_leader, no_op
 from replica.simulate.node import Layout

@@ -39,6 +39,20 @@ def test_a_voter_of_three_may_be_removed_while_the_others_run() -> None:
     assert "0 may fail" in details(found)
 
 
+def test_what_a_new_number_of_voters_bears_is_told_where_it_bears_no_more() -> None:
+    def note(before: int, after: int) -> str:
+        voters = tuple(range(1, before + 1))
+        joining = tuple(controller(voter) for voter in range(1, 8))
+        of = dynamic(voters, *joining)
+        return details(remove_voter(of, before) if after < before else add_voter(of, after))
+
+    assert "1 voters: 0 may fail; of the 2 now 0 may: add another one soon" in note(2, 1)
+    assert "2 voters: 0 may fail; of the 1 now 0 may: an even number" in note(1, 2)
+    assert "3 voters: 1 may fail" not in note(2, 3), "it bears more"
+    assert "4 voters: 1 may fail; of the 5 now 2 may: add another one soon" in note(5, 4)
+    assert "3 voters" not in note(4, 3), "it bears as much, by one voter less"
+
+
 def test_strangers_and_the_last_voter_are_not_removed() -> None:
     assert remove_voter(dynamic((1, 2, 3)), 9).answer is ChangeSafety.UNSAFE
     assert remove_voter(dynamic((1,)), 1).answer is ChangeSafety.UNSAFE
@@ -58,6 +72,8 @@ def test_a_voter_is_added_once_it_runs_as_an_observer() -> None:
     old = add_voter(dynamic((1, 2, 3), controller(4, kraft=0)), 4)
     assert old.answer is ChangeSafety.UNSAFE
     assert "does not support kraft.version 1" in details(old)
+    silent = ("REGISTER_CONTROLLER_RECORD", 0, {"controllerId": 4, "features": ()})
+    assert add_voter(dynamic((1, 2, 3), silent), 4).answer is ChangeSafety.UNSAFE
 
 
 def test_static_voters_become_dynamic_once_all_of_them_are_of_kafka_4_1() -> None:
@@ -78,6 +94,8 @@ def test_metadata_version_is_raised_where_every_node_supports_it() -> None:
     assert "broker 2 supports 3.3-IV3 to 4.0-IV3" in details(found)
     gone = upgrade(cluster(broker(2, newest=25, fenced=True)), "4.1")
     assert "unregister it" in details(gone)
+    silent = ("REGISTER_BROKER_RECORD", 3, {"brokerId": 2, "brokerEpoch": 2, "features": ()})
+    assert "broker 2 supports none" in details(upgrade(cluster(silent), "4.1"))
 
 
 def test_a_controller_without_a_vote_that_blocks_it_is_told_how_to_remove() -> None:
@@ -125,6 +143,8 @@ def test_metadata_version_is_lowered_where_no_level_between_changed_records(
 def test_a_downgrade_names_what_a_forced_one_would_lose_and_the_features_to_lower_too() -> None:
     kept = downgrade(cluster(broker(1, newest=33), level_now=33), "4.3")
     assert "(ACLs for ranges of addresses and unregistered controllers)" in details(kept)
+    long = downgrade(cluster(broker(1, newest=33), level_now=33), "3.9")
+    assert ": 4.0-IV1, 4.3-IV0, 4.4-IV1 and 1 more changed what records say" in details(long)
     streams = cluster(broker(1, newest=33), level("streams.version", 1), level_now=29)
     found = downgrade(streams, "4.1")
     assert found.answer is ChangeSafety.SAFE

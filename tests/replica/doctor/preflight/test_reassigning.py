@@ -63,6 +63,7 @@ def test_fewer_replicas_than_min_insync_replicas_are_unsafe() -> None:
     assert asked(1, 2, of=three).answer is ChangeSafety.SAFE
     unknown = cluster(partition(0, (1, 2, 3)), min_isr=None)
     assert asked(1, 2, of=unknown).answer is ChangeSafety.UNKNOWN
+    assert asked(3, 2, 1, of=unknown).answer is ChangeSafety.SAFE, "as many as there were"
 
 
 def test_min_insync_replicas_above_the_replication_factor_count_as_that_factor() -> None:

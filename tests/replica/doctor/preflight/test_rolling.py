@@ -93,6 +93,11 @@ def test_a_lagging_replica_puts_the_last_one_in_sync_behind_the_others() -> None
     assert (found.answer, found.order) == (ChangeSafety.SAFE, (2, 3, 1))
 
 
+def test_the_second_step_may_wait_for_the_first() -> None:
+    of = cluster(partition(0, (1, 2), isr=(2,)), partition(1, (1, 3)))
+    assert ("unsafe", "start") not in reasons(roll(of))
+
+
 def test_where_no_node_may_be_stopped_now_the_first_step_is_to_wait() -> None:
     of = cluster(*(partition(number, (1, 2, 3), isr=(number + 1,)) for number in range(3)))
     found = roll(of)

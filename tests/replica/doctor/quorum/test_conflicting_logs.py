@@ -1,9 +1,10 @@
 """Where logs conflict, a plan is refused and nothing is called never committed."""
 
-from replica.doctor.quorum.recovery import RecoveryDecision, plan_recovery
+from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.history.commitment import Losses
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.keys import ReplicaKey
+from tests.replica.doctor.quorum.planned import plan_recovery
 from tests.replica.doctor.quorum.test_recovery import ONE, THREE, TWO, VOTERS, log
 
 

@@ -152,6 +152,19 @@ def test_voters_whose_disks_are_away_or_stale_may_have_held_the_tail():
     assert known(longest, *short, stale, files=files).possible_end == 4
 
 
+def test_a_leader_that_changed_its_address_hides_no_uncommitted_change_of_voters():
+    """A leader writes the voters anew at the begin of its epoch where its address is another one.
+    So the set before an uncommitted change may be the third that the log names, and its majority
+    may have committed what lies below the change."""
+    removed = VotersAt(2, 1, frozenset({TWO, THREE}))
+    moved = VotersAt(3, 2, frozenset({TWO, THREE}))
+    sets = (OF_THREE, removed, moved)
+    longest = log(TWO, 1, 1, 1, 2, sets=sets)
+    quorum = known(longest, log(ONE, 1, 1, 1, 2, sets=sets), log(THREE, 1))
+    assert quorum.possible_end == 4
+    assert [voter.key for voter in quorum.leaving] == [ONE]
+
+
 def test_an_observer_with_the_tail_makes_no_majority():
     broker = log(ReplicaKey(11, "b"), 1, 1, 1)
     quorum = known(log(ONE, 1, 1, 1), log(TWO, 1), log(THREE, 1), broker)

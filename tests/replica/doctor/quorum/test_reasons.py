@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from replica.doctor.quorum.recovery import plan_recovery
 from replica.history.log import LogBatch
 from replica.model.epochs import OffsetAndEpoch
+from tests.replica.doctor.quorum.planned import plan_recovery
 from tests.replica.doctor.quorum.test_recovery import ONE, THREE, TWO, log
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.doctor.quorum.known_quorum import QuorumFiles
-from replica.doctor.quorum.recovery import RecoveryDecision, plan_recovery
+from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.errors import UsageError
 from replica.history.commitment import EntryCommitment, Losses
 from replica.history.divergence import Relation
@@ -15,6 +15,7 @@ from replica.history.log import LogBatch, OffsetRange, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.voters import VotersAt
+from tests.replica.doctor.quorum.planned import plan_recovery
 from tests.replica.history.test_random_histories import QUICK, SEEDS, entries_of, model_of
 
 ONE, TWO, THREE = (ReplicaKey(node, f"directory-{node}") for node in (1, 2, 3))

@@ -10,7 +10,7 @@ from replica.doctor.check.examined import examine
 from replica.doctor.check.group import judge_group
 from replica.doctor.startup.judging import Starts, judge_starts
 from replica.doctor.startup.known_settings import Release
-from replica.doctor.verdict.of_group import clusters_of
+from replica.doctor.verdict.evidence_of_directories import clusters_of
 from replica.format.discovery import discover
 
 

@@ -10,8 +10,7 @@ from replica.format import meta_properties, partition_metadata, quorum_state
 from replica.format.control import ControlType, LeaderChange, LeaderVoter, encode_control
 from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT
-from replica.model.keys import ReplicaId, ReplicaKey
-from replica.model.topic import METADATA_TOPIC_ID
+from replica.model.keys import METADATA_TOPIC_ID, ReplicaId, ReplicaKey
 from replica.model.voters import Endpoint, Voter, voter_set
 from replica.storage.filesystem import LocalDisk
 from replica.storage.recovery import open_log

@@ -11,7 +11,7 @@ from replica.doctor.check.examined import Examined, examine
 from replica.doctor.check.group import judge_group
 from replica.doctor.timeline.causes import ElectionCause
 from replica.doctor.timeline.events import DIVERGENCE, ELECTION, Event, timeline
-from replica.doctor.verdict.of_group import clusters_of, evidence_of
+from replica.doctor.verdict.evidence_of_directories import clusters_of, evidence_of
 from replica.format.discovery import discover
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.writing import write_capture

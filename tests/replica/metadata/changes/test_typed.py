@@ -46,6 +46,13 @@ def told(records: Iterable[ReplayedRecord]) -> tuple[list[NamedChange], Versione
     return found, replay
 
 
+def test_the_names_around_a_record_hold_the_topic_that_it_deletes() -> None:
+    replay = VersionedReplay()
+    replay.apply(0, topic("orders"))
+    (deleted,) = replay.apply(1, remove_topic())
+    assert dict(topic_names_around([deleted], {})) == {TOPIC: "orders"}
+
+
 def changes(*records: ReplayedRecord) -> list[tuple[str, str, Any, Any]]:
     """(change, name, old, new) of the last record."""
     found, _ = told(records)

@@ -145,6 +145,12 @@ def test_clear_elr_names_a_topic_and_moves_only_partitions_that_have_some() -> N
     assert offsets(image)["partition", f"{TOPIC}:1"] == 2
 
 
+def test_a_topic_that_is_created_again_under_another_name_has_lost_the_first() -> None:
+    image, (refusal,) = after(topic("a"), topic("b"), clear_elr("a"), clear_elr("b"))
+    assert held(image, "topic") == {TOPIC: {"topicId": TOPIC, "name": "b"}}
+    assert refusal.reason == "there is no topic named a"
+
+
 def test_clear_elr_of_the_empty_name_means_every_topic() -> None:
     far = partition(topicId=OTHER_TOPIC, lastKnownElr=(1,))
     image, _ = after(topic(), topic("clicks", OTHER_TOPIC), far, clear_elr(""))

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from pipelines.delta import Lake, WriteTarget, ensure_table
-from pipelines.delta.publish import APPLICATION, Made, publish
+from pipelines.delta.unit_commits import APPLICATION, Made, commit_units
 from pipelines.new_file import NewFile
 from pipelines.stages.output import Output, Replaced
 from pipelines.stages.pins import Pins
@@ -95,7 +95,7 @@ def lake(tmp_path: Path, contract: Contract) -> Lake:
     lake = Lake(tmp_path)
     ensure_table(lake, contract)
     made = [Made(contract.name, (written(lake, contract, of(one)),)) for one in ("a", "b")]
-    publish(lake, contract, made, 0, 100)
+    commit_units(lake, contract, made, 0, 100)
     assert content(lake, contract) == FIRST
     return lake
 
@@ -103,7 +103,9 @@ def lake(tmp_path: Path, contract: Contract) -> Lake:
 @plain
 def test_files_are_exchanged_in_one_commit(lake: Lake, contract: Contract) -> None:
     new = written(lake, contract, {("a", 1): "X", ("a", 3): "w"})
-    publish(lake, contract, [Made(contract.name, (new,), (file_of(lake, contract, "a"),))], 1, 200)
+    commit_units(
+        lake, contract, [Made(contract.name, (new,), (file_of(lake, contract, "a"),))], 1, 200
+    )
     assert content(lake, contract) == {("a", 1): "X", ("a", 3): "w", **of("b")}
     assert table(lake, contract).version() == 2
     assert table(lake, contract).transaction_version(APPLICATION) == 200
@@ -113,9 +115,9 @@ def test_files_are_exchanged_in_one_commit(lake: Lake, contract: Contract) -> No
 @plain
 def test_files_that_go_without_new_ones_leave_the_others(lake: Lake, contract: Contract) -> None:
     a, b = (file_of(lake, contract, cluster) for cluster in ("a", "b"))
-    publish(lake, contract, [Made(contract.name, (), (a,))], 1, 200)
+    commit_units(lake, contract, [Made(contract.name, (), (a,))], 1, 200)
     assert content(lake, contract) == of("b")
-    publish(lake, contract, [Made(contract.name, (), (b,))], 2, 300)
+    commit_units(lake, contract, [Made(contract.name, (), (b,))], 2, 300)
     assert content(lake, contract) == {}
 
 
@@ -123,7 +125,7 @@ def test_files_that_go_without_new_ones_leave_the_others(lake: Lake, contract: C
 def test_a_change_feed_tells_what_differs_only(lake: Lake, contract: Contract) -> None:
     after: Rows = {("a", 1): "x", ("a", 3): "new", ("b", 1): "Z"}
     made = changes(lake, contract, after)
-    publish(lake, contract, made, 1, 200)
+    commit_units(lake, contract, made, 1, 200)
     assert content(lake, contract) == after
     assert table(lake, contract).version() == 2
     assert set(told(lake, contract, 2)) == {
@@ -140,15 +142,15 @@ def test_a_change_feed_tells_what_differs_only(lake: Lake, contract: Contract) -
 
 @fed
 def test_rows_that_are_only_new_are_appended_by_their_files(lake: Lake, contract: Contract) -> None:
-    publish(lake, contract, changes(lake, contract, {**FIRST, ("c", 1): "c"}), 1, 200)
+    commit_units(lake, contract, changes(lake, contract, {**FIRST, ("c", 1): "c"}), 1, 200)
     assert content(lake, contract) == {**FIRST, ("c", 1): "c"}
     assert told(lake, contract, 2) == [("insert", "c", 1, "c")]
 
 
 def test_where_nothing_changes_there_is_no_commit(lake: Lake, contract: Contract) -> None:
-    publish(lake, contract, changes(lake, contract, FIRST), 1, 200)
-    publish(lake, contract, [], 1, 300)
-    publish(lake, contract, [Made(contract.name)], 1, 300)
+    commit_units(lake, contract, changes(lake, contract, FIRST), 1, 200)
+    commit_units(lake, contract, [], 1, 300)
+    commit_units(lake, contract, [Made(contract.name)], 1, 300)
     assert table(lake, contract).version() == 1
 
 
@@ -157,7 +159,7 @@ def test_a_build_that_has_committed_to_a_table_commits_nothing_again(
 ) -> None:
     made = [Made(contract.name, (written(lake, contract, {("c", 1): "c"}),))]
     for _ in range(2):
-        publish(lake, contract, made, 1, 200)
+        commit_units(lake, contract, made, 1, 200)
     assert content(lake, contract) == {**FIRST, ("c", 1): "c"}
     assert table(lake, contract).version() == 2
 
@@ -170,9 +172,9 @@ def test_of_two_builds_that_read_one_version_one_commits(lake: Lake, contract: C
         return [Made(contract.name, (written(lake, contract, new),), (gone,))]
 
     gone = file_of(lake, contract, "a")
-    publish(lake, contract, made("one"), 1, 200)
+    commit_units(lake, contract, made("one"), 1, 200)
     with pytest.raises(CommitFailedError):
-        publish(lake, contract, made("other"), 1, 201)
+        commit_units(lake, contract, made("other"), 1, 201)
     assert content(lake, contract) == {**FIRST, ("a", 2): "one"}
 
 
@@ -199,13 +201,13 @@ def test_rows_of_other_clusters_in_a_shared_file_are_carried_into_a_new_one(
 
     target = WriteTarget.of(lake, VOTES)
     files = [target.write(rows.to_batches()) for rows in (votes(a=1, b=1, c=1), votes(d=1))]
-    publish(lake, VOTES, [Made(VOTES.name, (one,)) for one in files if one], 0, 1)
+    commit_units(lake, VOTES, [Made(VOTES.name, (one,)) for one in files if one], 0, 1)
     shared, own = (one.name for one in files if one)
     replaced = Replaced(("a",), {}, {VOTES.name: (shared,)}, ("a", "b"))
     out = Output(Pins(lake, {VOTES.name: 1}), replaced)
     out.write(VOTES, votes(a=9))
     out.carry_others()
-    publish(lake, VOTES, out.made, 1, 2)
+    commit_units(lake, VOTES, out.made, 1, 2)
     found = table(lake, VOTES).to_pyarrow_table(columns=["cluster_id", "epoch"]).to_pylist()
     rows = sorted((row["cluster_id"], row["epoch"]) for row in found)
     assert rows == [("a", 9), ("c", 1), ("d", 1)]

@@ -3,7 +3,7 @@ in one unit.
 
 The batches and records that the build before judged (pipelines.unchanged_logs) are not judged
 again, and their runs are taken from that build. Everything else is made by the same functions from
-the same rows as in `whole`, so the tables are the same, row for row.
+the same rows as in `whole_cluster`, so the tables are the same, row for row.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from pipelines.quality.suite_sql import table_name
 from pipelines.quality.suites import SUITES
 from pipelines.replay.compared_before import ENTRY, VALID, ComparedBefore, equal_snapshots
 from pipelines.silver.log_runs import log_runs, rows_of_runs
-from pipelines.stages.cut import FEW, judged
+from pipelines.stages.large_cluster import FEW, judged
 from pipelines.stages.output import Output, UnitResult
 from pipelines.stages.pins import Pins
 from pipelines.stages.stored import StoredTables
-from pipelines.stages.whole import Clusters, DerivedClusters, derive, derived_from
+from pipelines.stages.whole_cluster import Clusters, DerivedClusters, derive, derived_from
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
 from pipelines.unchanged_logs import Stayed

@@ -10,20 +10,20 @@ from datetime import UTC, datetime
 
 from pipelines.changed_clusters import DERIVED, ChangedClusters
 from pipelines.delta.few_rows import row_count
-from pipelines.delta.publish import Made, publish
 from pipelines.delta.tables import open_newest
+from pipelines.delta.unit_commits import Made, commit_units
 from pipelines.last_build import note_build
 from pipelines.quality.data_docs import PendingDocs
 from pipelines.quality.judge import Judgement
 from pipelines.quality.results import QualityRun, write_left_out
 from pipelines.quality.suites import SUITES
-from pipelines.quality.verdicts import TableResult, broken_text, stop_if_broken, summed
+from pipelines.quality.table_results import TableResult, broken_text, stop_if_broken, summed
 from pipelines.stages.run import BuildStages
 from replica.errors import CorruptDataError
 
 
 @dataclass(frozen=True)
-class Publishing:
+class AuditAndCommit:
     """A build of which all units are done."""
 
     stages: BuildStages
@@ -58,7 +58,7 @@ class Publishing:
                 made[part.table].append(part)
         for contract in DERIVED:
             name = contract.name
-            publish(pins.lake, contract, made[name], pins.versions[name], self.number)
+            commit_units(pins.lake, contract, made[name], pins.versions[name], self.number)
         return self._noted(found, docs, judgements)
 
     @property

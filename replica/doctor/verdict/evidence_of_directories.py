@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
-from replica.doctor.check.newest import ClusterState, QuorumRole, cluster_id_of, cluster_members
+from replica.doctor.check.newest import ClusterState, cluster_id_of, cluster_members
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.judging import judge_health
@@ -274,16 +274,3 @@ def _is_cut(member: JudgedDirectory) -> bool:
 
 def _has_metadata(judged: JudgedCluster) -> bool:
     return any(one.partition.is_metadata or one.role is not None for one in judged.members)
-
-
-def voters_given(judged: JudgedCluster) -> str:
-    """Such as `3 of 3 voters, 2 observers`; only the number of directories where the voters aren't
-    known."""
-    observers = sum(one.role is QuorumRole.OBSERVER for one in judged.members)
-    parts = []
-    if judged.quorum is not None:
-        voters = len(judged.quorum.voters)
-        parts.append(f"{voters - len(judged.quorum.missing)} of {voters} voters")
-    if observers:
-        parts.append(f"{observers} observer{'s' * (observers > 1)}")
-    return listed(parts)

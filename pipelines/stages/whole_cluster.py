@@ -1,8 +1,8 @@
 """The stage that derives all tables of a cluster in one unit, from bronze to gold. Small clusters
 share a unit.
 
-`grown` is for a cluster of which the build before has judged a part, `cut` for a cluster that is
-too large for one unit. All three give the same rows.
+`grown_cluster` is for a cluster of which the build before has judged a part, `large_cluster` for a
+cluster that is too large for one unit. All three give the same rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Publishes what the units of a build made: one commit for each table, in which new files take the
+"""Commits what the units of a build made: one commit for each table, in which new files take the
 place of others."""
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Made:
     has the rows to insert."""
 
 
-def publish(lake: Lake, contract: Contract, made: Sequence[Made], seen: int, build: int) -> None:
+def commit_units(
+    lake: Lake, contract: Contract, made: Sequence[Made], seen: int, build: int
+) -> None:
     """Commits what the units made of a table; nothing where nothing changed. A table with a change
     data feed gets the rows that differ, so its feed has only new, deleted and changed rows.
 

@@ -8,12 +8,12 @@ from enum import StrEnum
 
 from replica.doctor.check.catalogue import snapshots
 from replica.doctor.check.catalogue.log import NOT_KNOWN
+from replica.doctor.check.clock_steps import judge_snapshot_time
 from replica.doctor.check.damaged import snapshot_damage
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.record_findings import Transaction
 from replica.doctor.check.replaying import snapshot_image
 from replica.doctor.check.rule import Finding
-from replica.doctor.check.snapshot_time import judge_snapshot_time
 from replica.format.directory import SnapshotFile
 from replica.format.segment import chosen
 from replica.format.snapshot import SnapshotState
@@ -355,8 +355,13 @@ def _count(count: int, noun: str) -> str:
 def judge_log_start(examined: Examined) -> Iterator[Finding]:
     """The finding about a log that starts above 0 where no usable snapshot ends (KIP-630)."""
     directory = examined.directory
+    if not examined.is_complete or not directory.segments:
+        return
     start = max(directory.log_start_offset, directory.first_offset or 0)
-    if not examined.is_complete or not directory.segments or start == 0:
+    if start == directory.first_offset:
+        # The segment's name counts: a first batch above it means damage, which has its own finding.
+        start = min(start, directory.segments[0].base_offset)
+    if start == 0:
         return
     if directory.has_moved:
         return  # the snapshot may have been deleted while the directory was read

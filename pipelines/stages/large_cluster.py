@@ -1,5 +1,5 @@
 """The stages that derive the tables of a cluster which is too large for one unit: the functions of
-`whole`, in units of bounded size.
+`whole_cluster`, in units of bounded size.
 
 `judge_offsets` -> `agree` -> `survey_piece` -> `replay_bucket` -> `newest` -> `look_back`, as often
 as needed -> `tell`. The rows of a table that has one for each record, or each change, are written
@@ -35,8 +35,7 @@ from pipelines.gold.membership import FormattedMember, RoundMember, formatted_of
 from pipelines.gold.verdicts import newest_evidence
 from pipelines.quality.judge import Judgement, LeftOut, judge_layer, judge_stored
 from pipelines.quality.suite_sql import table_name
-from pipelines.replay.plan import PlannedSnapshot
-from pipelines.replay.planning import Surveyed
+from pipelines.replay.plan import PlannedSnapshot, Surveyed
 from pipelines.replay.reading import (
     BranchLog,
     BranchReader,

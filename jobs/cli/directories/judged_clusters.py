@@ -12,8 +12,8 @@ from replica.doctor.check.known_quorum import EarlierRounds
 from replica.doctor.check.membership import judge_membership, members_of
 from replica.doctor.check.partition import partition_of
 from replica.doctor.check.rule import Finding
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster, clusters_of, evidence_of
 from replica.doctor.verdict.facts import SAID_BY_MESSAGE, verdict_on
-from replica.doctor.verdict.of_group import JudgedCluster, clusters_of, evidence_of
 from replica.doctor.verdict.verdict import Verdict
 from replica.format.formatted import FormattedDirectory
 

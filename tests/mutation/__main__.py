@@ -1,0 +1,125 @@
+"""`python -m tests.mutation` takes mutants of the code by chance, the same each time, and writes
+tests/MUTATIONS.md: which of them the tests near their module find.
+
+`python -m tests.mutation history` judges one area; the page then keeps what it says of the others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.mutation.equivalent import EQUIVALENT
+from tests.mutation.judging import Judging
+from tests.mutation.mutants import Mutant, mutants
+
+SAMPLE = 40
+SEED = 41
+RECORD = Path("tests/MUTATIONS.md")
+RESULTS = Path("build/mutation")
+
+
+@dataclass(frozen=True)
+class Area:
+    """Folders or modules, and the tests near them."""
+
+    code: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+AREAS = {
+    "raft": Area(("replica/raft",), ("tests/replica/raft",)),
+    "history": Area(("replica/history",), ("tests/replica/history",)),
+    "check": Area(("replica/doctor/check",), ("tests/replica/doctor/check",)),
+    "preflight": Area(("replica/doctor/preflight",), ("tests/replica/doctor/preflight",)),
+    "health": Area(("replica/doctor/health",), ("tests/replica/doctor/health",)),
+    "replay": Area(
+        ("replica/metadata/image", "replica/metadata/changes"),
+        ("tests/replica/metadata", "tests/replica/doctor/check/test_readable.py"),
+    ),
+}
+
+
+def sample(area: Area) -> list[Mutant]:
+    """Mutants of an area, by chance; in the order of the code."""
+    paths = sorted(path for folder in area.code for path in Path(folder).rglob("*.py"))
+    every = [one for path in paths for one in mutants(str(path), path.read_text())]
+    chosen = random.Random(SEED).sample(range(len(every)), SAMPLE)
+    return [every[index] for index in sorted(chosen)]
+
+
+def judge(name: str) -> None:
+    """Runs in a process of its own: the mutants are children of it."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    area = AREAS[name]
+    options = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--durations=0", *area.tests]
+    plugin = Judging(sample(area), RESULTS / f"{name}.json")
+    raise SystemExit(pytest.main(options, plugins=[plugin]))
+
+
+def lines(name: str) -> Iterator[str]:
+    """What the page says of an area."""
+    results = [json.loads(line) for line in (RESULTS / f"{name}.json").read_text().splitlines()]
+    judged = [(one, line, EQUIVALENT.get(one, verdict)) for one, line, verdict in results]
+    counts = Counter(
+        "equivalent" if one in EQUIVALENT and verdict != "killed" else verdict
+        for one, _, verdict in results
+    )
+    yield f"## {name}"
+    yield ""
+    yield ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) + "."
+    left = [(one, line, word) for one, line, word in judged if word != "killed"]
+    if left:
+        yield ""
+        yield "| mutant | verdict |"
+        yield "|---|---|"
+    for one, _line, word in left:
+        shown = one.replace("|", "\\|")
+        yield f"| `{shown}` | {word} |"
+    yield ""
+
+
+HEAD = f"""# Mutants of the code, and which tests find them
+
+Made by `python -m tests.mutation`: {SAMPLE} mutants of each area, by chance (seed {SEED}). A mutant
+is one function, changed in one place: an operator, a number, a condition, a statement left out,
+nothing returned. It is killed if a test near its module fails, and equivalent if it does what the
+code does; tests/mutation/equivalent.py says why.
+
+"""
+
+
+def record() -> None:
+    sections: dict[str, str] = {}
+    kept = RECORD.read_text() if RECORD.exists() else ""
+    for part in re.split(r"(?m)^(?=## )", kept)[1:]:
+        sections[part[3:].split("\n", 1)[0]] = part
+    for name in AREAS:
+        if (RESULTS / f"{name}.json").exists():
+            sections[name] = "\n".join(lines(name)) + "\n"
+    RECORD.write_text(HEAD + "".join(sections[name] for name in AREAS if name in sections))
+
+
+def main(names: list[str]) -> None:
+    for name in names or AREAS:
+        command = [sys.executable, "-m", "tests.mutation", "--judge", name]
+        done = subprocess.run(command, env={**os.environ, "HYPOTHESIS_PROFILE": "quick"})
+        if not (RESULTS / f"{name}.json").exists():
+            raise SystemExit(f"no mutant of {name} was judged: pytest ended with {done.returncode}")
+        record()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--judge"]:
+        judge(sys.argv[2])
+    main(sys.argv[1:])

@@ -1,0 +1,13 @@
+"""Mutants that do what the code does, and why. A name says file, function and change."""
+
+from __future__ import annotations
+
+EQUIVALENT = {
+    "replica/history/ranges.py intersection: left[i].end <= right[j].end -> "
+    "left[i].end < right[j].end": "where both ends are the same, either range may go first: the "
+    "other one overlaps nothing of the next",
+    "replica/doctor/preflight/downgrading.py _way_out: 0 -> 1": "no release reads the levels 0 and "
+    "1 of metadata.version differently",
+    "replica/doctor/preflight/upgrading.py _supported: 0 -> 1": "a range from 1 to 0 holds as "
+    "little as one from 0 to 0",
+}

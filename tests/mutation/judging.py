@@ -1,0 +1,147 @@
+"""A plugin of pytest that runs mutants instead of tests.
+
+First each test runs once, and we note which functions of ours it calls. Then a child of this
+process is forked for each mutant; it puts the mutant's code into the function and runs the tests
+that call it, the quickest first, until one fails.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import importlib
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+
+import pytest
+
+from tests.mutation.mutants import Mutant
+
+SLOWER = 5
+"""How many times as long the tests of a mutant may take, in processor time and with as many seconds
+beside it. A mutant that takes more has a loop without an end, and is found."""
+LONGEST_WAIT = 900
+"""The seconds of the clock after which a mutant that waits for something is found."""
+
+Called = tuple[str, int]
+"""The file and the first line of a function."""
+
+
+class Judging:
+    """The plugin. `verdicts` has for each mutant "killed", "survived" or "no test calls it"."""
+
+    def __init__(self, mutants: list[Mutant], results: Path) -> None:
+        self.mutants = mutants
+        self.results = results
+        self.failed = False
+        self._paths = {str(Path(mutant.path).resolve()): mutant.path for mutant in mutants}
+        self._calls: dict[Called, set[str]] = defaultdict(set)
+        self._took: dict[str, float] = {}
+        self._now = ""
+        self._left_out: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.failed = self.failed or report.failed
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        for name, item in items.items():
+            self._now = name
+            began = time.process_time()
+            sys.setprofile(self._note)
+            try:
+                _run(item)
+            finally:
+                sys.setprofile(None)
+            self._took[name] = time.process_time() - began
+            if self.failed:  # it is about speed, or needs what isn't here: it judges no mutant
+                sys.stderr.write(f"{name} fails without any mutant\n")
+                self._left_out.add(name)
+                self.failed = False
+        gc.unfreeze()
+        with self.results.open("w") as results:
+            for mutant in self.mutants:
+                verdict = self._judge(mutant, items)
+                results.write(json.dumps([mutant.name, mutant.line, verdict]) + "\n")
+                results.flush()
+        return True
+
+    def _note(self, frame: FrameType, event: str, _argument: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename in self._paths:
+            self._calls[self._paths[code.co_filename], code.co_firstlineno].add(self._now)
+
+    def _judge(self, mutant: Mutant, items: dict[str, pytest.Item]) -> str:
+        names = self._calls[mutant.path, mutant.code.co_firstlineno] - self._left_out
+        if not names:
+            return "no test calls it"
+        child = os.fork()
+        if child == 0:
+            os._exit(self._verdict(mutant, [items[name] for name in sorted(names, key=self._cost)]))
+        ends = time.monotonic() + LONGEST_WAIT
+        while time.monotonic() < ends:
+            pid, status = os.waitpid(child, os.WNOHANG)
+            if pid:
+                return "survived" if status == 0 else "killed"
+            time.sleep(0.01)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return "killed"
+
+    def _cost(self, name: str) -> tuple[float, str]:
+        return self._took[name], name
+
+    def _verdict(self, mutant: Mutant, items: list[pytest.Item]) -> int:
+        """0 if no test fails. Whatever else ends the child kills the mutant as well."""
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        longest = SLOWER + int(SLOWER * sum(self._took[item.nodeid] for item in items))
+        resource.setrlimit(resource.RLIMIT_CPU, (longest, longest))
+        try:
+            _put_in(mutant)
+            _empty_caches()
+            for item in items:
+                _run(item)
+                if self.failed:
+                    return 1
+        except BaseException:  # noqa: BLE001
+            return 1
+        return 0
+
+
+def _run(item: pytest.Item) -> None:
+    item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+
+
+def _put_in(mutant: Mutant) -> None:
+    """Every function made of the code that the mutant replaces gets the mutant's."""
+    module = importlib.import_module(".".join(Path(mutant.path).with_suffix("").parts))
+    wanted = (str(module.__file__), mutant.code.co_firstlineno, mutant.code.co_name)
+    found = 0
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType) and _place(one.__code__) == wanted:
+            one.__code__ = mutant.code
+            found += 1
+    if not found:
+        raise LookupError(f"no function is {mutant.name}")
+
+
+def _place(code: CodeType) -> tuple[str, int, str]:
+    return code.co_filename, code.co_firstlineno, code.co_name
+
+
+def _empty_caches() -> None:
+    """What functions with a cache remember was found without the mutant."""
+    for one in gc.get_objects():
+        if isinstance(one, functools._lru_cache_wrapper):
+            name = str(getattr(one, "__module__", ""))
+            if name.split(".")[0] in ("replica", "tests"):
+                one.cache_clear()
