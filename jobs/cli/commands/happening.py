@@ -63,7 +63,8 @@ class TimelineOptions:
     a later capture of a node lacks (truncation, with the time of the last record that is gone).
     The event went_back says that a later capture of a node shows less than an earlier one, and Raft
     doesn't explain it, as after a restore from a backup. Several captures of one node need --order,
-    or a capture.json of `kraftlake capture`. Times are those of the nodes' clocks.
+    or a capture.json of `kraftlake capture`. Times are those of the nodes' clocks;
+    where they go back, the events are in the order of the log's offsets, and a line says so.
 
     \b
     The probable cause of an election:

@@ -3,8 +3,10 @@ do next, on one page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from jobs.cli.clock import ZonedClock, clock_of
@@ -141,7 +143,7 @@ def _stop(cluster: Cluster) -> MajorityStop | None:
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
     """The verdict, the newest events, the first steps, and what isn't known, as lines."""
     yield from describe_verdict(incident.verdict, on_page=True)
-    told = sorted([*_events(incident, clock)])
+    told = [*_in_order(_events(incident, clock))]
     if told:
         yield ""
         yield "What happened:"
@@ -164,22 +166,52 @@ def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
         yield from (f"  {one_line(gap)}" for gap in incident.gaps)
 
 
-def _events(incident: Incident, clock: ZonedClock) -> Iterator[tuple[int, str]]:
-    """(time in ms since 1970, text) of each event."""
+class _Told(NamedTuple):
+    """An event as a line. offset: that of its record; None where it has none. is_placed: whether it
+    stands in the timeline's order already."""
+
+    at: int
+    text: str
+    offset: int | None
+    is_placed: bool = False
+
+
+def _in_order(events: Iterable[_Told]) -> Iterator[tuple[int, str]]:
+    """(time, text) of each event by clock time; where the times of the log go back, in the order of
+    its offsets, as `timeline` has them."""
+    told = [*events]
+    placed = [one for one in told if one.is_placed]
+    newest = [*accumulate((one.at for one in placed), max)]
+    keys = [(at, 0, number) for number, at in enumerate(newest)]
+    for one in told[len(placed) :]:
+        before = (
+            each.at
+            for each in placed
+            if one.offset is not None and each.offset is not None and each.offset < one.offset
+        )
+        keys.append((max([one.at, *before]), 1, 0))
+    for _, one in sorted(zip(keys, told, strict=True), key=itemgetter(0)):
+        yield one.at, one.text
+
+
+def _events(incident: Incident, clock: ZonedClock) -> Iterator[_Told]:
+    """Those of the timeline first, in its order."""
     for event in incident.events:
         what = event.event.replace("_", " ")
-        yield event.at, f"{what}: {event.name} {event.detail}".rstrip()
+        text = f"{what}: {event.name} {event.detail}".rstrip()
+        yield _Told(event.at, text, event.offset, is_placed=True)
     for outage in incident.outages:
         if outage.began.at is None:
             continue
         ended = None if outage.ended is None else outage.ended.at
         end = "and some still have none" if ended is None else f"until {clock.words(ended)}"
         had = f"up to {counted(outage.most, 'partition')} had no leader"
-        yield outage.began.at, f"outage: {had}, {end}"
+        yield _Told(outage.began.at, f"outage: {had}, {end}", outage.began.offset)
     if (stop := incident.stop) is not None:
         voters = named("voter", [str(one) for one in stop.voters])
         lacks = f"{voters} had stopped before the change at offset {stop.offset}, which they lack"
-        yield stop.at, f"majority stopped: {lacks}, or were copied before it"
+        text = f"majority stopped: {lacks}, or were copied before it"
+        yield _Told(stop.at, text, stop.offset)
 
 
 def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
