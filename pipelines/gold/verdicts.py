@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import itemgetter
 
 from pipelines.cluster.aggregates import grouped
@@ -21,7 +21,13 @@ from pipelines.gold.verdict_rows import verdict_row
 from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.formatted import RULES as RULES_ABOUT_FORMATTED
 from replica.doctor.quorum.known_quorum import ABSENT, KnownQuorum
-from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence, PlacedFinding, ToLose
+from replica.doctor.verdict.evidence import (
+    NO_LOG,
+    ClusterEvidence,
+    PlacedFinding,
+    ToLose,
+    losses_of,
+)
 from replica.doctor.verdict.facts import VerdictDraft, draft_on
 from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Gap, KnownState, MissingVoters
 from replica.history.commitment import Losses
@@ -138,7 +144,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         of.silver.cluster_id,
         len(captures),
         tuple(_placed(captures, of.findings)),
-        tuple(_to_lose(of, captures)),
+        losses_of(_to_lose(of, captures)),
         None if state is None else state.findings,
         0 if state is None else state.partitions,
         None if state is None else state.leaderless,
@@ -151,12 +157,10 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
     )
 
 
-def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[ToLose]:
-    """The records that logs of the newest group hold now and will lose; those of several logs as
-    one."""
+def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[tuple[ToLose, Iterable[int]]]:
+    """What logs of the newest group hold now and will lose, for losses_of."""
     name = captures[0]["capture_group"]
     group = next(row for row in of.groups if row["capture_group"] == name)
-    alike: dict[ToLose, set[int]] = {}
     for pair in group["pairs"]:
         if pair["relation"] != Relation.DIVERGED.value:
             continue
@@ -167,10 +171,8 @@ def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[ToLose]:
             names = ("committed_lost", "unproven_lost", "superseded_lost")
             lost, first = Losses(*(pair[one] for one in names)), pair["truncation_offset"]
         if_stopped = pair.get("if_stopped", False)
-        loss = ToLose((), first, pair["records_lost"], lost, if_stopped=if_stopped)
-        alike.setdefault(loss, set()).add(loser)
-    for loss, losers in alike.items():
-        yield replace(loss, nodes=tuple(map(str, sorted(losers))))
+        loss = ToLose((str(loser),), first, pair["records_lost"], lost, if_stopped=if_stopped)
+        yield loss, {pair["node_a"], pair["node_b"]} - {loser}
 
 
 def _known_state(state_row: Row) -> KnownState:

@@ -68,7 +68,7 @@ def test_voters_that_voted_or_led_later_are_not_said_to_have_stopped(
     """Voter 2 led three epochs after the record at which it parted, and voter 3 voted in all."""
     kraftlake("simulate", "divergent-many-epochs", "-o", tmp_path / "out")
     said = "\n".join(kraftlake(command, tmp_path / "out").lines)
-    assert "stopped before" not in said
+    assert "voters 2 and 3" not in said
     assert "offsets 18 to 35 (18 records, of topic orders) are on 1 of 3 voters (1)" in said
 
 
@@ -87,6 +87,10 @@ def test_check_and_diff_know_what_recover_proves_was_never_committed(
     never = "never committed, if all nodes were stopped before the first directory was copied"
     assert of_losses
     assert all(never in one for one in of_losses)
+    conditional = [text for text in of_losses if text.startswith("If node 5 leads, nodes 2 and 3")]
+    assert len(conditional) == (name == "figure-8"), (
+        "their log loses to node 5's only if that leads"
+    )
     (row,) = kraftlake("diff", "--json", out / "1", out / str(diverged)).rows
     few = name == "figure-8"  # two of five voters prove nothing
     assert (row["unproven_lost"] > 0, row["superseded_lost"] > 0) == (few, not few)

@@ -45,6 +45,8 @@ class LogParting:
     if_stopped: bool = False
     """Whether some of them were never committed only if no node ran while the directories were
     copied: see ComparedLogs.settled."""
+    others: tuple[int, ...] = ()
+    """The nodes of the other logs; empty where they aren't gathered."""
 
 
 def judge_lineage(clusters: Iterable[ComparedLogs]) -> Iterator[Finding]:
@@ -88,7 +90,7 @@ def partings_of(logs: ComparedLogs) -> dict[LogParting, list[int]]:
         if divergence.relation is Relation.DIVERGED:
             parting, other = _parting(a, b, divergence, *settled_losses(divergence, logs))
             partings.setdefault(parting, []).append(other.node_id)
-    return partings
+    return {replace(one, others=tuple(others)): others for one, others in partings.items()}
 
 
 def settled_losses(divergence: Divergence, logs: ComparedLogs) -> tuple[Losses | None, bool]:

@@ -61,7 +61,8 @@ class ToLose:
     nodes: the nodes, such as `2`. first: the first offset. records: their number; None where it
     isn't known which of the logs wins. lost: the records by their commitment; None likewise.
     meaning: what they would have changed, such as `5 topics with 15 partitions were never created`;
-    "" where that isn't known. if_stopped: see LogParting.
+    "" where that isn't known. if_stopped: see LogParting. if_led_by: the nodes that
+    would have to lead, where their own logs lose to others; empty for those that lose to the best.
     """
 
     nodes: tuple[str, ...]
@@ -70,6 +71,24 @@ class ToLose:
     lost: Losses | None
     meaning: str = ""
     if_stopped: bool = False
+    if_led_by: tuple[str, ...] = ()
+
+
+def losses_of(sides: Iterable[tuple[ToLose, Iterable[int]]]) -> tuple[ToLose, ...]:
+    """What logs lose, those that lose the same records as one; first what is lost to a log that
+    loses nothing itself. sides: what each log loses, with its only node, and the nodes to whose
+    logs it does."""
+    to: dict[ToLose, set[int]] = {}
+    for loss, others in sides:
+        to.setdefault(loss, set()).update(others)
+    losers = {int(node) for loss in to for node in loss.nodes}
+    alike: dict[ToLose, set[int]] = {}
+    for loss, others in to.items():
+        leaders = tuple(map(str, sorted(others))) if others <= losers else ()
+        key = replace(loss, nodes=(), if_led_by=leaders)
+        alike.setdefault(key, set()).update(map(int, loss.nodes))
+    found = (replace(one, nodes=tuple(map(str, sorted(nodes)))) for one, nodes in alike.items())
+    return tuple(sorted(found, key=lambda one: bool(one.if_led_by)))
 
 
 @dataclass(frozen=True, slots=True)

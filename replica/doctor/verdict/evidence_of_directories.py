@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
@@ -27,6 +27,7 @@ from replica.doctor.verdict.evidence import (
     Since,
     ToLose,
     leaderless,
+    losses_of,
 )
 from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
 from replica.model.keys import ReplicaKey
@@ -145,7 +146,7 @@ def evidence_of(
         cluster_id=judged.cluster_id,
         nodes=sum(member.examined.is_directory for member in judged.members),
         findings=tuple(_placed(judged)) if files else (),
-        to_lose=tuple(_to_lose(judged.partings)) if files else (),
+        to_lose=_to_lose(judged.partings) if files else (),
         health=judged.health if health else None,
         partitions=0 if cluster is None else len(cluster.partitions),
         leaderless=_leaderless(judged, cluster),
@@ -177,15 +178,20 @@ def _placed(judged: JudgedCluster) -> Iterator[PlacedFinding]:
         yield PlacedFinding(holders[0] if holders else finding.file, finding)
 
 
-def _to_lose(partings: Sequence[LogParting]) -> Iterator[ToLose]:
-    """The partings, those of several logs that lose the same records as one."""
-    alike: dict[ToLose, list[int]] = {}
-    for one in partings:
-        first = one.offset if one.truncates_to is None else one.truncates_to
-        loss = ToLose((), first, one.records, one.lost, if_stopped=one.if_stopped)
-        alike.setdefault(loss, []).append(one.loser.node_id)
-    for loss, nodes in alike.items():
-        yield replace(loss, nodes=tuple(str(node) for node in sorted(set(nodes))))
+def _to_lose(partings: Sequence[LogParting]) -> tuple[ToLose, ...]:
+    return losses_of(
+        (
+            ToLose(
+                (str(one.loser.node_id),),
+                one.offset if one.truncates_to is None else one.truncates_to,
+                one.records,
+                one.lost,
+                if_stopped=one.if_stopped,
+            ),
+            one.others,
+        )
+        for one in partings
+    )
 
 
 def outages_of(judged: JudgedCluster) -> Sequence[Outage]:

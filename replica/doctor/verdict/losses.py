@@ -9,7 +9,7 @@ from replica.doctor.quorum.reasons import IF_STOPPED
 from replica.doctor.verdict.evidence import ToLose
 from replica.doctor.verdict.verdict import Fact, Level
 from replica.severity import Severity
-from replica.words import counted, named
+from replica.words import counted, listed, named
 
 LOSS_RULES = (groups.LOG_DIVERGENCE.id,)
 """The rules whose findings these facts tell."""
@@ -41,6 +41,8 @@ def _fact(loss: ToLose) -> Fact:
         )
     records = counted(loss.records, "record")
     where = f"{who} will discard {records} (from offset {loss.first} on)"
+    if loss.if_led_by:
+        where = f"if node {listed(loss.if_led_by, last='or')} leads, {where}"
     where = f"{where[0].upper()}{where[1:]}"
     lost = loss.lost
     if lost.committed:
