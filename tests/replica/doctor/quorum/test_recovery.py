@@ -69,17 +69,6 @@ def test_all_replicas_of_a_raft_run_make_a_safe_plan(seed):
         assert plan.missing == frozenset()
 
 
-@pytest.mark.parametrize("empty", [(TWO,), (TWO, THREE)])
-def test_a_new_empty_log_never_comes_before_one_that_holds_records(empty):
-    damaged = log(ONE, 1, 1, 1)
-    logs = [log(key, voter_sets=(), quorum_epoch=1) for key in empty]
-    files = QuorumFiles(unreadable=frozenset({ONE}))
-    plan = plan_recovery([*logs, damaged], files)
-    assert order(plan)[0] == 1
-    assert plan.quorum.newest == ONE
-    assert plan.answer is RecoveryDecision.REFUSED
-
-
 @QUICK
 @given(SEEDS, st.randoms())
 def test_the_order_of_the_replicas_decides_nothing(seed, shuffled):
