@@ -7,6 +7,8 @@ spark-submit starts it, and so does the command `kraftlake build`:
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ from jobs.cli.output import complain, write_counts
 from pipelines.lake import Lake
 from pipelines.lake.folder import check_writable
 from pipelines.lake.tables import check_lake
+from pipelines.own_tables.errors import OwnTablesError
 from pipelines.runners.chosen import chosen_engine
 from replica.errors import KraftlakeError
 
@@ -36,7 +39,9 @@ def main(spark: SparkSession | None, arguments: BuildOptions) -> int:
     if arguments.follow_s is not None:
         return _follow(spark, arguments, arguments.follow_s)
     progress = CommandProgress("build", is_shown=not arguments.json_output)
-    write_counts(bring_up_to_date(spark, arguments, progress), json_output=arguments.json_output)
+    with counts_of_others(arguments.json_output, {}):
+        counts = bring_up_to_date(spark, arguments, progress)
+    write_counts(counts, json_output=arguments.json_output)
     tell_next(progress, arguments.lake)
     return 0
 
@@ -58,13 +63,14 @@ def build_tables(
     """The number of rows of each silver and gold table, once these are up to date.
 
     spark: as for `main`. progress: None for one without a line of its own on a terminal. Raises
-    KraftlakeError.
+    OwnTablesError where only own tables weren't built, and KraftlakeError.
     """
     from pipelines.build import build
     from pipelines.delta.failures import lake_errors
     from pipelines.lake.lock import locked_in_store
     from pipelines.last_build import last_build
     from pipelines.lineage.job_events import job_events
+    from pipelines.own_tables.own_build import own_build
     from pipelines.quality.data_docs import start_great_expectations
 
     lake, engine = arguments.lake, arguments.engine
@@ -72,23 +78,50 @@ def build_tables(
     chosen_engine(engine)
     check_lake(lake)
     check_whole(lake)
-    check_writable(lake, ("silver", "gold"))
+    check_writable(lake, ("silver", "gold", "own"))
     with locked_in_store(lake, waiting("build", lake)):
         check_whole(lake)
         events = job_events("build", lake, complain, tables="bronze", run_id=arguments.run_id)
         with events as run_id:
-            last = last_build(lake)
-            if last is not None and last.still_holds(lake):
+            last, own = last_build(lake), own_build(lake, arguments.own)
+            is_same = last is not None and last.still_holds(lake)
+            counts = dict(last.rows) if last is not None and is_same else {}
+            if is_same and not own.stale():
                 complain("build: nothing has changed since the last build")
-                return dict(last.rows)
-            start_great_expectations()
+                return own.all_counts(counts)
             with (
                 runner_of("build", lake, engine, spark) as runner,
                 shown.shown(),
                 lake_errors(lake),
             ):
                 say = partial(_say, shown)
-                return build(lake, runner, say, run_id, shown.share)
+                if not is_same:
+                    start_great_expectations()
+                    counts = build(lake, runner, say, run_id, shown.share)
+                own.run(runner, say, run_id)
+                return own.all_counts(counts)
+
+
+@contextmanager
+def counts_of_others(json_output: bool, before: Mapping[str, int]) -> Iterator[None]:
+    """Where own tables weren't built, prints the rows of all others before the error is raised.
+    before: the rows of tables that another job has written."""
+    try:
+        yield
+    except OwnTablesError as error:
+        write_counts({**before, **error.counts}, json_output=json_output)
+        raise
+
+
+def bring_up_to_date_if_possible(
+    spark: SparkSession | None, arguments: BuildOptions
+) -> dict[str, int]:
+    """Does what `build_tables` does. Where own tables weren't built, a line says it."""
+    try:
+        return bring_up_to_date(spark, arguments)
+    except OwnTablesError as error:
+        complain(f"build: {error}")
+        return error.counts
 
 
 def tell_next(progress: CommandProgress, lake: Lake) -> None:
@@ -126,7 +159,7 @@ def _build_if_free(spark: SparkSession | None, arguments: BuildOptions) -> None:
     """Build the lake. While another writer is at work, nothing is built, and the next look tries
     again."""
     try:
-        counts = bring_up_to_date(spark, arguments)
+        counts = bring_up_to_date_if_possible(spark, arguments)
     except KraftlakeError as error:
         if not error.is_temporary:
             raise

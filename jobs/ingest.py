@@ -84,7 +84,8 @@ def main(spark: SparkSession | None, arguments: IngestOptions) -> int:
     elif arguments.then_build:
         of_build = CommandProgress("build", is_shown=not json_output)
         asked = BuildOptions(lake, engine=arguments.engine)
-        counts |= build.bring_up_to_date(spark, asked, of_build)
+        with build.counts_of_others(json_output, counts):
+            counts |= build.bring_up_to_date(spark, asked, of_build)
         write_counts(counts, json_output=json_output)
         build.tell_next(of_build, lake)
     else:
@@ -181,7 +182,7 @@ def _followed(
         if batch is None or not _holds(lake, batch):
             total.update(bring_in(batch))
         if arguments.then_build:
-            build.bring_up_to_date(spark, BuildOptions(lake, engine=arguments.engine))
+            build.bring_up_to_date_if_possible(spark, BuildOptions(lake, engine=arguments.engine))
 
     with stop_requested() as stop:
         if spark is not None:

@@ -35,6 +35,9 @@ def main(spark: SparkSession | None, arguments: QualityOptions) -> int:
     from pipelines.judge_lake import judge_lake
     from pipelines.lake.lock import locked_in_store
     from pipelines.lineage.job_events import job_events
+    from pipelines.own_tables.definitions import own_tables
+    from pipelines.own_tables.errors import OwnTablesError
+    from pipelines.own_tables.own_quality import judge_own
 
     lake = arguments.lake
     with interruptible("quality", lambda: f"run `{lake.command('quality')}` again"):
@@ -47,10 +50,14 @@ def main(spark: SparkSession | None, arguments: QualityOptions) -> int:
                 job_events("quality", lake, complain, run_id=arguments.run_id) as run_id,
                 runner_of("quality", lake, arguments.engine, spark) as runner,
             ):
+                tables, problems = own_tables(lake, arguments.own)
+                own = partial(judge_own, lake, runner, tables, problems)
                 results = judge_lake(
-                    lake, runner, lambda line: complain(f"quality: {line}"), run_id
+                    lake, runner, lambda line: complain(f"quality: {line}"), run_id, own
                 )
     _print(results, json_output=arguments.json_output)
+    if problems:
+        raise OwnTablesError(problems, {})
     return int(any(not verdict.success for one in results for verdict in one.verdicts))
 
 

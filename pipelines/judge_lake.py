@@ -55,11 +55,16 @@ def judge_clusters(unit: JudgedClusters, pins: Pins) -> UnitResult:
 
 
 def judge_lake(
-    lake: Lake, runner: Runner, progress: Callable[[str], None], run_id: str | None = None
+    lake: Lake,
+    runner: Runner,
+    progress: Callable[[str], None],
+    run_id: str | None = None,
+    own: Callable[[], Sequence[TableResult]] = tuple,
 ) -> Sequence[TableResult]:
     """The results of all tables that the lake has. They are written into the lake, too. Nothing is
-    derived or left out. progress, run_id: as in pipelines.build.build. Raises UsageError where the
-    lake has no bronze tables, or a table that isn't as its contract says."""
+    derived or left out. progress, run_id: as in pipelines.build.build. own: gives the results of
+    own tables. Raises UsageError where the lake has no bronze tables, or a table that isn't as its
+    contract says."""
     check_ingested(lake)
     start_great_expectations()
     with between_ingests(lake, progress):
@@ -86,6 +91,7 @@ def judge_lake(
         for name, suite in SUITES.items()
         if name in pins.versions
     ]
+    found += own()
     for one in found:
         for verdict in one.verdicts:
             if not verdict.success:

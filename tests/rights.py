@@ -27,7 +27,7 @@ _WITHOUT_ROOTS_RIGHTS = """
 import ctypes, os, sys
 for capability in (1, 2, 3):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
     ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
-os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+os.execv(sys.argv[1], sys.argv[1:])
 """
 
 needs_linux = pytest.mark.skipif(
@@ -36,14 +36,19 @@ needs_linux = pytest.mark.skipif(
 )
 
 
+def bound(program: str, *words: object) -> list[str]:
+    """The command of a program that is bound by the modes of files. program: its whole path."""
+    first = [sys.executable, "-c", _WITHOUT_ROOTS_RIGHTS] if os.geteuid() == 0 else []
+    return [*first, program, *map(str, words)]
+
+
 def python(
     *words: object, variables: Mapping[str, str] = NO_VARIABLES
 ) -> subprocess.CompletedProcess[str]:
     """Run the interpreter with these arguments in REPOSITORY, bound by the modes of files.
     variables: those of its environment besides ours."""
-    first = ["-c", _WITHOUT_ROOTS_RIGHTS] if os.geteuid() == 0 else []
     return subprocess.run(
-        [sys.executable, *first, *map(str, words)],
+        bound(sys.executable, *words),
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
@@ -58,8 +63,8 @@ def kraftlake(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command `kraftlake` in the same way."""
     if may_fork(variables):
-        bound = replace(wanted(words, variables), is_bound_by_modes=True)
-        return completed(bound, "", WITHIN_S)
+        asked = replace(wanted(words, variables), is_bound_by_modes=True)
+        return completed(asked, "", WITHIN_S)
     return python(*command_line(*words)[1:], variables=variables)
 
 

@@ -56,9 +56,9 @@ def known_secrets() -> Iterator[bytes]:
     yield encode(new_record("DELEGATION_TOKEN_RECORD", 0, {"tokenId": "hunter2-token"}))
 
 
-def level(feature_level: int = 20) -> bytes:
-    """A metadata.version, without which no state can be restored."""
-    fields: dict[str, Value] = {"name": "metadata.version", "featureLevel": feature_level}
+def level(feature_level: int = 20, name: str = "metadata.version") -> bytes:
+    """A level of a feature. Without that of metadata.version no state can be restored."""
+    fields: dict[str, Value] = {"name": name, "featureLevel": feature_level}
     return encode(new_record("FEATURE_LEVEL_RECORD", 0, fields))
 
 

@@ -7,7 +7,7 @@ the lake in a property. A name that belongs to somebody else is refused before a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -26,6 +26,7 @@ from pipelines.catalog.statements import (
     create_view,
 )
 from pipelines.delta import Lake
+from pipelines.lake import OWN
 from pipelines.spark.classic import causes
 from pipelines.tables.contract import Contract
 from replica.errors import KraftlakeError, UsageError
@@ -85,7 +86,7 @@ def register(
             wanted[entry] = create_view(view, lake.root)
         for entry in wanted:
             _refuse_other(entry, held.get(entry.name))
-        _make_databases(spark, lake, prefix)
+        _make_databases(spark, lake, prefix, {one.schema_name for one in contracts})
         changes = []
         for entry, statement in wanted.items():
             is_held = entry.name in held
@@ -188,11 +189,15 @@ def _entries(spark: SparkSession, prefix: str) -> dict[str, CatalogEntry]:
     return found
 
 
-def _make_databases(spark: SparkSession, lake: Lake, prefix: str) -> None:
-    """Makes the databases of the layers beside the default database, where Spark puts any other."""
+def _make_databases(spark: SparkSession, lake: Lake, prefix: str, used: Set[str]) -> None:
+    """Makes the databases of the layers beside the default database, where Spark puts any other.
+    used: the layers of which there are tables; without such a table there is no database of own
+    ones."""
     uri = spark.catalog.getDatabase("default").locationUri
     beside = unquote(uri).rstrip("/")  # LOCATION takes a path, and would escape a %20 once more
     for layer in LAYERS:
+        if layer == OWN and layer not in used:
+            continue
         name = f"{prefix}{layer}"
         if not spark.catalog.databaseExists(name):  # IF NOT EXISTS warns where it does
             spark.sql(create_database(name, layer, lake.root, f"{beside}/{name}.db"))

@@ -15,6 +15,7 @@ LAYERS = {
     "bronze": "Kafka metadata logs as they were captured, a row for what was on disk.",
     "silver": "What the replicas of a cluster agree on, derived from bronze.",
     "gold": "Answers: epochs, divergences, losses, metadata over time, findings.",
+    "own": "Tables that users of the lake have added to it.",
 }
 """The comment of each database, by the database's name without prefix."""
 OWNER = "kraftlake.lake"

@@ -7,6 +7,7 @@ Each write is one Delta commit, so a reader sees all of it or nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 import deltalake
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -181,10 +182,20 @@ def ensure_table(lake: Lake, contract: Contract) -> int:
         refuse_other(lake.path_of(contract), TableState.by_delta_rs(table), contract)
         _set_missing_properties(table, contract)
         return int(table.version())
+    return _create(lake, contract, "ignore")  # another process may be doing the same
+
+
+def replace_table(lake: Lake, contract: Contract) -> int:
+    """Creates the table, empty. Where there is one of this name, the new one, with an id of its
+    own, takes its place in one commit. Gives its version."""
+    return _create(lake, contract, "overwrite")
+
+
+def _create(lake: Lake, contract: Contract, mode: Literal["ignore", "overwrite"]) -> int:
     deltalake.DeltaTable.create(
         lake.table_uri(contract.name),
         schema=deltalake.Schema.from_json(contract.schema.json()),
-        mode="ignore",  # another process may be doing the same
+        mode=mode,
         description=contract.description,
         configuration=_configuration(contract),
         storage_options=storage_options(lake.place),

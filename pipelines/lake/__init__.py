@@ -20,6 +20,6 @@ forgetting      the note of what `kraftlake forget` is removing
 
 from __future__ import annotations
 
-from pipelines.lake.lake import SCHEMAS, Lake
+from pipelines.lake.lake import OWN, SCHEMAS, Lake
 
-__all__ = ["SCHEMAS", "Lake"]
+__all__ = ["OWN", "SCHEMAS", "Lake"]

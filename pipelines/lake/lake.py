@@ -23,7 +23,9 @@ from replica.shell_text import Shell, line, path
 if TYPE_CHECKING:
     from pipelines.tables.contract import Contract
 
-SCHEMAS = ("bronze", "silver", "gold")
+OWN = "own"
+"""The folder of the tables that a user adds to a lake (pipelines.own_tables)."""
+SCHEMAS = ("bronze", "silver", "gold", OWN)
 """The folders of a lake that hold its tables."""
 _AUTHORITY = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*", re.IGNORECASE)
 _UNSUPPORTED = re.compile(r"[\x00-\x1f\x7f\\%\[\]|^\ud800-\udfff]")

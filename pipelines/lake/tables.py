@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
-from pipelines.lake import SCHEMAS, Lake
+from pipelines.lake import OWN, SCHEMAS, Lake
 from pipelines.lake.links import refuse_links
 from pipelines.lake.schema_version import check_schema_version
 from pipelines.object_store import check_bucket, opened
@@ -32,8 +33,19 @@ NAMES = frozenset(
     )
     for name in names.split()
 )
-"""The tables that a lake may have: those of pipelines.tables, which loads Spark's types. A folder
-of any other name is no table, whatever it holds."""
+"""The tables that a lake may have besides own ones: those of pipelines.tables, which loads Spark's
+types."""
+_OWN_NAME = re.compile(rf"{OWN}\.[a-z][a-z0-9_]{{0,99}}")
+
+
+def is_own(name: str) -> bool:
+    """Whether a table of this name is one that a user has added to a lake."""
+    return _OWN_NAME.fullmatch(name) is not None
+
+
+def _is_table(name: str) -> bool:
+    """Whether a table may have this name. A folder of any other name is none, whatever it holds."""
+    return name in NAMES or is_own(name)
 
 
 def tables_of(lake: Lake) -> tuple[str, ...]:
@@ -59,11 +71,11 @@ def _local_tables(root: Path) -> tuple[str, ...]:
         f"{schema}.{name}"
         for schema in SCHEMAS
         for name in sorted(names_in(root / schema))
-        if f"{schema}.{name}" in NAMES and (root / schema / name / _LOG).is_dir()
+        if _is_table(f"{schema}.{name}") and (root / schema / name / _LOG).is_dir()
     ]
     if not found:
         raise UsageError(
-            f"--lake {root}: no tables in it (expected {'/, '.join(SCHEMAS)}/); "
+            f"--lake {root}: no tables in it (expected {'/, '.join(SCHEMAS[:-1])}/); "
             "run `kraftlake ingest --lake` first, or name the folder above them"
         )
     return tuple(found)
@@ -77,7 +89,7 @@ def _remote_tables(lake: Lake) -> tuple[str, ...]:
         for schema in SCHEMAS:
             selector: Any = fs.FileSelector(f"{root.rstrip('/')}/{schema}", allow_not_found=True)
             names = sorted(entry.base_name for entry in store.get_file_info(selector))
-            found += [one for name in names if (one := f"{schema}.{name}") in NAMES]
+            found += [one for name in names if _is_table(one := f"{schema}.{name}")]
         if not found:
             check_bucket(store, root, lake.place)
     if not found:

@@ -39,9 +39,10 @@ from openlineage.client.facet_v2 import (
 from openlineage.client.transport.file import FileConfig, FileTransport
 from openlineage.client.uuid import generate_new_uuid
 
-from pipelines.lake import Lake
+from pipelines.lake import OWN, Lake
 from pipelines.lake.delta_rs import newest_versions, open_if_there
 from pipelines.lineage.settings import own_config
+from pipelines.own_tables.stored import contracts_in, own_names
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUALITY_RESULTS
@@ -79,16 +80,22 @@ class TableState:
     number."""
 
 
+def tables_in(lake: Lake) -> tuple[Contract, ...]:
+    """The tables that the lake may have, and the own tables that it has."""
+    own = own_names(lake) if lake.has_folder(OWN) else ()
+    return (*TABLES, *contracts_in(lake, own))
+
+
 def versions(lake: Lake) -> dict[str, int]:
     """The newest version of each table that the lake has, by table name."""
-    return newest_versions(lake, (contract.name for contract in TABLES))
+    return newest_versions(lake, (contract.name for contract in tables_in(lake)))
 
 
 def changed(lake: Lake, before: Mapping[str, int]) -> list[TableState]:
     """The tables that have commits after the versions in `before`, and the number of rows that
     these commits wrote."""
     states = []
-    for contract in TABLES:
+    for contract in tables_in(lake):
         table = open_if_there(lake, contract.name)
         known = before.get(contract.name, -1)
         if table is not None and table.version() > known:
@@ -135,7 +142,7 @@ class Events:
         self._before = versions(lake)
         read = [
             TableState(one, self._before[one.name])
-            for one in TABLES
+            for one in tables_in(lake)
             if tables in (one.name, one.schema_name) and one.name in self._before
         ]
         self._inputs = [
@@ -175,7 +182,10 @@ class Events:
             parent_run.Run(self._run_id), parent_run.Job(_NAMESPACE, self._job)
         )
         newest = versions(self._lake)
-        by_table = {one: [row for row in found if row["table_name"] == one.name] for one in TABLES}
+        by_table = {
+            one: [row for row in found if row["table_name"] == one.name]
+            for one in tables_in(self._lake)
+        }
         inputs = [
             read_table(self._lake, TableState(one, newest[one.name]), rows)
             for one, rows in by_table.items()

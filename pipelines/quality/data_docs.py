@@ -112,7 +112,8 @@ _RUNNING: list[CheckpointProcess] = []
 
 
 def start_great_expectations() -> CheckpointProcess:
-    """The process of this one; a new one where none runs. Doesn't wait for it."""
+    """This process's child that runs Great Expectations. Starts one where there is none, without
+    waiting for it."""
     with _LOCK:
         if _RUNNING and not _RUNNING[0].is_running:
             _RUNNING.pop().end()

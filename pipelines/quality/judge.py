@@ -107,14 +107,17 @@ def judge_layer(tables: Mapping[Contract, pa.Table]) -> dict[Contract, Judged]:
     return found
 
 
-def judge(contract: Contract, rows: pa.Table, context_rows: int = 0) -> Judged:
+def judge(
+    contract: Contract, rows: pa.Table, context_rows: int = 0, suite: Suite | None = None
+) -> Judged:
     """Judges rows of one table, whose suite joins no other. context_rows: how many rows at the
-    beginning aren't judged, but are neighbours of those that are."""
+    beginning aren't judged, but are neighbours of those that are. suite: by default kraftlake's own
+    of this table."""
     context = SessionContext()
     is_context = [True] * context_rows + [False] * (rows.num_rows - context_rows)
     flagged = rows.append_column(_CONTEXT, pa.array(is_context, pa.bool_()))
     _register(context, contract.name, flagged)
-    suite = SUITES[contract.name]
+    suite = suite or SUITES[contract.name]
     judgements, left_out, _ = _judge(_answers(context), suite, {}, f"NOT {_CONTEXT}")
     return Judged(contract, rows.slice(context_rows), judgements, left_out)
 

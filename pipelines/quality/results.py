@@ -56,6 +56,16 @@ class QualityRun:
     def write(self, results: Sequence[TableResult], docs: PendingDocs) -> None:
         """Writes the rows and the pages. They replace the rows of an earlier attempt with the same
         run_id, and the pages of the run before."""
+        self.add(results)
+        try:
+            pages = docs.pages()
+        except NoDataDocsError as error:
+            self.progress(f"{error}; {QUALITY_RESULTS.name} has the results")
+        else:
+            self.lake.replace_folder(PAGES, pages)
+
+    def add(self, results: Sequence[TableResult]) -> None:
+        """Writes the rows alone. They replace those of an earlier attempt on the same tables."""
         rows = [
             {
                 "run_id": self.run_id,
@@ -67,16 +77,13 @@ class QualityRun:
             for one in results
             for verdict in one.verdicts
         ]
+        if not rows:
+            return
         delta.ensure_table(self.lake, QUALITY_RESULTS)
-        same = f"run_id = {DATA_FUSION.literal(self.run_id)}"
+        names = DATA_FUSION.literals(one.table.name for one in results)
+        same = f"run_id = {DATA_FUSION.literal(self.run_id)} AND table_name IN ({names})"
         readable(open_conforming(self.lake, QUALITY_RESULTS)).delete(same, WRITER)
         delta.add_values(self.lake, QUALITY_RESULTS, rows)
-        try:
-            pages = docs.pages()
-        except NoDataDocsError as error:
-            self.progress(f"{error}; {QUALITY_RESULTS.name} has the results")
-        else:
-            self.lake.replace_folder(PAGES, pages)
 
 
 def _counted(result: TableResult) -> CountedTable:

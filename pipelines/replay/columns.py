@@ -163,7 +163,7 @@ def _is_short(values: pa.Array) -> _Mask:
 
 
 def _rows(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
-    """The values that stored_record takes, of each row."""
+    """For each row, the values that stored_record takes."""
     names = ("is_control", "record_type", "record_version", "payload", "value")
     return zip(*(rows[name].to_pylist() for name in names), strict=True)
 

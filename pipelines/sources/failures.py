@@ -1,4 +1,4 @@
-"""Errors of a source as the one line that they are."""
+"""Shows an error of a data source as one line, without the traceback of Spark's Python worker."""
 
 from __future__ import annotations
 

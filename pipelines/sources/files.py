@@ -85,7 +85,8 @@ _FORMATS = {FileKind.SEGMENT: "kraft_log", FileKind.SNAPSHOT: "kraft_snapshot"}
 
 
 def _refuse_other(shown: str, wanted: FileKind) -> None:
-    """Raises UsageError where a single file is by its name of the other source."""
+    """Raises UsageError for a single file that the other source reads: a snapshot where segments
+    are wanted, or a segment where snapshots are."""
     kind = classify(file_name(shown)).kind
     if kind in _FORMATS and kind is not wanted:
         raise UsageError(

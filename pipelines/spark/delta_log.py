@@ -21,11 +21,11 @@ class SeenTable:
     """A table's newest version, by the metaData and protocol actions of Delta's log."""
 
     schema: str
-    """schemaString of the metaData action."""
+    """The field `schemaString` of the metaData action."""
     configuration: Mapping[str, str | None]
-    """configuration of the metaData action."""
+    """The field `configuration` of the metaData action."""
     partition_columns: Sequence[str]
-    """partitionColumns of the metaData action."""
+    """The field `partitionColumns` of the metaData action."""
     least_reader: int
     """minReaderVersion of the protocol action."""
     reader_features: list[str]

@@ -89,7 +89,7 @@ def find_java() -> Java:
 
 
 def _candidates() -> Iterator[tuple[str, Path]]:
-    """Who names a java, and the executable."""
+    """The executables that may be Java, each with what names it, such as JAVA_HOME."""
     home = os.environ.get("JAVA_HOME")
     if home:
         yield "JAVA_HOME", Path(home) / "bin" / "java"

@@ -84,7 +84,7 @@ def _arguments(inner: str) -> list[str]:
     return found
 
 
-_NAME = re.compile(r"(bronze|silver|gold)\.[a-z][a-z0-9_]*")
+_NAME = re.compile(r"(bronze|silver|gold|own)\.[a-z][a-z0-9_]*")
 
 FEED_RETENTION_DAYS = 30
 """For how many days at least a table's changes can be read from its change data feed."""
@@ -173,7 +173,9 @@ class Contract:
 
     def __post_init__(self) -> None:
         # we write the contracts: a mistake in one is a bug, which the import shows
-        assert _NAME.fullmatch(self.name), f"{self.name}: not bronze., silver. or gold. and a name"
+        assert _NAME.fullmatch(self.name), (
+            f"{self.name}: not bronze., silver., gold. or own., and a name"
+        )
         names = sorted(self.column_names)
         twice = [a for a, b in pairwise(names) if a == b]
         assert not twice, f"{self.name}: {twice} more than once"
@@ -185,7 +187,7 @@ class Contract:
 
     @property
     def schema_name(self) -> str:
-        """The layer: bronze, silver or gold."""
+        """The layer: bronze, silver or gold; or own."""
         return self.name.split(".")[0]
 
     @property

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from pipelines.tables.bronze import BRONZE, LAKE_VERSIONS
-from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD, QUALITY
 from pipelines.tables.silver import SILVER
 
 DERIVED = (*SILVER, *GOLD, *QUALITY)
 """The tables that `build` makes from bronze."""
 TABLES = (*BRONZE, LAKE_VERSIONS, *DERIVED)
-
-
-def named(name: str) -> Contract:
-    """The contract of the table of this name, which must be one."""
-    return next(one for one in TABLES if one.name == name)

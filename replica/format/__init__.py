@@ -18,10 +18,10 @@ To read it in order
   files), `directory` (all of it as one value), `damage` (what could not be read), `discovery` (the
   directories below a user's paths), `formatted` (log directories without a metadata log),
   `partition_folders` (a broker's, with the folders of its partitions),
-  `log_dirs` (what a node's log.dirs are).
+  `log_dirs` (what a node's log.dirs are), `key_stores` (what a file of keys is).
 
 Every decoder is total: it returns a value, or raises a replica.errors.DataError that names the
 byte. Every encoder gives the bytes that Kafka writes. These functions are pure, over buffers. Only
-`byte_source`, `reading`, `listing`, `discovery`, `formatted`, `partition_folders`, `log_dirs` and
-`directory` touch the file system, and they only read it.
+`byte_source`, `reading`, `listing`, `discovery`, `formatted`, `partition_folders`, `log_dirs`,
+`key_stores` and `directory` touch the file system, and they only read it.
 """

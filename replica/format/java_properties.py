@@ -30,13 +30,15 @@ class PropertyLine(NamedTuple):
     is_separated: bool
 
 
-def lines_in(text: str) -> Iterator[PropertyLine]:
+def lines_in(text: str, halves: str = "strict") -> Iterator[PropertyLine]:
     """The lines, without blank lines and comments. If a key comes twice, its last value counts.
+    halves: what becomes of an escape that is half of a surrogate pair, which Java keeps: an error
+    handler of Python's.
 
     Raises CorruptDataError with the byte of a line whose escapes can't be read.
     """
     for position, number, line in _logical_lines(text):
-        yield _property_line(line, position, number)
+        yield _property_line(line, position, number, halves)
 
 
 def properties_in(text: str) -> Iterator[tuple[int, str, str]]:
@@ -80,7 +82,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
         joined = ""
 
 
-def _property_line(line: str, position: int, number: int) -> PropertyLine:
+def _property_line(line: str, position: int, number: int, halves: str) -> PropertyLine:
     """A line split at the first unescaped '=', ':' or blank, as java.util.Properties does."""
     index = 0
     while index < len(line) and line[index] not in f"=:{_BLANKS}":
@@ -89,11 +91,12 @@ def _property_line(line: str, position: int, number: int) -> PropertyLine:
     is_separated = rest[:1] in ("=", ":")
     if is_separated:
         rest = rest[1:].lstrip(_BLANKS)
-    key, value = _unescape(line[:index], position), _unescape(rest, position)
+    key = _unescape(line[:index], position, halves)
+    value = _unescape(rest, position, halves)
     return PropertyLine(position, number, key, value, is_separated)
 
 
-def _unescape(text: str, position: int) -> str:
+def _unescape(text: str, position: int, halves: str) -> str:
     out = []
     index = 0
     while index < len(text):
@@ -114,6 +117,6 @@ def _unescape(text: str, position: int) -> str:
         index += 2
     try:
         # Java's characters are UTF-16 units: two escapes may make one character.
-        return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16")
+        return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16", halves)
     except UnicodeDecodeError as error:
         raise CorruptDataError("an escape is half of a surrogate pair", position) from error

@@ -4,6 +4,7 @@ can use them (Kafka: MetaPropertiesEnsemble.Loader)."""
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,6 +13,14 @@ from replica.format import meta_properties
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.meta_properties import MetaProperties
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
+
+_CHECKPOINTS = (
+    "recovery-point-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+)
+"""Files that a broker makes at its start in each log directory (Kafka: CheckpointFile)."""
 
 
 class LogDirState(StrEnum):
@@ -46,8 +55,11 @@ class LogDir:
     """Whether a __cluster_metadata-0 lies in it."""
     has_broken_place: bool = False
     """Whether this __cluster_metadata-0 is no folder."""
-    is_writable: bool = True
-    """Whether this process may write into it. A node's own user may differ."""
+    not_writable: str = ""
+    """The directory, the folder of its metadata log, or a file there, where this process may not
+    write; "" where it may. A node's own user may differ."""
+    missing_checkpoint: str = ""
+    """The first of the files that a broker makes in it, if it is not there; "" where all are."""
 
     @property
     def is_named(self) -> bool:
@@ -78,8 +90,27 @@ def read_log_dir(path: str, shown: str) -> LogDir:
         reason,
         has_metadata_log=os.path.lexists(place),
         has_broken_place=os.path.lexists(place) and not os.path.isdir(place),
-        is_writable=os.access(shown, os.W_OK | os.X_OK),
+        not_writable=next(_not_writable(shown, place), ""),
+        missing_checkpoint=next(
+            (one for one in _CHECKPOINTS if not os.path.lexists(os.path.join(shown, one))), ""
+        ),
     )
+
+
+def _not_writable(folder: str, place: str) -> Iterator[str]:
+    """Kafka opens each segment and state file to write, and a snapshot only to read."""
+    for path in (folder, place):
+        if os.path.isdir(path) and not os.access(path, os.W_OK | os.X_OK):
+            yield path
+    try:
+        names = sorted(os.listdir(place))
+    except OSError:
+        return
+    for name in names:
+        path = os.path.join(place, name)
+        is_file = os.path.isfile(path) and not name.endswith(".checkpoint")
+        if is_file and not os.access(path, os.W_OK):
+            yield path
 
 
 def _meta_in(path: str) -> tuple[LogDirState, MetaProperties | None, str]:

@@ -21,6 +21,8 @@ from replica.model.keys import ReplicaId
 _INT32 = range(-(2**31), 2**31)
 _NO_PARTITIONS = frozenset({METADATA_FOLDER, "remote-log-index-cache"})
 """Folders that Kafka passes over."""
+_OF_BROKERS = ("-offset-checkpoint", ".kafka_cleanshutdown")
+"""How the names of files end that a broker keeps in each of its log directories."""
 
 
 class FolderState(StrEnum):
@@ -64,6 +66,9 @@ class BrokerLogDirectory:
     """The folders of partitions, by name. That of the metadata log isn't among them."""
     foreign: tuple[str, ...]
     """Folders whose names are no partition's, as the user would write them."""
+    is_metadata_alone: bool = False
+    """Whether it holds the metadata log and nothing that a broker writes beside it: a copy of the
+    metadata, or a directory for nothing else."""
 
 
 def log_directories_below(path: str) -> Iterator[BrokerLogDirectory]:
@@ -77,7 +82,8 @@ def log_directories_below(path: str) -> Iterator[BrokerLogDirectory]:
 def _directory(shown: str, replica: ReplicaId) -> BrokerLogDirectory:
     found: list[PartitionFolder] = []
     foreign: list[str] = []
-    for name in sorted(os.listdir(shown)):
+    names = sorted(os.listdir(shown))
+    for name in names:
         path = os.path.join(shown, name)
         if name in _NO_PARTITIONS or not os.path.isdir(path):
             continue
@@ -86,7 +92,9 @@ def _directory(shown: str, replica: ReplicaId) -> BrokerLogDirectory:
             foreign.append(path)
         else:
             found.append(PartitionFolder(path, *parsed, _topic_id_in(path), _size_of(path)))
-    return BrokerLogDirectory(shown, replica, tuple(found), tuple(foreign))
+    of_broker = found or any(name.endswith(_OF_BROKERS) for name in names)
+    is_alone = METADATA_FOLDER in names and not of_broker
+    return BrokerLogDirectory(shown, replica, tuple(found), tuple(foreign), is_alone)
 
 
 def partition_of_folder(name: str) -> tuple[str, int, FolderState] | None:

@@ -1,5 +1,5 @@
-"""Replays stored batches at once for a state machine that is far behind, with the outcome of its
-own reading record by record."""
+"""Replays stored batches in bulk for a state machine that is far behind. The outcome is the same as
+if the machine had read them record by record."""
 
 from __future__ import annotations
 

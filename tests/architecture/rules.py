@@ -150,7 +150,12 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "pipelines": ("pipelines", *_PIPELINES_FROM_REPLICA),
     "jobs": ("pipelines", "replica"),
-    "kraftlake": ("pipelines.frames", "pipelines.sources", "pipelines.spark"),
+    "kraftlake": (
+        "pipelines.frames",
+        "pipelines.own_tables",
+        "pipelines.sources",
+        "pipelines.spark",
+    ),
 }
 
 # Between the layers of the lake: silver and gold are made of bronze's tables, not by its code.

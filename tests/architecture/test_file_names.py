@@ -31,6 +31,7 @@ MAKERS = {
     "pipelines/lake/lock.py": "constant",
     "pipelines/lake/redaction.py": "constant",
     "pipelines/feeds/files.py": "versions, below --to",
+    "pipelines/own_tables/deriving.py": "names of contracts",
     "pipelines/quality/checkpoint.py": "a descriptor",
     "pipelines/spark/jars.py": "constant, below the cache",
     "pipelines/spark/java.py": "hashes, below the cache",

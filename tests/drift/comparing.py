@@ -299,6 +299,9 @@ def _known_settings(facts: Facts, tables: Tables) -> Iterator[str]:
         least = None if found is None else float(found[1])
         if kind.least is not None and (least is None or kind.least > least):
             yield f"setting {name}: Kafka takes {row['bounds']}, and ours begins at {kind.least}"
+        if kind.choices and row["bounds"] != f"[{', '.join(kind.choices)}]":
+            choices = ", ".join(kind.choices)
+            yield f"setting {name}: Kafka takes {row['bounds']}, and ours is one of {choices}"
 
 
 def _topic_configs(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:

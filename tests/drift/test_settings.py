@@ -16,6 +16,7 @@ CHANGED = {
     "Kafka knows it, and our table does not": None,
     "INT in Kafka, LONG in ours": Kind(Type.LONG, 1),
     "Kafka takes [1,...], and ours begins at 8": Kind(Type.INT, 8),
+    "Kafka takes [1,...], and ours is one of 8, 16": Kind(Type.INT, 1, choices=("8", "16")),
 }
 
 

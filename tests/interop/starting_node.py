@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.interop.kafka_node import java_command
 from tests.replica.doctor.startup.answers import shortened
 from tests.replica.doctor.startup.laid_out import Place
+from tests.rights import bound
 
 _STARTED = "Kafka Server started"
 _REGISTERED = (
@@ -32,8 +33,8 @@ def what_kafka_does(place: Place, version: str) -> tuple[str, str]:
 
 @contextmanager
 def running(place: Place, version: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A node of real Kafka with these files, killed afterwards."""
-    command = java_command("info", "kafka.Kafka", [str(place.properties)], version)
+    """A node of real Kafka with these files, bound by their modes, killed afterwards."""
+    command = bound(*java_command("info", "kafka.Kafka", [str(place.properties)], version))
     with _log(place).open("wb") as written:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=written)
     try:

@@ -13,11 +13,11 @@ from tests.interop.kafka_jars import VERSIONS, class_path_or_skip
 from tests.interop.kafka_node import free_ports
 from tests.interop.result_page import STARTS, hold
 from tests.interop.starting_node import running, what_kafka_does
-from tests.kraftlake_process import kraftlake
 from tests.replica.doctor.startup.answers import answer, cell
 from tests.replica.doctor.startup.laid_out import Lay, Place
 from tests.replica.doctor.startup.made import CASES
 from tests.replica.doctor.startup.made_pairs import PAIRS, LayPair, pair
+from tests.rights import kraftlake
 
 RELEASES = tuple(one for one in VERSIONS if one != "4.3.1")
 

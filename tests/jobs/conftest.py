@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 
 from jobs.cli.main import app
 from jobs.cli.outcome import run
+from tests.jobs.printed_json import breach
 from tests.kraftlake_process import kraftlake as run_process
 
 
@@ -67,6 +68,13 @@ class Ended:
         """The summary of `check --json`."""
         return dict(self.rows[-1]["summary"])
 
+    def held_to(self, arguments: Sequence[str | Path]) -> Ended:
+        """This, once what it printed with --json is what the command's schema says."""
+        words = [str(argument) for argument in arguments]
+        if "--json" in words and self.code >= 0:
+            assert breach(words, self.out) == ""
+        return self
+
     @property
     def error(self) -> str:
         """The one line on stderr that a command which was refused gives, and nothing else."""
@@ -88,7 +96,7 @@ def kraftlake(capsys: pytest.CaptureFixture[str]) -> Kraftlake:
         capsys.readouterr()
         code = run(app, [str(argument) for argument in arguments])
         captured = capsys.readouterr()
-        return Ended(code, captured.out, captured.err)
+        return Ended(code, captured.out, captured.err).held_to(arguments)
 
     return call
 
@@ -99,7 +107,7 @@ def process() -> Kraftlake:
 
     def call(*arguments: str | Path, stdin: str = "", **variables: str) -> Ended:
         done = run_process(*arguments, text=stdin, variables=variables)
-        return Ended(done.returncode, done.stdout, done.stderr)
+        return Ended(done.returncode, done.stdout, done.stderr).held_to(arguments)
 
     return call
 

@@ -62,6 +62,26 @@ def test_folders_that_the_metadata_assigns_are_counted_and_no_finding(
     assert _listed(node) == before
 
 
+@pytest.mark.parametrize("name", ["3.7.2-static", "4.1.1-dynamic", "4.4.0-dynamic"])
+def test_copies_of_the_metadata_alone_have_no_folders_to_miss(
+    kraftlake: Kraftlake, recorded: Path, name: str
+) -> None:
+    ended = kraftlake("check", "--partitions", "--json", recorded / f"kafka-{name}/live")
+    found = {row["rule"] for row in ended.rows if row["kind"] == "finding"}
+    assert not {one for one in found if "partition" in one or "folder" in one}
+    (verdict,) = ended.verdicts
+    assert "the partitions' folders of broker 11" in [one["what"] for one in verdict["not_judged"]]
+
+
+def test_a_disk_that_a_broker_used_and_that_lost_its_folders_is_told(
+    kraftlake: Kraftlake, recorded: Path, tmp_path: Path
+) -> None:
+    node = Path(shutil.copytree(recorded / "kafka-4.1.1-dynamic/live/11", tmp_path / "11"))
+    (node / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    ended = kraftlake("check", "--partitions", "--json", node)
+    assert "replica-without-folder" in {row.get("rule") for row in ended.rows}
+
+
 def test_a_stray_folder_is_at_risk_and_says_what_the_broker_will_do(
     kraftlake: Kraftlake, node: Path
 ) -> None:
@@ -88,14 +108,16 @@ def test_a_folder_that_is_gone_is_told_with_its_partition(kraftlake: Kraftlake, 
     assert [one["name"] for one in row["subjects"]] == [gone.name]
 
 
-def test_check_alone_says_that_there_are_folders_which_it_did_not_judge(
-    kraftlake: Kraftlake, node: Path
+@pytest.mark.parametrize("command", ["check", "what-happened"])
+def test_a_command_says_that_there_are_folders_which_it_did_not_judge(
+    kraftlake: Kraftlake, node: Path, command: str
 ) -> None:
     _folder(node / "left-over-0", OTHER_TOPIC)
-    ended = kraftlake("check", node)
+    ended = kraftlake(command, node)
     assert "stray-partition" not in ended.out
     (hint,) = (line for line in ended.complaints if "--partitions" in line)
-    assert "folders of partitions beside the metadata: --partitions judges them" in hint
+    told = "folders of partitions beside the metadata: `kraftlake check --partitions` judges them"
+    assert told in hint
 
 
 def test_the_recorded_directories_have_none_and_no_hint(

@@ -3,8 +3,10 @@ tests/interop/STARTS.md, without Kafka."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,8 @@ from tests.replica.doctor.startup.answers import answer, cell
 from tests.replica.doctor.startup.laid_out import FOLDER, Place
 from tests.replica.doctor.startup.made import CASES
 from tests.replica.doctor.startup.made_pairs import PAIRS, pair
+from tests.replica.doctor.startup.made_security import LOGIN, MODULE
+from tests.rights import kraftlake as bound_by_modes
 
 RELEASES = ("3.9", "4.1", "4.4")
 KNOWN = {case: said for case, *said in rows(STARTS)}
@@ -25,9 +29,15 @@ def test_check_says_what_kafka_did(kraftlake: Kraftlake, tmp_path: Path, case: s
     CASES[case](place)
     told = []
     for release in RELEASES:
-        ended = kraftlake("check", "--json", "--config", place.properties, "--release", release)
-        told.append(cell(*answer(ended.rows, place)))
+        words = ("check", "--json", "--config", place.properties, "--release", release)
+        rows = _bound(*words) if "not be written" in case else kraftlake(*words).rows
+        told.append(cell(*answer(rows, place)))
     assert told == KNOWN[case]
+
+
+def _bound(*words: str | Path) -> list[dict[str, Any]]:
+    """The rows that the command prints if it is bound by the modes of files."""
+    return [json.loads(line) for line in bound_by_modes(*words).stdout.splitlines()]
 
 
 @pytest.mark.parametrize("case", PAIRS)
@@ -90,6 +100,44 @@ def test_no_secret_of_the_settings_is_shown(kraftlake: Kraftlake, tmp_path: Path
         ended = kraftlake("check", *arguments, "--config", place.properties)
         assert word not in ended.out + ended.err
         assert "ssl.keystore.pasword" in ended.out
+    place = Place(tmp_path / "sasl")
+    place.folder.mkdir()
+    CASES["a login module with an option without a value"](place)
+    text = place.properties.read_text().replace('"b"', f'"{word}"')
+    place.properties.write_text(f"{text}{MODULE}={word} {word}; {word}\n")
+    ended = kraftlake("check", "-v", "--config", place.properties)
+    assert "sasl-login-wrong" in ended.out
+    assert word not in ended.out + ended.err
+
+
+def test_a_login_module_may_stand_in_the_file_of_the_jvm(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    place = Place(tmp_path)
+    CASES["SASL without a login module"](place)
+    asked = ("check", "--json", "--config", place.properties, "--login-config")
+    file = tmp_path / "jaas.conf"
+    file.write_text(f"// KafkaServer {{\nKafkaClient {{ {LOGIN} }};\n")
+    (start, _) = (
+        row for row in kraftlake(*asked, file).rows if row["kind"] in ("start", "election")
+    )
+    assert start["start"] == "refuses"
+    file.write_text(f"controller.KafkaServer {{\n  {LOGIN}\n}};\n")
+    (start, _) = (
+        row for row in kraftlake(*asked, file).rows if row["kind"] in ("start", "election")
+    )
+    assert (start["start"], start["obstacles"]) == ("starts", [])
+
+
+def test_key_stores_of_another_machine_are_not_looked_for(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    place = Place(tmp_path / "copies")
+    place.folder.mkdir()
+    CASES["a key store that is not there"](place)
+    ended = kraftlake("check", "--json", "--config", place.properties, place.folder)
+    (start,) = (row for row in ended.rows if row["kind"] == "start")
+    assert start["start"] == "starts"
 
 
 def test_a_hostile_file_ends_in_a_verdict(kraftlake: Kraftlake, tmp_path: Path) -> None:
@@ -108,6 +156,8 @@ def test_a_hostile_file_ends_in_a_verdict(kraftlake: Kraftlake, tmp_path: Path) 
     [
         ((), "name directories, or a node's server.properties by --config"),
         (("--config", "none.properties"), "--config none.properties: No such file or directory"),
+        (("--config", "."), "--config .: Is a directory"),
+        (("--login-config", "x", "."), "--config"),
         (("--release", "4.1", "."), "--config"),
         (("--config", "x", "--release", "5.0"), "--release 5.0: expected one of"),
     ],

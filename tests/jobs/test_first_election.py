@@ -52,6 +52,20 @@ def test_static_voters_that_never_had_a_leader(kraftlake: Kraftlake, tmp_path: P
     text = kraftlake("check", *nodes).out
     assert "voters 1, 2 and 3 may lead once 2 of them run" in text
     assert "voters 1, 2 and 3 may lead" not in kraftlake("check", "-q", *nodes).out
+    for command in ("check", "what-happened"):
+        assert "runbook     never-came-up: " in kraftlake(command, *nodes).out
+
+
+def test_settings_name_the_voters_of_nodes_that_never_started(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    place = Place(tmp_path)
+    place.configure()
+    place.format(place.data)
+    assert "nobody may lead unless" in kraftlake("check", place.data).out
+    out = kraftlake("check", "--config", place.properties).out
+    assert "voter 1 may lead once it runs" in out
+    assert "nobody may lead" not in out
 
 
 @pytest.mark.parametrize("command", ["check", "what-happened"])

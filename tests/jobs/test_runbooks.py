@@ -159,4 +159,4 @@ def test_a_wrong_runbook_is_refused_in_one_line(kraftlake: Kraftlake) -> None:
     ended = kraftlake("explain", "--runbook", "disk-forgot")
     assert ended.error == "disk-forgot: no runbook of that name; did you mean disk-that-forgot?"
     assert "there are alerts, " in kraftlake("explain", "--runbook", "xyzzy").error
-    assert "not both" in kraftlake("explain", "torn-tail", "--runbook", "alerts").error
+    assert "exclude each other" in kraftlake("explain", "torn-tail", "--runbook", "alerts").error

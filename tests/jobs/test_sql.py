@@ -15,7 +15,7 @@ import pytest
 from deltalake import write_deltalake
 
 from jobs.cli.asking.questions import QUESTIONS
-from jobs.cli.asking.sql_text import tables_named
+from pipelines.sql_text import tables_named
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY, command_line
 

@@ -112,6 +112,7 @@ def record() -> None:
 
 def main(names: list[str]) -> None:
     for name in names or AREAS:
+        (RESULTS / f"{name}.json").unlink(missing_ok=True)
         command = [sys.executable, "-m", "tests.mutation", "--judge", name]
         done = subprocess.run(command, env={**os.environ, "HYPOTHESIS_PROFILE": "quick"})
         if not (RESULTS / f"{name}.json").exists():

@@ -12,7 +12,6 @@ import gc
 import importlib
 import json
 import os
-import resource
 import signal
 import sys
 import time
@@ -25,7 +24,7 @@ import pytest
 from tests.mutation.mutants import Mutant
 
 SLOWER = 5
-"""How many times as long the tests of a mutant may take, in processor time and with as many seconds
+"""How many times as long a test of a mutant may take, in processor time and with as many seconds
 beside it. A mutant that takes more has a loop without an end, and is found."""
 LONGEST_WAIT = 900
 """The seconds of the clock after which a mutant that waits for something is found."""
@@ -41,6 +40,7 @@ class Judging:
         self.mutants = mutants
         self.results = results
         self.failed = False
+        self.results.touch()  # what an interrupted run has judged is there already
         self._paths = {str(Path(mutant.path).resolve()): mutant.path for mutant in mutants}
         self._calls: dict[Called, set[str]] = defaultdict(set)
         self._took: dict[str, float] = {}
@@ -66,8 +66,11 @@ class Judging:
                 self._left_out.add(name)
                 self.failed = False
         gc.unfreeze()
-        with self.results.open("w") as results:
+        judged = {json.loads(line)[0] for line in self.results.read_text().splitlines()}
+        with self.results.open("a") as results:
             for mutant in self.mutants:
+                if mutant.name in judged:
+                    continue
                 verdict = self._judge(mutant, items)
                 results.write(json.dumps([mutant.name, mutant.line, verdict]) + "\n")
                 results.flush()
@@ -103,12 +106,12 @@ class Judging:
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
-        longest = SLOWER + int(SLOWER * sum(self._took[item.nodeid] for item in items))
-        resource.setrlimit(resource.RLIMIT_CPU, (longest, longest))
         try:
             _put_in(mutant)
             _empty_caches()
             for item in items:
+                longest = SLOWER + SLOWER * self._took[item.nodeid]
+                signal.setitimer(signal.ITIMER_VIRTUAL, longest)  # ends the process
                 _run(item)
                 if self.failed:
                     return 1

@@ -1,7 +1,7 @@
 """Commands that ask a lake: sql, plan, history, state. All but sql can ask directories instead.
 
 - sql: `sql`, a module for each engine (`sql_delta_rs`, `sql_duckdb`, `sql_spark`), `query_result`,
-  `sql_text` (what a query names), `sql_views`, `sql_tables`, `questions`, `sql_prompt`.
+  `sql_views`, `sql_tables`, `questions`, `sql_prompt`.
 - plan: `preflight`. history: `history`. state: `state`, `state_of_cluster` (sizes, exposure),
   `effective` (the configs in force), `entities` (the state itself).
 - `about`: what the user asks about. `cluster_source` and `cluster_in_lake` give a cluster's state,

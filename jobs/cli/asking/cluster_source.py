@@ -50,8 +50,9 @@ class ClusterSource:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Figures that are wanted besides the state. content: the records of the log by type. past:
-    the record since which each failure would do its harm. verdict: that of `check`."""
+    """What is wanted besides the state. content: how many records of each type the log has. past:
+    since which record each failure would do the harm that it would do now. verdict: that of
+    `check`."""
 
     content: bool = False
     past: bool = False

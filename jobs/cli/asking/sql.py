@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from jobs.cli.asking.query_result import LakeQuery, QueryError, QueryResult, write_answer
-from jobs.cli.asking.sql_text import check_not_empty, lists_tables, tables_named
 from jobs.cli.asking.sql_views import HISTORY, VIEWS, View, views_in
 from jobs.cli.commands.asking import DUCKDB, ENGINES, SPARK, SqlOptions
 from jobs.cli.commands.combinations import form_of
@@ -23,6 +22,7 @@ from jobs.cli.moments import NOW
 from jobs.cli.output import complain
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
+from pipelines.sql_text import check_not_empty, lists_tables, tables_named
 from replica.errors import UsageError
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from jobs.cli.asking import sql_views
 from jobs.cli.asking.query_result import LakeQuery, QueryError, QueryResult
-from jobs.cli.asking.sql_text import tables_named, writes
 from jobs.cli.memory_bound import default_bound
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake import SCHEMAS, Lake
 from pipelines.lake.delta_rs import open_table, readable
+from pipelines.sql_text import tables_named, writes
 from replica.errors import KraftlakeError, UnreadableFileError
 from replica.metadata.variant_reader import decode_variant
 

@@ -1,7 +1,6 @@
 """Queries by DuckDB: SQL with JSON functions, in this process and without Java.
 
-delta-rs says which rows a table has, and DuckDB reads them as Arrow. payload, a VARIANT, is a
-column of type JSON here: payload->>'name' is a text in it.
+payload, a VARIANT, is a column of type JSON here: payload->>'name' is a text in it.
 """
 
 from __future__ import annotations
@@ -12,21 +11,18 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from duckdb.func import ARROW
+from pyarrow.dataset import Dataset
 
 from jobs.cli.asking import sql_views
 from jobs.cli.asking.query_result import LakeQuery, QueryError, QueryResult
 from jobs.cli.asking.sql_delta_rs import line_of, opened_table
-from jobs.cli.asking.sql_text import lists_tables, writes
 from jobs.cli.memory_bound import default_bound
-from pipelines.dialects import DUCK_DB, Sql
-from pipelines.lake import SCHEMAS
-from replica.scan.variant_texts import is_variant, variant_texts
+from pipelines.by_duckdb import database_of, lock
+from pipelines.sql_text import lists_tables, writes
 
-_VARIANT = "STRUCT(metadata BLOB, value BLOB)"
 _TABLES = (
     "SELECT table_schema, table_name FROM information_schema.tables "
-    "WHERE table_schema IN ('bronze', 'silver', 'gold') ORDER BY ALL"
+    "WHERE table_schema IN ('bronze', 'silver', 'gold', 'own') ORDER BY ALL"
 )
 """The answer to SHOW TABLES. DuckDB's own answer would have names of this module too."""
 _SHARE = 0.8
@@ -38,19 +34,12 @@ _ROWS = 1000
 
 def answer(query: LakeQuery) -> QueryResult:
     """Run the query. Raises QueryError where it fails, also while rows are read."""
-    database = duckdb.connect(
-        config={
-            # This setting comes first, so that no SQL of this connection reaches files or networks.
-            "enable_external_access": False,
-            "temp_directory": "",  # by default .tmp in the user's current folder
-            "memory_limit": f"{int((query.memory or default_bound()) * _SHARE)}B",
-        }
-    )
+    memory = int((query.memory or default_bound()) * _SHARE)
     try:
-        _prepare(database, query)
+        database = database_of({name: _rows_in(query, name) for name in query.tables}, memory)
         for statement in sql_views.statements(query.views, sql_views.DUCK_DB, query.ends):
             database.execute(statement)
-        database.execute("SET lock_configuration = true")
+        lock(database)
         asked = _TABLES if lists_tables(query.sql) else query.sql
         _refuse_other_statements(database, asked)
         found = database.sql(asked)
@@ -59,6 +48,11 @@ def answer(query: LakeQuery) -> QueryResult:
     except duckdb.Error as error:
         raise QueryError(line_of(error)) from error
     return QueryResult(tuple(found.columns), _rows(batches, converters))
+
+
+def _rows_in(query: LakeQuery, table: str) -> Dataset:
+    with opened_table(query.lake, table) as opened:
+        return opened.to_pyarrow_dataset()
 
 
 def _refuse_other_statements(database: duckdb.DuckDBPyConnection, query: str) -> None:
@@ -70,28 +64,6 @@ def _refuse_other_statements(database: duckdb.DuckDBPyConnection, query: str) ->
     for statement in statements:
         if statement.type not in _READING:
             raise writes(statement.type.name)
-
-
-def _prepare(database: duckdb.DuckDBPyConnection, query: LakeQuery) -> None:
-    database.execute("SET TimeZone = 'UTC'")
-    database.execute("SET python_enable_replacements = false")
-    database.create_function("variant_json", variant_texts, [_VARIANT], "VARCHAR", type=ARROW)
-    for schema in SCHEMAS:
-        database.execute(f"CREATE SCHEMA {schema}")
-    for number, table in enumerate(query.tables):
-        with opened_table(query.lake, table) as opened:
-            rows = opened.to_pyarrow_dataset()
-        database.register(f"lake_{number}", rows)
-        database.execute(
-            f"CREATE VIEW {DUCK_DB.table(table)} AS "
-            f"SELECT {_columns(rows.schema)} FROM lake_{number:d}"
-        )
-
-
-def _columns(schema: pa.Schema) -> Sql:
-    variants = [DUCK_DB.identifier(field.name) for field in schema if is_variant(field.type)]
-    shown = ", ".join(f"CAST(variant_json({name}) AS JSON) AS {name}" for name in variants)
-    return f"* REPLACE ({shown})" if shown else "*"
 
 
 def _parsed(value: str | None) -> Any:

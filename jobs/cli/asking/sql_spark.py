@@ -17,15 +17,15 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import VariantVal
 
 from jobs.cli.asking.query_result import LakeQuery, QueryError, QueryResult
-from jobs.cli.asking.sql_text import writes
 from jobs.cli.asking.sql_views import SPARK_SQL, statements
 from jobs.cli.interrupts import started_spark
 from pipelines.catalog.metastore import IMPLEMENTATION
 from pipelines.delta import register
+from pipelines.own_tables.stored import contracts_in
 from pipelines.spark.classic import causes, forget_java, other_plan
 from pipelines.spark.connect import refuse_remote
 from pipelines.spark.settings import WAREHOUSE, scratch_warehouse
-from pipelines.tables.of_a_lake import TABLES
+from pipelines.sql_text import writes
 
 _OWN_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -55,7 +55,7 @@ def answer(query: LakeQuery) -> QueryResult:
         spark.conf.set(name, value)
     try:
         forget_java(spark)
-        register(spark, query.lake, [one for one in TABLES if one.name in query.tables])
+        register(spark, query.lake, contracts_in(query.lake, query.tables))
         for statement in statements(query.views, SPARK_SQL, query.ends):
             spark.sql(statement)
         plan = other_plan(spark, query.sql)

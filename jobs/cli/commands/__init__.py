@@ -15,7 +15,7 @@ as jobs/cli/directories for "Directories of nodes".
   reading       consume
   shell         completion
 
-`options` and `node_options` have options that several commands share.
+`options` has options that several commands share.
 `parameters` has the functions that declare a command, an option or an argument, `help_pages` the
 pages that --help shows. `combinations` refuses options that don't go together.
 """

@@ -206,6 +206,12 @@ class CheckOptions:
         default=None,
         callback=options.known_release("--release"),
     )
+    login_config: Text = option(
+        "--login-config FILE",
+        "With --config: the file that the JVM's java.security.auth.login.config names. Without it, "
+        "login modules of SASL are looked for in the settings alone.",
+        default=None,
+    )
     json_output: options.Json = False
     verbose: bool = option("-v, --verbose", "List notes, too.", default=False)
     quiet: bool = option("-q, --quiet", "Print the verdict alone, in one line.", default=False)
@@ -255,7 +261,7 @@ class CheckOptions:
     def __post_init__(self) -> None:
         if not (self.paths or self.config):
             raise UsageError("check: name directories, or a node's server.properties by --config")
-        needs("--config", bool(self.config), given(self, "release"))
+        needs("--config", bool(self.config), given(self, "release", "login_config"))
 
 
 @command("cli.directories.recover:run", "Plan which replica a broken quorum should continue from.")
@@ -334,7 +340,8 @@ class RecoverOptions:
 @command("cli.directories.explain:run", "Explain a finding of check, and what to do about it.")
 class ExplainOptions:
     """Explain a rule of `kraftlake check`: its meaning, what Kafka does, and what to do. Or print a
-    runbook, which says step by step what to do about an incident.
+    runbook, which says step by step what to do about an incident, or the JSON Schema of what a
+    command prints with --json.
 
     Without a rule, the command lists all rules.
 
@@ -346,13 +353,23 @@ class ExplainOptions:
     Examples:
       kraftlake explain snapshot-log-hole
       kraftlake explain --runbook disk-that-forgot
+      kraftlake explain --schema check > check.schema.json
       kraftlake explain --json | jq 'select(.severity == "error") | .rule'
 
-    Exit codes: 0, 2 usage (no such rule or runbook).
+    Exit codes: 0, 2 usage (no such rule, runbook or command).
     """
 
     rule: Text = argument("[RULE]", "A rule's name, such as torn-tail.", default=None)
     runbook: Text = option(
         "--runbook NAME", "Print a runbook, such as disk-that-forgot.", default=None
     )
+    schema: Text = option(
+        "--schema COMMAND",
+        "Print the JSON Schema of the lines that a command prints with --json, such as check.",
+        default=None,
+    )
     json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        exclusive({"RULE": self.rule, "--runbook": self.runbook, "--schema": self.schema})
+        exclusive({"--schema": self.schema, "--json": self.json_output})

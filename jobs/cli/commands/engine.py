@@ -2,7 +2,7 @@
 
 import typer
 
-from jobs.cli.commands import node_options, options
+from jobs.cli.commands import options
 from jobs.cli.commands.combinations import exclusive, given, needs
 from jobs.cli.commands.options import on_disk
 from jobs.cli.commands.parameters import Number, Text, add, argument, command, option
@@ -41,7 +41,7 @@ class FormatOptions:
     (also a directory that is formatted already).
     """
 
-    config: node_options.ServerProperties
+    config: options.ServerProperties
     cluster_id: str = option(
         "-t, --cluster-id ID", "The cluster's id: 22 base64 characters, the same on all nodes."
     )
@@ -111,14 +111,14 @@ class RunOptions:
     Exit codes: 0 stopped in order, 1 stopped by an error, or not in time, 2 usage.
     """
 
-    config: node_options.ServerProperties
+    config: options.ServerProperties
     workload: str = option(
         "--workload RATE,BYTES",
         "While leading, append RATE records a second of BYTES each, and print how many were "
         "committed.",
         default="",
     )
-    log_format: node_options.LogFormat = "text"
+    log_format: options.LogFormat = "text"
 
 
 @command("cli.engine.replica_scram:run", "Make a line of the file of SCRAM credentials.")
@@ -166,8 +166,8 @@ class DescribeOptions:
     codes: 0 all replicas keep up, 1 one doesn't, 75 no leader answers, 2 usage, 130 ctrl-C.
     """
 
-    bootstrap: node_options.Bootstrap
-    topic: node_options.Topic = METADATA_TOPIC
+    bootstrap: options.Bootstrap
+    topic: options.Topic = METADATA_TOPIC
     watch_s: float | None = option("--watch S", "Ask again every S seconds.", default=None, min=0.1)
     caught_up_within_ms: int = option(
         "--caught-up-within MS",
@@ -179,7 +179,7 @@ class DescribeOptions:
         "--timeout S", "Look for a leader S seconds at most.", default=10.0, min=0.1
     )
     json_output: options.Json = False
-    command_config: node_options.CommandConfig = None
+    command_config: options.CommandConfig = None
 
 
 @command("cli.engine.replica_append:run", "Append records to a kraftlake quorum's log.")
@@ -207,11 +207,11 @@ class AppendOptions:
     leader refused, time ran out, or nobody can know, 2 usage.
     """
 
-    bootstrap: node_options.Bootstrap
+    bootstrap: options.Bootstrap
     source: Text = argument(
         "[FILE]", "A file with a record on each line; stdin by default.", default=None
     )
-    topic: node_options.Topic = METADATA_TOPIC
+    topic: options.Topic = METADATA_TOPIC
     as_json: bool = option(
         "--records", "Each line is a JSON object with key, value and headers.", default=False
     )
@@ -225,7 +225,7 @@ class AppendOptions:
         "--timeout S", "Wait S seconds at most until a batch is committed.", default=30.0, min=0.1
     )
     json_output: options.Json = False
-    command_config: node_options.CommandConfig = None
+    command_config: options.CommandConfig = None
 
     def __post_init__(self) -> None:
         exclusive(given(self, "raw", "as_json"))
@@ -268,7 +268,7 @@ class ObserveOptions:
     caught up in time, 2 usage.
     """
 
-    bootstrap: node_options.Bootstrap
+    bootstrap: options.Bootstrap
     folder: str = option(
         "-o, --output DIR",
         "The folder of the recording: a new one, or one of an earlier run.",
@@ -315,9 +315,9 @@ class ObserveOptions:
         default=60.0,
         min=0.1,
     )
-    log_format: node_options.LogFormat = "text"
+    log_format: options.LogFormat = "text"
     json_output: options.Json = False
-    command_config: node_options.CommandConfig = None
+    command_config: options.CommandConfig = None
 
     def __post_init__(self) -> None:
         needs("--until-caught-up", self.until_caught_up, given(self, "timeout_s"))

@@ -117,12 +117,17 @@ class BuildOptions:
     right can be derived to gold.quarantined_rows, and it ends if a table breaks its contract.
     `kraftlake quality` runs these checks alone.
 
+    --own names a folder with tables of your own (docs/how-to/your-own-table.md). They are derived
+    after gold, where their inputs have changed. One that breaks its contract is named, and stops no
+    other table.
+
     --follow builds whenever an ingest has changed the lake, until it is stopped. While another
     process writes to the lake, it waits for the next look.
 
     \b
     Examples:
       kraftlake build --lake lake
+      kraftlake build --lake lake --own tables/
       kraftlake build --lake lake --follow 60
 
     --json: table and rows, a line per table. Exit codes: 0, 1 when a table breaks its contract, 2
@@ -130,6 +135,7 @@ class BuildOptions:
     """
 
     lake: options.Lake
+    own: options.Own = None
     follow_s: float | None = option(
         "--follow SECONDS",
         "Run until stopped: look every SECONDS, and build after each ingest.",
@@ -149,11 +155,12 @@ class QualityOptions:
     """Check every table of the lake against its expectations, with Great Expectations.
 
     `build` runs the same checks between its layers. The results go to gold.quality_results, and to
-    HTML pages in LAKE/_quality.
+    HTML pages in LAKE/_quality. --own names the folder with your own tables, as for `build`.
 
     \b
-    Example:
+    Examples:
       kraftlake quality --lake lake
+      kraftlake quality --lake lake --own tables/
 
     --json: table, version, expectation, meaning, columns, action (what a build does if it fails:
     warn, quarantine or stop), success, evaluated_rows, unexpected_rows, sample_keys, a line per
@@ -161,6 +168,7 @@ class QualityOptions:
     """
 
     lake: options.Lake
+    own: options.Own = None
     engine: options.Engine = None
     run_id: options.RunId = None
     json_output: options.Json = False

@@ -248,6 +248,14 @@ AtTime = Annotated[
 CommittedOnly = Annotated[
     bool, shared_option("--committed-only", "Only records that are proven committed.")
 ]
+Own = Annotated[
+    Text,
+    shared_option(
+        "--own FOLDER",
+        "A folder of .sql files with tables of your own: NAME.sql is own.NAME. By default the one "
+        "that KRAFTLAKE_OWN names.",
+    ),
+]
 DemoLake = Annotated[
     lakes.Lake | None,
     shared_option("--lake L", "The lake to make; by default in .demo/.", parser=lakes.Lake),
@@ -291,3 +299,32 @@ BrokerConfig = Annotated[
         "A broker's server.properties, for a default that no log holds: min.insync.replicas.",
     ),
 ]
+
+
+ServerProperties = Annotated[
+    str, shared_option("-c, --config FILE", "The node's server.properties, in Kafka's format.")
+]
+
+LogFormat = Annotated[
+    str,
+    shared_option(
+        "--log-format text|json",
+        "The form of events on stderr: lines for people, or JSON with stable fields.",
+    ),
+]
+
+Bootstrap = Annotated[
+    str,
+    shared_option(
+        "-b, --bootstrap HOST:PORT", "The nodes to connect to first, separated by commas."
+    ),
+]
+CommandConfig = Annotated[
+    Text,
+    shared_option(
+        "--command-config FILE",
+        "The properties of a Kafka client, for the connection: security.protocol, sasl.mechanism, "
+        "sasl.jaas.config, ssl.* (PEM), client.id, request.timeout.ms.",
+    ),
+]
+Topic = Annotated[str, shared_option("--topic T", "The topic's name.")]

@@ -1,6 +1,6 @@
 """The command that answers whether a planned change is safe."""
 
-from jobs.cli.commands import node_options, options
+from jobs.cli.commands import options
 from jobs.cli.commands.combinations import exclusive, given, needs
 from jobs.cli.commands.parameters import Number, Text, Texts, command, option
 from replica.errors import UsageError
@@ -120,7 +120,7 @@ class PlanOptions:
         default=60.0,
         min=0.1,
     )
-    command_config: node_options.CommandConfig = None
+    command_config: options.CommandConfig = None
     limit: int = option(
         "--limit N", "In text, show N reasons of each change at most.", default=20, min=0
     )

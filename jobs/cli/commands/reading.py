@@ -1,6 +1,6 @@
 """Commands that read from running nodes."""
 
-from jobs.cli.commands import node_options, options
+from jobs.cli.commands import options
 from jobs.cli.commands.parameters import command, option
 from replica.model.keys import METADATA_TOPIC
 
@@ -33,8 +33,8 @@ class ConsumeOptions:
     no node answered, 2 usage, 130 ctrl-C.
     """
 
-    bootstrap: node_options.Bootstrap
-    topic: node_options.Topic = METADATA_TOPIC
+    bootstrap: options.Bootstrap
+    topic: options.Topic = METADATA_TOPIC
     partition: int = option("--partition N", "The partition of the topic.", default=0, min=0)
     start: str = option(
         "--from START",
@@ -63,4 +63,4 @@ class ConsumeOptions:
     keep_secrets: options.KeepSecrets = False
     show_config: options.ShowConfig = None
     redact_key: options.RedactKey = None
-    command_config: node_options.CommandConfig = None
+    command_config: options.CommandConfig = None

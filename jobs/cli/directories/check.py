@@ -11,7 +11,6 @@ from jobs.cli.commands.directories import CheckOptions
 from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.broker_defaults import defaults_in
 from jobs.cli.directories.check_families import families_of
-from jobs.cli.directories.check_first_election import first_election_lines, first_election_rows
 from jobs.cli.directories.check_inputs import examine_all, find_inputs
 from jobs.cli.directories.check_rows import (
     counted_by,
@@ -23,7 +22,6 @@ from jobs.cli.directories.check_rows import (
     summary,
 )
 from jobs.cli.directories.check_starts import (
-    metadata_level,
     start_lines,
     start_rows,
     with_starts,
@@ -33,12 +31,15 @@ from jobs.cli.directories.check_text import (
     LocatedFinding,
     describe_counts,
     describe_findings,
+    first_election_lines,
+    first_election_rows,
     member_cells,
     reaches,
     severity_of,
 )
 from jobs.cli.directories.partition_folders import (
     LOG_DIRECTORY_COLUMNS,
+    gaps_of,
     judged_with,
     log_directories_in,
     log_directory_cells,
@@ -49,8 +50,8 @@ from jobs.cli.directories.partition_folders import (
 from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
 from jobs.cli.directories.starting_nodes import (
     log_paths,
+    login_entries_in,
     nodes_of,
-    release_named,
     starting_nodes,
 )
 from jobs.cli.directories.verdict_text import describe_verdict, only_line, verdict_row
@@ -114,7 +115,8 @@ def run(options: CheckOptions) -> int:
             checking.unread(unread)
         checking.write()
         checking.write_formatted(inputs.formatted)
-        for hint in () if options.partitions or options.quiet else not_asked_for(inputs.groups):
+        found = [one for group in inputs.groups for one in group]
+        for hint in () if options.partitions or options.quiet else not_asked_for(found):
             complain(f"check: {hint}")
     return checking.end()
 
@@ -181,11 +183,9 @@ class _Checking:
         if self.is_start_judged:
             return None
         self.is_start_judged = True
-        members = [
-            (member, metadata_level(cluster)) for cluster in clusters for member in cluster.members
-        ]
-        release = release_named(self.options.release)
-        return judge_starts(starting_nodes(self.nodes, release, members))
+        members = [member for cluster in clusters for member in cluster.members]
+        entries = login_entries_in(self.options.login_config)
+        return judge_starts(starting_nodes(self.nodes, self.options.release, members, entries))
 
     def group(
         self,
@@ -254,6 +254,8 @@ class _Checking:
         located: list[LocatedFinding] = []
         if families.files:
             evidence = evidence.with_unread(unread)
+            gaps = gaps_of(cluster, self.log_directories)
+            evidence = replace(evidence, gaps=(*evidence.gaps, *gaps))
             located = [*_located(cluster), *(LocatedFinding("", one) for one in unread)]
         if families.health:
             located += [LocatedFinding("", one, health=cluster) for one in cluster.health or ()]
@@ -336,10 +338,11 @@ class _Checking:
         """Print how the nodes were formatted, where no log holds a record. formatted: log
         directories without a metadata log."""
         nodes = formatted_nodes(self.members_of_newest, formatted)
+        configured = frozenset(voter for one in self.nodes for voter in one.config.static_voters)
         if self.families.files and not self.options.quiet:
             write_either(
                 first_election_rows(nodes),
-                first_election_lines(nodes),
+                first_election_lines(nodes, configured),
                 json_output=self.options.json_output,
             )
 

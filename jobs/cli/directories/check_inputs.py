@@ -60,7 +60,8 @@ class CheckInputs:
 
     @property
     def captures(self) -> int:
-        """How many of the groups are directories, the oldest capture first; files come after."""
+        """How many of the groups are captures of directories. They come first, the oldest at the
+        front; groups of files follow."""
         return sum(isinstance(group[0], DirectoryPath) for group in self.groups)
 
     @cached_property

@@ -11,9 +11,7 @@ from jobs.cli.output import table_lines
 from replica.doctor.startup.judging import Election, NodeStart, QuorumStart, Starts
 from replica.doctor.startup.obstacle import Start
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
-from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.verdict import Gap
-from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.voters import majority
 from replica.severity import Severity
 from replica.terminal_text import one_line
@@ -82,11 +80,6 @@ def with_starts(
         gaps=(*evidence.gaps, *_gaps(starts.quorum)),
     )
     return more, [*located, *(LocatedFinding(one.where, one.finding) for one in placed)]
-
-
-def metadata_level(cluster: JudgedCluster) -> int | None:
-    """The newest metadata.version of a cluster; None where no state of it is known."""
-    return None if cluster.cluster is None else cluster.cluster.level(METADATA_VERSION) or None
 
 
 def _gaps(quorum: QuorumStart) -> Iterator[Gap]:

@@ -1,11 +1,13 @@
-"""The text of `kraftlake check` below the verdict: the table of nodes, and the findings by rule."""
+"""The text of `kraftlake check` below the verdict: the table of nodes, the findings by rule, and
+for a quorum that never had a leader how each node was formatted."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 from jobs.cli.directories.check_rows import (
     NOUNS,
@@ -15,15 +17,17 @@ from jobs.cli.directories.check_rows import (
     last_epoch,
     validities,
 )
-from jobs.cli.output import coloured, more_line
+from jobs.cli.output import coloured, more_line, table_lines
 from replica.doctor.check.catalogue import RULES
 from replica.doctor.check.examined import Examined
+from replica.doctor.check.first_election import FormattedNode, candidates
 from replica.doctor.check.group import JudgedDirectory
 from replica.doctor.check.rule import Finding, Rule
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.facts import AT_RISK
 from replica.doctor.verdict.outage import OUTAGE_RULES
 from replica.errors import UsageError
+from replica.metadata.image.settings import METADATA_VERSION
 from replica.severity import Severity
 from replica.terminal_text import one_line
 from replica.words import counted, listed
@@ -173,3 +177,56 @@ def describe_counts(directories: int, counts: Mapping[Severity, int], least: Sev
     told = ", ".join(counted(counts[severity], noun) for severity, noun in NOUNS.items())
     hidden = [f"{noun}s" for one, noun in NOUNS.items() if one.rank > least.rank and counts[one]]
     return f"{what} checked: {told}" + (f" (not shown: {listed(hidden)})" if hidden else "")
+
+
+_COLUMNS = ("node", "cluster", "formatted", "voters", "epoch", "first records", "directory")
+
+
+def first_election_lines(
+    nodes: Sequence[FormattedNode], configured: frozenset[int]
+) -> Iterator[str]:
+    """A row for each node, and for each cluster who may lead; nothing where there was a leader.
+    configured: the voters that settings name, for nodes whose files name none."""
+    if not nodes:
+        return
+    yield ""
+    yield "No log here holds a record. How the nodes were formatted:"
+    yield ""
+    yield from table_lines(_COLUMNS, map(_cells, nodes))
+    for cluster in candidates(nodes):
+        known = replace(cluster, voters=cluster.voters or configured)
+        yield f"cluster {known.cluster_id}: {known.text}"
+
+
+def _cells(node: FormattedNode) -> tuple[str, ...]:
+    voters = sorted({voter.node_id for voter in node.voters})
+    return (
+        str(node.replica.node_id),
+        node.replica.cluster_id,
+        node.formatting.value.replace("-", " "),
+        listed([str(one) for one in voters]) or "-",
+        "-" if node.epoch is None else str(node.epoch),
+        listed(sorted(node.records or (), key=_first_election_weight), limit=2) or "-",
+        listed(node.shown, limit=2),
+    )
+
+
+def _first_election_weight(record: str) -> tuple[bool, bool, str]:
+    """What nodes may differ in comes first: credentials, and the metadata.version."""
+    return not record.startswith("SCRAM"), not record.startswith(METADATA_VERSION), record
+
+
+def first_election_rows(nodes: Sequence[FormattedNode]) -> Iterator[dict[str, Any]]:
+    """The rows of --json."""
+    for node in nodes:
+        yield {
+            "kind": "formatted",
+            "cluster_id": node.replica.cluster_id,
+            "node_id": node.replica.node_id,
+            "directory_id": node.replica.directory_id,
+            "directories": list(node.shown),
+            "formatting": node.formatting.value,
+            "voters": sorted({voter.node_id for voter in node.voters}),
+            "epoch": node.epoch,
+            "records": None if node.records is None else sorted(node.records),
+        }

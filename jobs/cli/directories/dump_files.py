@@ -1,6 +1,6 @@
-"""The files that `dump` reads from the user's paths, in order, and which partitions they are of. A
-line says once of each partition that it is no metadata log. Also the small files of a log directory
-as plain values."""
+"""The files that `dump` reads from the user's paths, in order, with their partitions. One line says
+of a partition that it is no metadata log. Also the small files of a log directory as plain
+values."""
 
 from __future__ import annotations
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
 from jobs.cli.commands.directories import ExplainOptions
 from jobs.cli.directories.verdict_text import runbook_text
 from jobs.cli.option_values import named
-from jobs.cli.output import write_either, write_json, write_table
+from jobs.cli.output import write_either, write_json, write_table, write_text
+from jobs.cli.schemas import schemas
 from replica.doctor.check.catalogue import RULES, RULES_BY_ID
 from replica.doctor.check.rule import Rule
 from replica.doctor.verdict.runbooks import runbook_of
@@ -17,9 +19,11 @@ from replica.installation import shipped
 
 
 def run(options: ExplainOptions) -> int:
-    """Print a runbook, one rule, or the list of all rules."""
+    """Print a runbook, a schema, one rule, or the list of all rules."""
     if options.runbook is not None:
         _print_runbook(options)
+    elif options.schema is not None:
+        _print_schema(options)
     elif options.rule is not None:
         rule = named(options.rule, RULES_BY_ID, "rule", "`kraftlake explain` lists them")
         write_either([_plain(rule)], _described(rule), json_output=options.json_output)
@@ -32,10 +36,16 @@ def run(options: ExplainOptions) -> int:
     return 0
 
 
+def _print_schema(options: ExplainOptions) -> None:
+    known = schemas()
+    found = named(
+        str(options.schema), known, "command with --json", f"there are {', '.join(known)}"
+    )
+    write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+
+
 def _print_runbook(options: ExplainOptions) -> None:
     known = runbooks()
-    if options.rule is not None:
-        raise UsageError("explain: name a rule, or a runbook by --runbook, not both")
     if not known:
         raise UsageError("--runbook: this installation came without the runbooks")
     name = str(options.runbook)

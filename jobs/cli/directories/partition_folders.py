@@ -10,6 +10,7 @@ from typing import Any
 from replica.doctor.check.rule import by_severity
 from replica.doctor.health.partition_folders import judge_log_directories
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
+from replica.doctor.verdict.verdict import Gap
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath, DiscoveredPath
 from replica.format.file_names import METADATA_FOLDER
@@ -19,7 +20,7 @@ from replica.format.partition_folders import (
     log_directories_below,
     partition_of_folder,
 )
-from replica.words import counted, size_text
+from replica.words import counted, named, size_text
 
 LOG_DIRECTORY_COLUMNS = (
     "broker",
@@ -46,19 +47,19 @@ def log_directories_in(paths: Iterable[str]) -> tuple[BrokerLogDirectory, ...]:
     return tuple(found.values())
 
 
-def not_asked_for(groups: Iterable[Sequence[DiscoveredPath]]) -> Iterator[str]:
+def not_asked_for(found: Iterable[DiscoveredPath]) -> Iterator[str]:
     """A sentence that says how many folders of partitions lie beside the metadata logs; none where
     there are none. It lists names alone."""
     count = sum(
         _is_partition(name)
-        for group in groups
-        for one in group
+        for one in found
         if isinstance(one, DirectoryPath) and not one.is_formatted
         for name in os.listdir(os.path.dirname(os.path.abspath(one.path)))
     )
     if count:
         folders = counted(count, "folder")
-        yield f"{folders} of partitions beside the metadata: --partitions judges them"
+        judges = "`kraftlake check --partitions` judges them"
+        yield f"{folders} of partitions beside the metadata: {judges}"
 
 
 def _is_partition(name: str) -> bool:
@@ -71,6 +72,21 @@ def judged_with(cluster: JudgedCluster, directories: Sequence[BrokerLogDirectory
         return cluster
     more = judge_log_directories(cluster.cluster, directories, all_given=True)
     return replace(cluster, health=tuple(sorted((*(cluster.health or ()), *more), key=by_severity)))
+
+
+def gaps_of(cluster: JudgedCluster, directories: Iterable[BrokerLogDirectory]) -> Iterator[Gap]:
+    """Brokers of which only copies of the metadata were given."""
+    if cluster.cluster is None:
+        return
+    own = [*of_cluster(cluster, directories)]
+    with_data = {one.replica.node_id for one in own if not one.is_metadata_alone}
+    brokers = cluster.cluster.values("brokers").keys() & {one.replica.node_id for one in own}
+    if without := sorted(brokers - with_data):
+        yield Gap(
+            f"the partitions' folders of {named('broker', [str(one) for one in without])}",
+            "the directories that were given hold the metadata alone",
+            "Name the brokers' log directories.",
+        )
 
 
 def of_cluster(

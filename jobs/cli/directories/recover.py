@@ -136,8 +136,9 @@ def plan_of(
     earlier: EarlierRounds | None = None,
     mixture: ClusterMixture = NO_MIXTURE,
 ) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
-    """The plan for the replicas of one cluster, and each directory by its replica. earlier: earlier
-    looks at them. mixture: that of all directories."""
+    """The plan for the replicas of one cluster, and each directory by its replica. earlier: what
+    earlier captures of them proved. mixture: the disks that lie in places of another cluster's,
+    among all directories."""
     by_key = {one.owner.key: one for one in members}
     logs = [replica_log(one, one.shown) for one in by_key.values()]
     now = ComparedRound.of(compare_group(logs))
@@ -164,7 +165,7 @@ class GivenNodes:
     examined: tuple[Examined, ...]
     """All of the directories."""
     usable: tuple[Examined, ...]
-    """Those with which a quorum can continue."""
+    """The directories with which a quorum can go on."""
     unread: tuple[Finding, ...]
     """Findings about what could not be read, or was never started."""
     not_read: tuple[Damage, ...]

@@ -4,18 +4,21 @@ to them, and what their metadata logs say."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from jobs.cli.option_values import bytes_in
 from replica.doctor.check.group import JudgedDirectory
-from replica.doctor.startup.known_settings import Release
 from replica.doctor.startup.node_config import NodeConfig, node_config
 from replica.doctor.startup.node_log import node_log
 from replica.doctor.startup.obstacle import NodeLog, StartingNode
+from replica.doctor.startup.security_rules import store_paths
 from replica.format.formatted import log_folders_below
+from replica.format.key_stores import StoreFile, read_store
 from replica.format.log_dirs import LogDir, LogDirState, read_log_dir
+from replica.metadata.changes.readers import reader_of
 from replica.metadata.changes.releases import NEWEST_LEVELS
 
 _MAX_FILE_BYTES = 4 * 1024 * 1024
@@ -28,6 +31,9 @@ class NodeFiles:
 
     config: NodeConfig
     dirs: tuple[LogDir, ...]
+    stores: Mapping[str, StoreFile] = field(default_factory=dict)
+    """The files of keys and certificates, by their paths: only where the node itself is looked
+    at."""
 
     @property
     def metadata_paths(self) -> Iterator[str]:
@@ -47,7 +53,12 @@ def nodes_of(configs: Sequence[str], paths: Sequence[str]) -> tuple[NodeFiles, .
     ]
     if not paths:
         return tuple(
-            NodeFiles(one, tuple(read_log_dir(path, path) for path in one.all_dirs)) for one in read
+            NodeFiles(
+                one,
+                tuple(read_log_dir(path, path) for path in one.all_dirs),
+                {path: read_store(path) for path in store_paths(one)},
+            )
+            for one in read
         )
     folders = [folder for path in paths for folder, _ in log_folders_below(path)]
     found = [read_log_dir(folder, folder) for folder in dict.fromkeys(folders)]
@@ -90,6 +101,16 @@ def _in_common(path: str, other: str) -> int:
     return count
 
 
+def login_entries_in(path: str | None) -> frozenset[str]:
+    """The entries of the file that --login-config names, in the format of JAAS: `NAME { ... };`.
+    Raises UsageError for a file that can't be read."""
+    if path is None:
+        return frozenset()
+    text = bytes_in("--login-config", path, _MAX_FILE_BYTES).decode("latin-1")
+    without_comments = re.sub(r"/\*.*?\*/|(//|#)[^\n]*", "", text, flags=re.DOTALL)
+    return frozenset(re.findall(r"([\w.$-]+)\s*\{", without_comments))
+
+
 def log_paths(nodes: Iterable[NodeFiles], paths: Sequence[str]) -> list[str]:
     """What `check` reads beside the settings: the paths that the user named, and the metadata logs'
     directories that lie elsewhere."""
@@ -98,21 +119,22 @@ def log_paths(nodes: Iterable[NodeFiles], paths: Sequence[str]) -> list[str]:
     return [path for node in nodes for path in node.metadata_paths]
 
 
-def release_named(text: str | None) -> Release:
-    """The release that --release names, such as 4.1; the newest that is known where it is None."""
-    first, _, second = (text or _NEWEST).partition(".")
-    return int(first), int(second)
-
-
 def starting_nodes(
     nodes: Iterable[NodeFiles],
-    release: Release,
-    members: Sequence[tuple[JudgedDirectory, int | None]],
+    named: str | None,
+    members: Iterable[JudgedDirectory],
+    login_entries: frozenset[str] = frozenset(),
 ) -> tuple[StartingNode, ...]:
-    """The nodes, with what their logs say. members: the metadata logs that were read, each
-    with the newest metadata.version of its cluster."""
-    logs = {_node_folder(one): node_log(one, level) for one, level in members}
-    return tuple(StartingNode(one.config, one.dirs, release, _log_of(one, logs)) for one in nodes)
+    """The nodes, with what their logs say. named: the release that they are to run, such as 4.1;
+    None for the newest that is known. members: the metadata logs that were read."""
+    reader = reader_of(named or _NEWEST)
+    first, _, second = reader.release.partition(".")
+    release = int(first), int(second)
+    logs = {_node_folder(one): node_log(one, reader) for one in members}
+    return tuple(
+        StartingNode(one.config, one.dirs, release, _log_of(one, logs), one.stores, login_entries)
+        for one in nodes
+    )
 
 
 def _log_of(node: NodeFiles, logs: Mapping[str, NodeLog]) -> NodeLog | None:

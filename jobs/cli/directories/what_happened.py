@@ -14,9 +14,10 @@ from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.given_rounds import GivenRounds, check_cluster, rounds_in
 from jobs.cli.directories.judged_clusters import judged_clusters
+from jobs.cli.directories.partition_folders import not_asked_for
 from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
-from jobs.cli.output import ProgressLine, write_either
+from jobs.cli.output import ProgressLine, complain, write_either
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import earlier_rounds
@@ -92,6 +93,9 @@ def run(options: WhatHappenedOptions) -> int:
             lines = describe(replace(incident, verdict=left), clock)
             above = [""] if number else whole.lines
             write_either(rows_of(incident), [*above, *lines], json_output=in_json)
+        found = (one.location for group in given.rounds[-1:] for one in group)
+        for hint in not_asked_for(found):
+            complain(f"what-happened: {hint}")
         return 1 if any(incident.verdict.facts for incident in incidents) else 0
 
 

@@ -100,15 +100,21 @@ def _forget(lake: Lake, targets: Targets) -> dict[str, int]:
 
 
 def _leave_no_earlier_version(lake: Lake, json_output: bool) -> int:
-    from jobs.build import build_tables
+    from jobs.build import bring_up_to_date_if_possible
     from pipelines import delta
-    from pipelines.tables.of_a_lake import named
+    from pipelines.own_tables.stored import behind, named
 
-    write_counts(build_tables(None, BuildOptions(lake)), json_output=json_output)
+    write_counts(bring_up_to_date_if_possible(None, BuildOptions(lake)), json_output=json_output)
     spark = started_spark("forget", lake)
     # Files of an ingest are young, and no version needs them yet.
     with locked(lake, waiting("forget", lake)):
         for name in tables_of(lake):
             complain(f"forget: vacuum {name}")
-            delta.vacuum(spark, lake, named(name))
-    return 0
+            delta.vacuum(spark, lake, named(lake, name))
+    left = behind(lake)
+    for name in left:
+        complain(
+            f"forget: {name} still has its rows from before: build it with --own, and then run "
+            f"`{lake.command('forget', '--yes', '--vacuum')}` again"
+        )
+    return int(bool(left))

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 from jobs.cli.asking.query_result import LakeQuery, QueryError
 from jobs.cli.asking.questions import question
 from jobs.cli.asking.sql import explained
-from jobs.cli.asking.sql_text import check_not_empty, tables_named
 from jobs.cli.commands.sharing import ExportOptions
 from jobs.cli.memory_bound import bound_of, keep_within
 from jobs.cli.output import complain, write_json, write_table
 from jobs.cli.sharing.export_draft import replaced
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake.tables import tables_of
+from pipelines.sql_text import check_not_empty, tables_named
 from replica.errors import KraftlakeError, UnwritableFileError, UsageError
 
 if TYPE_CHECKING:

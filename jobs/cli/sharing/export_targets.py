@@ -198,7 +198,9 @@ def write_views(place: Path, lake: Lake, tables: Sequence[str]) -> dict[str, int
     """Write views of these tables, and the ready-made views where the lake has the table below
     them. Returns how many rows each table has. Raises UnreadableFileError, OSError."""
     counts: dict[str, int] = {}
-    lines = [*_HEAD, *(f"CREATE SCHEMA IF NOT EXISTS {schema};" for schema in SCHEMAS)]
+    used = {table.split(".")[0] for table in tables}
+    schemas = [one for one in SCHEMAS if one in used]
+    lines = [*_HEAD, *(f"CREATE SCHEMA IF NOT EXISTS {schema};" for schema in schemas)]
     for table in tables:
         counts[table], view = _view(lake, table)
         lines += view

@@ -16,8 +16,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from jobs.cli.asking.sql_text import runs_to_explain
 from jobs.cli.sharing.mcp_limits import CallLimits, output_of
+from pipelines.sql_text import runs_to_explain
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _LAKE_QUESTIONS = (

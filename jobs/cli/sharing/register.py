@@ -78,12 +78,12 @@ def _changes(
     in_lake: the tables that get names; None removes all names of the lake from the catalog.
     """
     from pipelines.catalog.registration import register, unregister
-    from pipelines.tables.of_a_lake import TABLES
+    from pipelines.own_tables.stored import contracts_in
 
     spark = started_spark("register", lake, settings)
     if in_lake is None:
         return unregister(spark, lake, prefix)
-    present = [one for one in TABLES if one.name in in_lake]
+    present = contracts_in(lake, in_lake)
     views = views_of(prefix) if HISTORY in in_lake else ()
     return register(spark, lake, present, views, prefix)
 

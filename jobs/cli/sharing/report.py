@@ -15,12 +15,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobs.cli.asking.sql_text import tables_named
 from jobs.cli.commands.options import lake_unless
 from jobs.cli.commands.sharing import ReportOptions
 from jobs.cli.output import complain, is_standard_output, write_json, write_line, write_text
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
+from pipelines.sql_text import tables_named
 from replica.errors import UnreadableFileError, UsageError
 from replica.terminal_text import one_line
 

@@ -108,7 +108,8 @@ def _node(examined: Examined) -> FormattedNode:
 
 
 def _records(examined: Examined) -> Iterator[str]:
-    """What formatting has written for the first leader. Names only: nothing secret."""
+    """The names of the records that formatting wrote for the first leader. Their values may be
+    secret, and are left out."""
     first = (one for found, one in examined.usable_snapshots if found == BOOTSTRAP_SNAPSHOT)
     bootstrap = examined.directory.bootstrap
     for file in (*first, *(() if bootstrap is None else (bootstrap,))):

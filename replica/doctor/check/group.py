@@ -75,7 +75,7 @@ class _ClusterLogs:
     voters: VoterKeys
     """The voters that the newest log names; empty where it names none."""
     elections: ClusterLogs
-    """What they make of a single directory's findings about elections."""
+    """What all these logs tell about elections that one directory alone shows in part."""
     images: Mapping[OffsetAndEpoch, Image]
     """The states by the replays of all these logs. If two logs have a record with the same offset
     and epoch, they have the same records below it (Raft's log matching), so one state stands for

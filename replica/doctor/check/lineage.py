@@ -39,7 +39,7 @@ class LogParting:
     truncates_to: int | None
     """The end (exclusive) of the log of `loser` after it has followed the others."""
     records: int | None
-    """The number of records that the log of `loser` loses by that."""
+    """The number of records that the log of `loser` loses by this truncation."""
     lost: Losses | None
     """The lost records, counted by their commitment."""
     if_stopped: bool = False

@@ -161,7 +161,8 @@ def _judge_disks(mixture: ClusterMixture, renamed: Collection[int]) -> Iterator[
 
 
 def _about(finding: Finding, nodes: Iterable[int]) -> Finding:
-    """The finding, with the voters of its cluster whose directories here are of another one."""
+    """The finding, which names also the voters of its cluster in whose places directories of
+    another cluster lie."""
     what = "its directory here is of another cluster"
     return replace(finding, subjects=tuple(Subject(f"node {node}", what) for node in sorted(nodes)))
 

@@ -52,8 +52,8 @@ def judge_contents(
     """The finding about a snapshot that differs from another replica's snapshot of the same id.
     file, other: the two files, as the user names them.
 
-    compared: the differences. If only configs differ that Kafka's known behaviour explains, its
-    `first` holds some of these.
+    compared: the differences. `compared.first` has some of them; where all differences are configs
+    that Kafka leaves out on purpose, it has some of those.
     """
     rule, count = groups.SNAPSHOT_ID_CONFLICT, compared.different
     if not count:

@@ -1,4 +1,4 @@
-"""Finds when partitions had no leader, by taking the newest state back record by record."""
+"""Finds when partitions had no leader: goes back from the newest state, record by record."""
 
 from __future__ import annotations
 

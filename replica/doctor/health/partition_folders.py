@@ -129,7 +129,7 @@ def _missing(
     """Replicas that the metadata places in a directory that was given, and of which no directory of
     the broker has a folder."""
     given: Mapping[int, set[str]] = defaultdict(set)
-    for directory in directories:
+    for directory in (one for one in directories if not one.is_metadata_alone):
         given[directory.replica.node_id].add(directory.replica.directory_id)
     held = {
         (one.broker_id, one.folder.topic_id, one.folder.partition)

@@ -10,10 +10,13 @@
   obstacle          what is known of a node, and a finding with what it means for the start
   line_rules        rules about single lines
   settings_rules    rules about the settings together
+  jaas              whether Kafka reads a login module in sasl.jaas.config
+  security_rules    rules about TLS and SASL
   directory_rules   rules about the log directories
   quorum_rules      rules about a node among the voters
   judging           calls all of these, in the order in which Kafka comes to them
 
 Each rule is a value in replica.doctor.check.catalogue.startup. Judging reads no file: the values of
-log directories come from replica.format.log_dirs.
+log directories come from replica.format.log_dirs, those of key stores from
+replica.format.key_stores.
 """

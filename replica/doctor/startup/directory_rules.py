@@ -12,15 +12,15 @@ from replica.doctor.startup.known_settings import STRICT_LISTS
 from replica.doctor.startup.obstacle import Obstacle, Start, StartingNode, refused
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.log_dirs import LogDir, LogDirState
-from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
+from replica.metadata.changes.unread import BOOTSTRAP
+from replica.metadata.image.settings import METADATA_VERSION
+from replica.model.control import KRAFT_VERSION
 
 _RESERVED = (f"{'A' * 21}A", f"{'A' * 21}Q", f"{'A' * 21}g")
 """The directory ids that Kafka keeps for its own use, and refuses in meta.properties (Kafka:
 DirectoryId.RESERVED)."""
 _NONE_READABLE = "No readable meta.properties files found."
 _ASK = "(have you run `kafka-storage.sh` to format the directory?)"
-_OLDEST_OF_4 = 7
-"""The metadata.version 3.3-IV3, the oldest that Kafka 4.0 and newer know."""
 
 
 def judge_named(node: StartingNode) -> Iterator[Obstacle]:
@@ -37,8 +37,8 @@ def _refuses(rule: Rule, file: str, message: str, words: str) -> Obstacle:
 
 
 def judge_unreadable(node: StartingNode) -> Iterator[Obstacle]:
-    """Directories that can't be used. The metadata log's ends the start, another one is left
-    out."""
+    """An obstacle for each directory that can't be used. Without that of the metadata log the node
+    doesn't start; it leaves out any other."""
     for one in node.dirs:
         reason = one.reason
         if one.state is LogDirState.READY and not one.is_named:
@@ -124,25 +124,46 @@ def judge_formatted(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_writable(node: StartingNode) -> Iterator[Obstacle]:
-    """The metadata log's directory, if this process may not write into it."""
-    found = node.metadata_dir
-    if found is not None and found.state is LogDirState.READY and not found.is_writable:
-        message = "this process may not write into it"
-        yield _refuses(startup.LOG_DIRECTORY_UNUSABLE, found.shown, message, found.path)
+    """Directories and files into which this process may not write."""
+    message = "this process may not write there"
+    for one in node.ready_dirs:
+        if not one.not_writable:
+            continue
+        is_of_metadata, file = one is node.metadata_dir, one.missing_checkpoint
+        if is_of_metadata or (node.config.is_broker and file and one.not_writable == one.shown):
+            words = one.not_writable.replace(one.shown, one.path, 1)
+            if is_of_metadata and words.endswith(METADATA_FOLDER):
+                words = "Permission denied"
+            elif not is_of_metadata:
+                words = os.path.join(one.path, file)
+            yield _refuses(startup.LOG_DIRECTORY_UNUSABLE, one.not_writable, message, words)
+        else:
+            finding = startup.LOG_DIRECTORY_OFFLINE.at(one.not_writable, message)
+            yield Obstacle(Start.STARTS, finding)
 
 
-def judge_level(node: StartingNode) -> Iterator[Obstacle]:
-    """metadata.version of the log, which the node's release has to know."""
-    level, found = node.own_log.level, node.metadata_dir
-    if level is None or found is None:
-        return
-    name = ".".join(map(str, node.release))
-    is_old = node.release >= (4, 0) and level < _OLDEST_OF_4
-    if is_old or level > NEWEST_LEVELS.get(name, level):
-        words = "Error loading metadata log record from offset"
-        message = f"metadata.version {release_of(level)}; the node is to run Kafka {name}"
-        place = os.path.join(found.shown, METADATA_FOLDER)
-        yield _refuses(startup.RELEASE_CANNOT_READ_LOG, place, message, words)
+def judge_unread(node: StartingNode) -> Iterator[Obstacle]:
+    """What the node's release can't read of the metadata log's directory."""
+    for one in node.own_log.unread:
+        finding = startup.RELEASE_CANNOT_READ_LOG.at(
+            one.file,
+            f"{one.unread.subject}: {one.unread.why}",
+            position=one.position,
+            offset=one.offset,
+            epoch=one.epoch,
+        )
+        yield Obstacle(Start.REFUSES, finding, _said_of(one.unread.subject))
+
+
+def _said_of(unread: str) -> str:
+    """Kafka's words at a level, of a feature or a file, that it doesn't know. Of all else its words
+    differ between the releases."""
+    if unread == METADATA_VERSION:
+        return "Error loading metadata log record from offset"
+    if unread == BOOTSTRAP:
+        return "No MetadataVersion with metadata version"
+    is_feature = unread.endswith(".version") and unread != KRAFT_VERSION
+    return "Tried to apply FeatureLevelRecord" if is_feature else ""
 
 
 def judge_log_files(node: StartingNode) -> Iterator[Obstacle]:

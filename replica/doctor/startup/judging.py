@@ -10,10 +10,10 @@ from enum import StrEnum
 from replica.doctor.startup.directory_rules import (
     judge_formatted,
     judge_identities,
-    judge_level,
     judge_log_files,
     judge_metadata_logs,
     judge_named,
+    judge_unread,
     judge_unreadable,
     judge_writable,
 )
@@ -31,6 +31,13 @@ from replica.doctor.startup.quorum_rules import (
     judge_own_disk,
     judge_static_voters,
 )
+from replica.doctor.startup.security_rules import (
+    judge_logins,
+    judge_mechanism_of_brokers,
+    judge_protocols,
+    judge_stores,
+    judge_way_to_controllers,
+)
 from replica.doctor.startup.settings_rules import (
     judge_broker_listeners,
     judge_controller_listeners,
@@ -46,9 +53,10 @@ from replica.model.voters import majority
 Judge = Callable[[StartingNode], Iterator[Obstacle]]
 OF_THE_START: tuple[Judge, ...] = (
     judge_file, judge_values, judge_addresses, judge_roles, judge_node_id, judge_named,
-    judge_quorum, judge_listeners, judge_voters, judge_controller_listeners,
-    judge_broker_listeners, judge_unreadable, judge_identities, judge_metadata_logs,
-    judge_formatted, judge_writable, judge_segment, judge_log_files, judge_level,
+    judge_quorum, judge_protocols, judge_listeners, judge_voters, judge_controller_listeners,
+    judge_broker_listeners, judge_mechanism_of_brokers, judge_unreadable, judge_identities,
+    judge_metadata_logs, judge_formatted, judge_writable, judge_segment, judge_stores, judge_logins,
+    judge_log_files, judge_unread,
 )  # fmt: skip
 """In the order in which Kafka comes to these things: it says no more than the first."""
 OF_THE_QUORUM: tuple[Judge, ...] = (judge_static_voters, judge_own_disk, judge_own_address)
@@ -112,6 +120,7 @@ def _obstacles(node: StartingNode, nodes: Sequence[StartingNode]) -> Iterator[Ob
     if all(one.start is not Start.REFUSES for one in at_start):
         for judge in OF_THE_QUORUM:
             yield from judge(node)
+        yield from judge_way_to_controllers(node, nodes)
         yield from judge_among(node, nodes)
     yield from judge_names(node)
 

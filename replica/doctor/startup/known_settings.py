@@ -31,11 +31,13 @@ class Type(Enum):
 
 
 class Kind(NamedTuple):
-    """least, most: of a number, both inclusive; None without a bound."""
+    """least, most: of a number, both inclusive; None without a bound. choices: the texts that Kafka
+    takes, in the order in which it lists them; none where it takes any."""
 
     type: Type
     least: float | None = None
     most: float | None = None
+    choices: tuple[str, ...] = ()
 
 
 def _names(text: str) -> list[str]:
@@ -44,6 +46,10 @@ def _names(text: str) -> list[str]:
 
 def _alike(kind: Kind, names: str) -> Iterator[tuple[str, Kind]]:
     return ((name, kind) for name in _names(names))
+
+
+def _texts(name: str, choices: str) -> tuple[str, Kind]:
+    return name, Kind(Type.TEXT, choices=tuple(_names(choices)))
 
 
 SETTINGS: dict[str, Kind] = dict([
@@ -182,7 +188,7 @@ SETTINGS: dict[str, Kind] = dict([
     """),
     *_alike(Kind(Type.TEXT), """
         advertised.listeners alter.config.policy.class.name authorizer.class.name broker.rack
-        client.quota.callback.class compression.type config.providers control.plane.listener.name
+        client.quota.callback.class config.providers control.plane.listener.name
         controller.listener.names controller.quorum.bootstrap.servers controller.quorum.voters
         cordoned.log.dirs create.topic.policy.class.name delegation.token.master.key
         delegation.token.secret.key early.start.listeners errors.deadletterqueue.topic.name.prefix
@@ -193,7 +199,7 @@ SETTINGS: dict[str, Kind] = dict([
         group.streams.topology.description.plugin.class inter.broker.listener.name
         inter.broker.protocol.version kafka.metrics.reporters listener.security.protocol.map
         listeners log.cleanup.policy log.dir log.dirs log.message.format.version
-        log.message.timestamp.type max.connections.per.ip.overrides metadata.log.dir
+        max.connections.per.ip.overrides metadata.log.dir
         metric.reporters metrics.recording.level password.encoder.cipher.algorithm
         password.encoder.keyfactory.algorithm password.encoder.old.secret password.encoder.secret
         principal.builder.class process.roles remote.log.metadata.manager.class.name
@@ -214,7 +220,7 @@ SETTINGS: dict[str, Kind] = dict([
         sasl.oauthbearer.jwt.retriever.class sasl.oauthbearer.jwt.validator.class
         sasl.oauthbearer.scope sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
         sasl.oauthbearer.token.endpoint.url sasl.server.callback.handler.class
-        security.inter.broker.protocol security.providers ssl.cipher.suites ssl.client.auth
+        security.providers ssl.cipher.suites
         ssl.enabled.protocols ssl.endpoint.identification.algorithm ssl.engine.factory.class
         ssl.key.password ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key
         ssl.keystore.location ssl.keystore.password ssl.keystore.type ssl.principal.mapping.rules
@@ -229,6 +235,7 @@ SETTINGS: dict[str, Kind] = dict([
     """),
     ("compression.gzip.level", Kind(Type.INT, -1, 9)),
     ("compression.lz4.level", Kind(Type.INT, 1, 17)),
+    _texts("compression.type", "uncompressed zstd lz4 snappy gzip producer"),
     ("compression.zstd.level", Kind(Type.INT, -131072, 22)),
     ("controller.performance.sample.period.ms", Kind(Type.LONG, 100)),
     ("fetch.max.bytes", Kind(Type.INT, 1024)),
@@ -252,6 +259,7 @@ SETTINGS: dict[str, Kind] = dict([
     ("log.local.retention.ms", Kind(Type.LONG, -2)),
     ("log.remote.copy.lag.bytes", Kind(Type.LONG, -1)),
     ("log.remote.copy.lag.ms", Kind(Type.LONG, -1)),
+    _texts("log.message.timestamp.type", "CreateTime LogAppendTime"),
     ("log.segment.bytes", Kind(Type.INT, 14)),
     ("max.decompressed.message.bytes", Kind(Type.INT, 1, 2147483639)),
     ("metadata.log.segment.bytes", Kind(Type.INT, 12)),
@@ -266,10 +274,12 @@ SETTINGS: dict[str, Kind] = dict([
     ("sasl.login.refresh.min.period.seconds", Kind(Type.SHORT)),
     ("sasl.oauthbearer.assertion.claim.exp.seconds", Kind(Type.INT, 0, 86400)),
     ("sasl.oauthbearer.assertion.claim.nbf.seconds", Kind(Type.INT, 0, 3600)),
+    _texts("security.inter.broker.protocol", "PLAINTEXT SSL SASL_PLAINTEXT SASL_SSL"),
     ("share.coordinator.append.linger.ms", Kind(Type.INT, -1)),
     ("share.coordinator.cached.buffer.max.bytes", Kind(Type.INT, 524288)),
     ("share.coordinator.state.topic.min.isr", Kind(Type.SHORT, 1)),
     ("share.coordinator.state.topic.replication.factor", Kind(Type.SHORT, 1)),
+    _texts("ssl.client.auth", "required requested none"),
     ("transaction.state.log.replication.factor", Kind(Type.SHORT, 1)),
 ])  # fmt: skip
 """By name, as Kafka spells it. Upper and lower case differ."""
@@ -312,9 +322,12 @@ NARROWED_IN: dict[str, tuple[Release, int]] = {
 """Settings for which a release raised the least value, with the release and the value."""
 
 
+OF_A_LISTENER = "listener.name."
+
+
 def kind_of(name: str, release: Release) -> Kind | None:
     """The kind of a setting in a release; None for a name that Kafka doesn't know there. Those of a
-    listener, and of its SASL mechanism, are known, too:
+    listener, and of its SASL mechanism, are known, too, where both are in small letters:
     listener.name.LISTENER.[MECHANISM.]NAME."""
     plain = _without_listener(name)
     kind = SETTINGS.get(plain)
@@ -325,7 +338,7 @@ def kind_of(name: str, release: Release) -> Kind | None:
 
 
 def _without_listener(name: str) -> str:
-    if not name.startswith("listener.name."):
+    if not name.startswith(OF_A_LISTENER) or name != name.lower():
         return name
-    of_listener = name.removeprefix("listener.name.").partition(".")[2]
+    of_listener = name.removeprefix(OF_A_LISTENER).partition(".")[2]
     return of_listener if of_listener in SETTINGS else of_listener.partition(".")[2]

@@ -8,21 +8,25 @@ from difflib import get_close_matches
 
 from replica.doctor.check.catalogue import startup
 from replica.doctor.startup.known_settings import (
+    OF_A_LISTENER,
     REMOVED_IN_4,
     SETTINGS,
     Kind,
     Type,
     kind_of,
 )
-from replica.doctor.startup.node_config import NodeConfig, address_in
+from replica.doctor.startup.node_config import address_in
 from replica.doctor.startup.obstacle import Obstacle, Start, StartingNode, of_setting, refused
 from replica.format.java_properties import PropertyLine
 from replica.metadata.known_configs import is_known_config
 from replica.terminal_text import one_line
+from replica.words import listed
 
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
 _OF_A_TOPIC = "log."
+_BYTE_ORDER_MARK = "\xef\xbb\xbf"
+"""That of UTF-8, as Latin-1 reads it."""
 _ROOM = 60
 _MOST_COMPARED = 100
 """Unknown names for which a similar one is looked for; each costs some milliseconds."""
@@ -40,7 +44,7 @@ def judge_values(node: StartingNode) -> Iterator[Obstacle]:
     """Values of the wrong kind, or out of their bounds."""
     for name, line in sorted(node.config.settings.items()):
         kind = kind_of(name, node.release)
-        if kind is None or _is_elsewhere(node.config, line):
+        if kind is None or node.config.is_elsewhere(name):
             continue
         yield from _judge_value(node, name, line.value.strip(), kind)
 
@@ -51,6 +55,10 @@ def _judge_value(node: StartingNode, name: str, text: str, kind: Kind) -> Iterat
     said = f"Invalid value {text} for configuration {name.replace('node.id', 'broker.id')}:"
     shown = one_line(text[:_ROOM])
     if kind.type is Type.TEXT:
+        if kind.choices and text not in kind.choices:
+            words = f"{said} String must be one of: {', '.join(kind.choices)}"
+            message = f"{name}={shown} is none of {listed(kind.choices)}"
+            yield refused(rule, node, name, message, words)
         return
     if kind.type is Type.BOOLEAN:
         if text.lower() not in ("true", "false"):
@@ -79,11 +87,6 @@ def _plain(bound: float) -> str:
     return str(int(bound) if bound == int(bound) else bound)
 
 
-def _is_elsewhere(config: NodeConfig, line: PropertyLine) -> bool:
-    """Whether a config provider gives the value."""
-    return config.is_of_providers and "${" in line.value
-
-
 def judge_addresses(node: StartingNode) -> Iterator[Obstacle]:
     """Voters and bootstrap servers that are no addresses."""
     config, name = node.config, "controller.quorum.voters"
@@ -110,9 +113,20 @@ def judge_addresses(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_names(node: StartingNode) -> Iterator[Obstacle]:
-    """Lines that Kafka passes over, or reads in another way than was meant."""
+    """An obstacle for each line that Kafka passes over, or reads in another way than was meant."""
     config, seen, unknown = node.config, dict[str, PropertyLine](), 0
     for line in config.lines:
+        if "\0" in line.key:
+            message = f"line {line.number} has a zero byte: the file is UTF-16, or no text"
+            finding = startup.LINE_WITHOUT_KEY.at(config.path, message, position=line.position)
+            yield Obstacle(Start.STARTS, finding)
+            return
+        if line.key.startswith(_BYTE_ORDER_MARK):
+            message = f"line {line.number}: the file begins with a byte order mark, which Kafka "
+            message += "takes for the first letters of the name"
+            finding = startup.SETTING_UNKNOWN.at(config.path, message, position=line.position)
+            yield Obstacle(Start.STARTS, finding)
+            continue
         if not line.is_separated:
             message = f"line {line.number} has neither = nor :"
             finding = startup.LINE_WITHOUT_KEY.at(config.path, message, position=line.position)
@@ -133,6 +147,8 @@ def _judge_unknown(node: StartingNode, name: str, *, is_compared: bool) -> Obsta
     """A name that Kafka doesn't know. is_compared: whether a similar one is looked for."""
     if name in REMOVED_IN_4:
         message = f"{name}: Kafka 4.0 has removed it"
+    elif name.startswith(OF_A_LISTENER) and kind_of(name.lower(), node.release) is not None:
+        message = f"{_shown(name)}: Kafka reads these names in small letters only"
     elif is_known_config(name) and _OF_A_TOPIC + name in SETTINGS:
         message = f"{name} is a topic's setting; a node's is {_OF_A_TOPIC}{name}"
     elif is_compared and (similar := get_close_matches(name[:_ROOM], SETTINGS, 1, 0.85)):

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from replica.errors import CorruptDataError
 from replica.format.java_properties import ENCODING, PropertyLine, lines_in
 
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+"""The security protocols. Without a map each is a listener's name, too."""
 _ADDRESS = re.compile(r".*?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
-_DEFAULT_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _DEFAULT_LISTENER, _DEFAULT_LOG_DIR = "PLAINTEXT://:9092", "/tmp/kafka-logs"  # noqa: S108
 
 
@@ -70,10 +71,19 @@ class NodeConfig:
         line = self.settings.get(name)
         return "no line" if line is None else f"line {line.number}"
 
-    @property
-    def is_of_providers(self) -> bool:
-        """Whether values may stand outside of the file (config.providers)."""
-        return bool(self.text("config.providers"))
+    def is_elsewhere(self, name: str) -> bool:
+        """Whether the value stands outside of the file (config.providers)."""
+        line = self.settings.get(name)
+        return line is not None and "${" in line.value and bool(self.text("config.providers"))
+
+    def key_of(self, listener: str, name: str) -> str:
+        """The key that sets `name` for a listener: the listener's own, or that of all."""
+        own = f"listener.name.{listener.lower()}.{name}"
+        return own if own in self.settings else name
+
+    def of(self, listener: str, name: str) -> str | None:
+        """The value that is in force for a listener."""
+        return self.text(self.key_of(listener, name))
 
     @property
     def node_id(self) -> int | None:
@@ -156,7 +166,7 @@ class NodeConfig:
     def protocols(self) -> Mapping[str, str]:
         """The security protocol of each listener's name."""
         if "listener.security.protocol.map" not in self.settings:
-            own = {name: name for name in _DEFAULT_PROTOCOLS}
+            own = {name: name for name in PROTOCOLS}
             # KIP-1069: a map that isn't set has PLAINTEXT for controllers as long as nothing else
             # is in use
             names = {one.name for one in self.listeners}
@@ -178,7 +188,7 @@ def node_config(path: str, data: bytes) -> NodeConfig:
     text = data.decode(ENCODING)
     lines: list[PropertyLine] = []
     try:
-        for line in lines_in(text):
+        for line in lines_in(text, "replace"):
             lines.append(line)
     except CorruptDataError as error:
         number = 1 + text.count("\n", 0, error.position or 0)

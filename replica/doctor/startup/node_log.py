@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from replica.doctor.check.catalogue import files, snapshots
 from replica.doctor.check.examined import Examined, leader_changes, newest_voters
 from replica.doctor.check.group import JudgedDirectory
+from replica.doctor.check.readable import unread_by
 from replica.doctor.check.rule import Finding
 from replica.doctor.startup.obstacle import NodeLog
 from replica.format.quorum_state import FILE_NAME as _QUORUM_STATE
+from replica.metadata.changes.readers import Reader
+from replica.metadata.changes.unread import UnreadPlace
 from replica.model.voters import VoterSet, voter_set
 
 _HOLES = (snapshots.LOG_START_WITHOUT_SNAPSHOT, snapshots.SNAPSHOT_LOG_HOLE)
 
 
-def node_log(member: JudgedDirectory, level: int | None) -> NodeLog:
-    """What the log says. level: the newest metadata.version of the cluster; None where it isn't
-    known."""
+def node_log(member: JudgedDirectory, reader: Reader) -> NodeLog:
+    """What the log says to a node of the reader's release."""
     examined = member.examined
     last, directory = examined.last_batch, examined.directory
     epoch = -1 if last is None else last.header.leader_epoch
@@ -25,9 +28,16 @@ def node_log(member: JudgedDirectory, level: int | None) -> NodeLog:
         _static_voters(examined),
         _dynamic_voters(examined),
         (epoch, directory.log_end_offset),
-        level,
+        tuple(_unread(member, reader)),
         tuple(_broken(member)),
     )
+
+
+def _unread(member: JudgedDirectory, reader: Reader) -> Iterator[UnreadPlace]:
+    if member.partition.is_metadata:
+        for one in unread_by(reader, member.examined):
+            if one.stops:
+                yield replace(one, file=member.examined.shown_file(one.file))
 
 
 def _broken(member: JudgedDirectory) -> Iterator[Finding]:

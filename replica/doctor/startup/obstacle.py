@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 from replica.doctor.check.rule import Finding, Rule
 from replica.doctor.startup.known_settings import Release
 from replica.doctor.startup.node_config import Address, NodeConfig
+from replica.format.key_stores import StoreFile
 from replica.format.log_dirs import LogDir, LogDirState
+from replica.metadata.changes.unread import UnreadPlace
 from replica.model.voters import VoterSet
 
 
@@ -38,13 +41,14 @@ class NodeLog:
     """What a node's metadata log says of the quorum. static_voters: by the newest LeaderChange
     record, else by quorum-state; empty where neither names any. dynamic_voters: the newest voters
     record; None in a static quorum, and where no voters were ever written. last: epoch and offset
-    (exclusive) at which the log ends. level: the newest metadata.version; None where it isn't
-    known. broken: the findings about its files with which Kafka doesn't start."""
+    (exclusive) at which the log ends. unread: what ends a node of its release that starts with this
+    directory, each with the file's name for people. broken: the findings about its files with which
+    Kafka doesn't start."""
 
     static_voters: frozenset[int] = frozenset()
     dynamic_voters: VoterSet | None = None
     last: tuple[int, int] = (-1, 0)
-    level: int | None = None
+    unread: tuple[UnreadPlace, ...] = ()
     broken: tuple[Finding, ...] = ()
 
     @property
@@ -56,12 +60,15 @@ class NodeLog:
 @dataclass(frozen=True, slots=True)
 class StartingNode:
     """A node about to start. dirs: the metadata log's first. log: None where nothing is known of
-    it."""
+    it. stores: the files of keys and certificates that were looked at, by their paths.
+    login_entries: those of the file that java.security.auth.login.config names."""
 
     config: NodeConfig
     dirs: tuple[LogDir, ...]
     release: Release
     log: NodeLog | None = None
+    stores: Mapping[str, StoreFile] = field(default_factory=dict)
+    login_entries: frozenset[str] = frozenset()
 
     @property
     def metadata_dir(self) -> LogDir | None:

@@ -187,22 +187,23 @@ def judge_broker_listeners(node: StartingNode) -> Iterator[Obstacle]:
             words = "cannot use the nonroutable meta-address 0.0.0.0"
             message = f"{one_line(one.name[:60])} is at 0.0.0.0, which no other node can reach"
             yield refused(rule, node, "advertised.listeners", message, words)
-    if not config.is_broker:
-        return
-    own = [one.name for one in config.listeners]
-    controllers = config.controller_listener_names
-    told = [one.name for one in config.advertised if one.name not in controllers]
     named = config.text("inter.broker.listener.name")
-    inside = (named or config.text("security.inter.broker.protocol") or "PLAINTEXT").upper()
-    if not told:
-        words = "There must be at least one broker advertised listener."
-        yield refused(rule, node, "listeners", "no listener but the controllers'", words)
-    elif named and named.upper() not in config.protocols:
+    if named and named.upper() not in config.protocols:
         words = (
             f"Listener with name {named.upper()} defined in inter.broker.listener.name not found"
         )
         message = f"inter.broker.listener.name: no security protocol for {one_line(named[:60])}"
         yield refused(rule, node, "inter.broker.listener.name", message, words)
+        return
+    if not config.is_broker:
+        return
+    own = [one.name for one in config.listeners]
+    controllers = config.controller_listener_names
+    told = [one.name for one in config.advertised if one.name not in controllers]
+    inside = (named or config.text("security.inter.broker.protocol") or "PLAINTEXT").upper()
+    if not told:
+        words = "There must be at least one broker advertised listener."
+        yield refused(rule, node, "listeners", "no listener but the controllers'", words)
     elif inside not in told:
         words = "inter.broker.listener.name must be a listener name defined in advertised.listeners"
         message = f"{one_line(inside[:60])}, for other brokers, is none of {_shown(told)}"

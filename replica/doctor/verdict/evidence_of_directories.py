@@ -29,25 +29,32 @@ from replica.doctor.verdict.evidence import (
     leaderless,
     losses_of,
 )
-from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
+from replica.doctor.verdict.verdict import (
+    NO_LEADER_YET,
+    NO_RECORD_HERE,
+    NO_VOTERS_NAMED,
+    Gap,
+    KnownState,
+    MissingVoters,
+)
 from replica.model.keys import ReplicaKey
 from replica.words import listed, named
 
 _NO_LEADER_YET = Gap(
     "the cluster's state",
-    "the logs hold no record: no voter was ever elected",
+    NO_LEADER_YET,
     "`kraftlake check --config` with the server.properties of each node says which nodes start and "
     "join. If all do, look in the controllers' logs for addresses at which no voter answers.",
 )
 _NO_RECORD_HERE = Gap(
     "the cluster's state",
-    "no log that was given holds a record: its node never followed a leader",
+    NO_RECORD_HERE,
     "If no other log holds a record either, no voter was ever elected: `kraftlake check --config` "
     "says which nodes start and join.",
 )
 _NO_VOTERS_KNOWN = Gap(
     "the cluster's state",
-    "no log that was given holds a record, and no file names the voters",
+    NO_VOTERS_NAMED,
     "If a controller's directory is not among these, add it. Else no voter was ever elected: "
     "`kraftlake check --config` with the server.properties of each node says which nodes start and "
     "join.",

@@ -48,13 +48,16 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "never-came-up": (
             startup.FORMATTED_WITHOUT_VOTERS, startup.BOOTSTRAP_RECORDS_DIFFER,
             startup.NO_VOTERS_ANYWHERE, groups.FORMATTED_FOR_ANOTHER_CLUSTER,
-            groups.CLUSTER_IDS_DIFFER,
+            groups.CLUSTER_IDS_DIFFER, groups.VOTER_WITHOUT_OWN_DISK,
+            groups.DISK_OF_ANOTHER_CLUSTER,
         ),
         "will-it-start": (
             startup.SETTING_NOT_UNDERSTOOD, startup.PROCESS_ROLES_WRONG, startup.NODE_ID_WRONG,
             startup.QUORUM_NOT_NAMED, startup.ROLE_AGAINST_VOTERS,
             startup.LISTENERS_NOT_UNDERSTOOD, startup.CONTROLLER_LISTENERS_WRONG,
-            startup.BROKER_LISTENERS_WRONG, startup.LOG_DIRECTORY_NOT_FORMATTED,
+            startup.BROKER_LISTENERS_WRONG, startup.KEY_STORE_UNUSABLE, startup.SASL_LOGIN_WRONG,
+            startup.SASL_MECHANISM_NOT_ENABLED, startup.CONTROLLER_SECURITY_DIFFERS,
+            startup.LOG_DIRECTORY_NOT_FORMATTED,
             startup.LOG_DIRECTORY_UNUSABLE, startup.LOG_DIRECTORY_OFFLINE, startup.NODE_ID_DIFFERS,
             startup.DIRECTORY_ID_WRONG, startup.METADATA_LOG_ELSEWHERE,
             startup.RELEASE_CANNOT_READ_LOG, startup.STATIC_VOTERS_NOT_NAMED,

@@ -1,4 +1,4 @@
-"""DescribeQuorum (KIP-595, KIP-836)."""
+"""Translates DescribeQuorum (KIP-595, KIP-836) between the core's messages and Kafka's."""
 
 from __future__ import annotations
 

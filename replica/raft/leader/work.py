@@ -1,4 +1,5 @@
-"""What a leader keeps beside its role (roles.Leader), which each fetch of a voter copies."""
+"""What a leader keeps outside of its role. Each fetch of a voter copies the role (roles.Leader),
+and would copy all of this with it."""
 
 from __future__ import annotations
 

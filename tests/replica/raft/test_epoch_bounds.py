@@ -232,6 +232,29 @@ def test_a_replica_that_knows_no_epoch_learns_that_of_an_old_quorum():
     assert host.raft.role.epoch == epoch
 
 
+@pytest.mark.parametrize(
+    ("numbers", "mistake"),
+    [
+        ({"epoch": -1}, Mistake.VOTE_NUMBERS),
+        ({"end_offset": -1}, Mistake.VOTE_NUMBERS),
+        ({"last_epoch": -1}, Mistake.VOTE_NUMBERS),
+        ({"last_epoch": 1}, Mistake.VOTE_NUMBERS),
+        ({"last_epoch": 2, "pre_vote": True}, Mistake.VOTE_NUMBERS),
+        ({"candidate": key(-1)}, Mistake.VOTE_WITHOUT_CANDIDATE),
+        ({"candidate": key(1)}, Mistake.VOTE_OF_OWN_ID),
+        ({"epoch": 0, "pre_vote": True}, None),
+        ({"last_epoch": 1, "pre_vote": True}, None),
+        ({"candidate": key(0)}, None),
+        ({}, None),
+    ],
+)
+def test_a_request_for_a_vote_that_no_candidate_sends_is_an_offence(numbers, mistake):
+    host = Host(config(1, 0, 1, 2))
+    legal = {"epoch": 1, "candidate": key(2), "last_epoch": 0, "end_offset": 0}
+    host.ask(VoteRequest(**{**legal, **numbers}))
+    assert [found for found, _, _ in offences(host)] == ([] if mistake is None else [mistake])
+
+
 @pytest.mark.parametrize("field", ["diverging", "snapshot_id"])
 def test_a_diverging_or_snapshot_epoch_above_the_leader_s_own_is_illegal(field):
     host = Host(config(1, 1, 2, 3))

@@ -43,7 +43,7 @@ ROLE_AGAINST_VOTERS = error(
 LISTENERS_NOT_UNDERSTOOD = error(
     "listeners-not-understood",
     "A listener is no NAME://host:port, has a name or a port that another one has, or has no "
-    "security protocol.",
+    "security protocol that Kafka knows.",
     "Refuses to start.",
     "Correct listeners, advertised.listeners or listener.security.protocol.map.",
 )
@@ -62,6 +62,39 @@ BROKER_LISTENERS_WRONG = error(
     "Refuses to start.",
     "Correct listeners, advertised.listeners and inter.broker.listener.name.",
 )
+KEY_STORE_UNUSABLE = error(
+    "key-store-unusable",
+    "A listener with TLS, or the way to the controllers, has a key store or trust store that can't "
+    "be loaded: the file is missing or of another type, or its settings don't fit each other.",
+    "Refuses to start: Failed to load SSL keystore, or a setting of a store is invalid.",
+    "Correct the ssl. settings that the finding names. A PEM store takes no store password; JKS "
+    "and PKCS12 need one.",
+)
+SASL_LOGIN_WRONG = error(
+    "sasl-login-wrong",
+    "A listener with SASL, or the way to the controllers, has no login module for one of its "
+    "mechanisms, or one that Kafka can't read.",
+    "Refuses to start: Could not find a 'KafkaServer' entry, or an error of the JAAS config.",
+    "Set listener.name.LISTENER.MECHANISM.sasl.jaas.config, with both names in small letters. If "
+    "the JVM's java.security.auth.login.config has it, name that file by --login-config.",
+)
+SASL_MECHANISM_NOT_ENABLED = error(
+    "sasl-mechanism-not-enabled",
+    "A node is to log in to controllers or brokers by a SASL mechanism that their listener doesn't "
+    "enable.",
+    "Refuses to start where it is the mechanism between brokers. Otherwise starts, and the "
+    "controllers let it not in.",
+    "Add the mechanism to sasl.enabled.mechanisms of that listener, or name another by "
+    "sasl.mechanism.controller.protocol or sasl.mechanism.inter.broker.protocol.",
+)
+CONTROLLER_SECURITY_DIFFERS = error(
+    "controller-security-differs",
+    "A node speaks another security protocol to the controllers than they do, or their listener "
+    "with TLS has no key store.",
+    "Starts. The controllers let it not in, so it waits for ever.",
+    "Let listener.security.protocol.map give the controllers' listener the same protocol on each "
+    "node, and give a listener with TLS a key store.",
+)
 LOG_DIRECTORY_NOT_FORMATTED = error(
     "log-directory-not-formatted",
     "A log directory of the node is missing, or has no meta.properties: it was never formatted, or "
@@ -74,14 +107,15 @@ LOG_DIRECTORY_NOT_FORMATTED = error(
 LOG_DIRECTORY_UNUSABLE = error(
     "log-directory-unusable",
     "The directory of the metadata log is no folder, or its meta.properties can't be read or "
-    "decoded, or nothing can be written there.",
+    "decoded, or nothing can be written there; or a broker can't make its first files in another "
+    "log directory.",
     "Refuses to start.",
     "Mount the right disk, let Kafka's user own it, and restore meta.properties from a copy.",
 )
 LOG_DIRECTORY_OFFLINE = warning(
     "log-directory-offline",
-    "A log directory other than the metadata log's is no folder, or its meta.properties can't be "
-    "read or decoded.",
+    "A log directory other than the metadata log's is no folder, can't be written, or its "
+    "meta.properties can't be read or decoded.",
     "Starts without it: its partitions are offline until the directory is mended.",
     "Mount the right disk there, or take the directory out of log.dirs.",
 )
@@ -111,9 +145,11 @@ METADATA_LOG_ELSEWHERE = error(
 )
 RELEASE_CANNOT_READ_LOG = error(
     "release-cannot-read-log",
-    "The log's metadata.version is one that the node's release doesn't know.",
-    "Ends as soon as it reads that record, at each start.",
-    "Run a release that knows this metadata.version.",
+    "The metadata log's directory has what the node's release can't read: a level, a record, or a "
+    "file.",
+    "Ends as soon as it reads it, at each start.",
+    "Run the release that wrote it, or name another by --release. `kraftlake plan "
+    "--downgrade-binaries R` says what would let an older release read it.",
 )
 STATIC_VOTERS_NOT_NAMED = error(
     "static-voters-not-named",
@@ -174,7 +210,7 @@ NO_CONTROLLER_AT_ADDRESS = warning(
 )
 LINE_WITHOUT_KEY = warning(
     "line-without-key",
-    "A line of the settings has no = or : in it.",
+    "A line of the settings has no = or : in it, or is no text.",
     "Takes its first word for a key, and the rest for the value.",
     "Correct the line. A comment begins with #.",
 )

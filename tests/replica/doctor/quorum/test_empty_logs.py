@@ -3,7 +3,8 @@
 import pytest
 
 from replica.doctor.quorum.known_quorum import QuorumFiles
-from replica.doctor.quorum.recovery import RecoveryDecision, plan_recovery
+from replica.doctor.quorum.recovery import RecoveryDecision
+from tests.replica.doctor.quorum.planned import plan_recovery
 from tests.replica.doctor.quorum.test_recovery import ONE, THREE, TWO, log, order
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jobs.cli.directories.check_starts import metadata_level
 from jobs.cli.directories.starting_nodes import log_paths, nodes_of, starting_nodes
 from replica.doctor.check.examined import examine
 from replica.doctor.check.group import judge_group
 from replica.doctor.startup.judging import Starts, judge_starts
 from replica.doctor.startup.known_settings import Release
-from replica.doctor.verdict.evidence_of_directories import clusters_of
 from replica.format.discovery import discover
 
 
@@ -22,12 +20,8 @@ def judged(*properties: Path, release: Release = (4, 4)) -> Starts:
         one for one in log_paths(nodes, ()) if (Path(one) / "__cluster_metadata-0").exists()
     ]
     group = judge_group([examine(one) for one in discover(with_logs)], newest=True)
-    members = [
-        (member, metadata_level(cluster))
-        for cluster in clusters_of(group, {})
-        for member in cluster.members
-    ]
-    return judge_starts(starting_nodes(nodes, release, members))
+    named = ".".join(map(str, release))
+    return judge_starts(starting_nodes(nodes, named, group.members))
 
 
 def rules(starts: Starts) -> list[str]:

@@ -106,13 +106,19 @@ class Place:
         return folder
 
     def wrote(
-        self, folder: Path, voters: Sequence[int] = (1,), level_of: int = 21, first: int = 0
+        self,
+        folder: Path,
+        voters: Sequence[int] = (1,),
+        level_of: int = 21,
+        first: int = 0,
+        more: Sequence[bytes] = (),
     ) -> Path:
         """A log of a static quorum, in which node 1 was elected in epoch 1. level_of: its
-        metadata.version. first: the offset at which the log begins."""
+        metadata.version. first: the offset at which the log begins. more: records behind these."""
         partition = folder / FOLDER
         partition.mkdir(exist_ok=True)
-        content = election(1, voters, first) + batch(first + 1, [level(level_of)])
+        records = enumerate((level(level_of), *more), first + 1)
+        content = election(1, voters, first) + b"".join(batch(at, [one]) for at, one in records)
         (partition / f"{first:020d}.log").write_bytes(content)
         (partition / "leader-epoch-checkpoint").write_text("0\n1\n1 0\n")
         topic = partition_metadata.encode(METADATA_TOPIC_ID)

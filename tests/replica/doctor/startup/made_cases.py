@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.replica.doctor.startup.laid_out import ANOTHER, FOLDER, Lay, Place
+from tests.secret_log import level
 
 CASES: dict[str, Lay] = {}
 
@@ -195,6 +196,42 @@ def _(place: Place) -> None:
     place.format(place.data)
 
 
+@case("the metadata log's directory may not be written")
+def _(place: Place) -> None:
+    place.configure()
+    place.format(place.data).chmod(0o555)
+
+
+@case("a metadata log that may not be written")
+def _(place: Place) -> None:
+    place.configure()
+    (place.wrote(place.format(place.data)) / FOLDER).chmod(0o555)
+
+
+@case("a segment that may not be written")
+def _(place: Place) -> None:
+    place.configure()
+    partition = place.wrote(place.format(place.data)) / FOLDER
+    (partition / f"{0:020d}.log").chmod(0o444)
+
+
+@case("a second log directory may not be written")
+def _(place: Place) -> None:
+    place.combined(log_dirs=f"{place.data},{place.second}")
+    place.format(place.data)
+    place.format(place.second, directory=1).chmod(0o555)
+
+
+@case("a second log directory that a broker has used may not be written")
+def _(place: Place) -> None:
+    place.combined(log_dirs=f"{place.data},{place.second}")
+    place.format(place.data)
+    place.format(place.second, directory=1)
+    for name in ("recovery-point", "log-start", "replication", "cleaner"):
+        (place.second / f"{name}-offset-checkpoint").write_text("0\n0\n")
+    place.second.chmod(0o555)
+
+
 @case("two log directories of two clusters")
 def _(place: Place) -> None:
     place.combined(log_dirs=f"{place.data},{place.second}")
@@ -264,6 +301,18 @@ def _(place: Place) -> None:
 def _(place: Place) -> None:
     place.configure()
     place.wrote(place.format(place.data), level_of=33)
+
+
+@case("a log whose metadata.version was 4.4, and was lowered to 3.9")
+def _(place: Place) -> None:
+    place.configure()
+    place.wrote(place.format(place.data), level_of=33, more=[level(21)])
+
+
+@case("a log with streams.version 1")
+def _(place: Place) -> None:
+    place.configure()
+    place.wrote(place.format(place.data), more=[level(1, "streams.version")])
 
 
 @case("a log of metadata.version 3.2")

@@ -210,6 +210,63 @@ def _(place: Place) -> None:
     _formatted(place)
 
 
+@case("an empty file")
+def _(place: Place) -> None:
+    place.properties.write_text("")
+    _formatted(place)
+
+
+@case("a byte order mark before the first line")
+def _(place: Place) -> None:
+    place.configure()
+    place.properties.write_bytes(b"\xef\xbb\xbf" + place.properties.read_bytes())
+    _formatted(place)
+
+
+@case("a file in UTF-16")
+def _(place: Place) -> None:
+    place.configure()
+    place.properties.write_bytes(place.properties.read_text().encode("utf-16"))
+    _formatted(place)
+
+
+@case("lines that end with CR and LF")
+def _(place: Place) -> None:
+    place.configure(more="num.io.\\\n  threads=8\n")
+    place.properties.write_bytes(place.properties.read_bytes().replace(b"\n", b"\r\n"))
+    _formatted(place)
+
+
+@case("an escape that is half of a surrogate pair")
+def _(place: Place) -> None:
+    place.configure(broker_rack="\\ud83d")
+    _formatted(place)
+
+
+@case("a comment behind a value")
+def _(place: Place) -> None:
+    place.configure(num_io_threads="8 # threads")
+    _formatted(place)
+
+
+@case("compression.type is none that Kafka knows")
+def _(place: Place) -> None:
+    place.configure(compression_type="zip")
+    _formatted(place)
+
+
+@case("log.message.timestamp.type is none that Kafka knows")
+def _(place: Place) -> None:
+    place.configure(log_message_timestamp_type="logappendtime")
+    _formatted(place)
+
+
+@case("security.inter.broker.protocol is none that Kafka knows")
+def _(place: Place) -> None:
+    place.configure(security_inter_broker_protocol="TLS")
+    _formatted(place)
+
+
 @case("a broken escape")
 def _(place: Place) -> None:
     place.configure(more="broker.rack=\\u12\n")

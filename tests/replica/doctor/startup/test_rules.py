@@ -11,6 +11,7 @@ from replica.doctor.startup.obstacle import Start
 from tests.replica.doctor.startup.judged import judged, rules
 from tests.replica.doctor.startup.laid_out import ANOTHER, FOLDER, Place
 from tests.replica.doctor.startup.made import CASES
+from tests.replica.doctor.startup.made_security import MODULE
 
 FOUND = {
     "a number that is none": ["setting-not-understood"],
@@ -43,11 +44,27 @@ FOUND = {
     "a line that is no property": ["line-without-key"],
     "a key twice": ["setting-twice"],
     "unknown keys, a topic's key, comments and a long line": ["setting-unknown", "setting-unknown"],
+    "a key store that is not there": ["key-store-unusable"],
+    "TLS without a key store": ["controller-security-differs"],
+    "SASL without a login module": ["sasl-login-wrong"],
+    "SASL whose mechanism for the controllers is not enabled": ["sasl-mechanism-not-enabled"],
+    "a security protocol that Kafka doesn't know": ["listeners-not-understood"],
+    "ssl.client.auth is neither required, requested nor none": ["setting-not-understood"],
+    "a byte order mark before the first line": ["process-roles-wrong", "setting-unknown"],
+    "a file in UTF-16": [
+        "process-roles-wrong", "node-id-wrong", "log-directory-not-formatted", "line-without-key",
+    ],
+    "lines that end with CR and LF": [],
+    "an escape that is half of a surrogate pair": [],
+    "a comment behind a value": ["setting-not-understood"],
+    "TLS with PEM stores": [],
+    "SASL by PLAIN": [],
+    "a key store that is not there, and no listener with TLS": [],
     "a static voter with a log": [],
     "a first voter of a dynamic quorum": [],
     "a combined node with two log directories": [],
     "metadata.log.dir beside log.dirs": [],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", FOUND)
@@ -131,11 +148,47 @@ def test_unknown_keys_are_told_with_line_and_nearest_name(tmp_path: Path) -> Non
     assert [one.finding.rule.id for one in older.obstacles] == ["setting-of-a-plugin"]
 
 
+def test_a_file_is_named_by_line_whatever_it_holds(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    CASES["a byte order mark before the first line"](place)
+    (node,) = judged(place.properties).nodes
+    told = [one.finding.message for one in node.obstacles]
+    assert told == [
+        "process.roles is missing",
+        "line 1: the file begins with a byte order mark, which Kafka takes for the first letters "
+        "of the name",
+    ]
+    place.properties.write_bytes(bytes(range(256)) * 40)
+    (node,) = judged(place.properties).nodes
+    (of_text,) = (one for one in node.obstacles if one.finding.rule.id == "line-without-key")
+    assert "has a zero byte: the file is UTF-16, or no text" in of_text.finding.message
+
+
+def test_names_of_listeners_in_capital_letters_are_told(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    name = "listener.name.CONTROLLER.ssl.keystore.location"
+    place.configure(**{name: "/k"})
+    place.format(place.data)
+    (node,) = judged(place.properties).nodes
+    (only,) = (one.finding for one in node.obstacles)
+    told = f"line 9: {name}: Kafka reads these names in small letters only"
+    assert (only.rule.id, only.message) == ("setting-unknown", told)
+
+
 def test_a_value_of_a_config_provider_is_not_judged(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.format(place.data)
     place.configure(more="config.providers=file\n", num_io_threads="${file:/secrets:threads}")
     assert rules(judged(place.properties)) == []
+    name = "ssl.keystore.location"
+    given = {"a key store that is not there": name, "SASL without a login module": MODULE}
+    for case, setting in given.items():
+        own = Place(tmp_path / setting)
+        own.folder.mkdir()
+        CASES[case](own)
+        more = f"config.providers=file\n{setting}=${{file:/secrets:it}}\n"
+        own.properties.write_text(own.properties.read_text() + more)
+        assert {*rules(judged(own.properties))} <= {"setting-twice", "controller-security-differs"}
 
 
 def test_a_disk_that_went_and_another_in_its_place(tmp_path: Path) -> None:
