@@ -24,7 +24,7 @@ from pipelines.feeds.message import json_schema
 from pipelines.feeds.publishing import FeedTarget, Start, publish
 from pipelines.feeds.values import FEEDS, Feed, FeedPosition
 from pipelines.lake import Lake
-from pipelines.lake.tables import check_lake
+from pipelines.lake.tables import check_lake, is_own
 from pipelines.lineage.job_events import job_events
 from pipelines.tables.gold import FINDINGS
 from replica.errors import DataError, UsageError
@@ -49,13 +49,14 @@ def main(spark: SparkSession | None, arguments: PublishOptions) -> int:
     from pipelines.delta.failures import lake_errors
 
     table, lake = arguments.table, arguments.lake
-    known = _feed(table)
+    if lake is not None and not arguments.schema:
+        check_lake(lake)
+    known = _feed(table, lake)
     if arguments.schema:
         write_text(json.dumps(json_schema(known), indent=2, ensure_ascii=False) + "\n")
         return 0
     if lake is None:
-        raise UsageError("publish: --lake L is missing, and KRAFTLAKE_LAKE is not set")
-    check_lake(lake)
+        raise _no_lake()
     feed = _change_feed(spark, lake, known)
     start = next((known for known in _STARTS if known == arguments.start), None)
     if start is None:
@@ -157,10 +158,22 @@ def _webhook(feed: ChangeFeed, options: PublishOptions) -> AbstractContextManage
     return webhook(to, feed, options.progress, tell)
 
 
-def _feed(table: str) -> Feed:
-    if table not in FEEDS:
-        raise UsageError(f"--table {table}: expected one of {', '.join(FEEDS)}")
-    return FEEDS[table]
+def _feed(table: str, lake: Lake | None) -> Feed:
+    """The feed of a table. Raises UsageError for one that has none."""
+    if table in FEEDS:
+        return FEEDS[table]
+    if not is_own(table):
+        raise UsageError(f"--table {table}: expected one of {', '.join(FEEDS)}, or own.NAME")
+    if lake is None:
+        raise _no_lake()
+    from pipelines.own_tables.stored import stored_contract
+
+    contract = stored_contract(lake, table)
+    return Feed(contract, contract.keys)
+
+
+def _no_lake() -> UsageError:
+    return UsageError("publish: --lake L is missing, and KRAFTLAKE_LAKE is not set")
 
 
 def _properties(options: PublishOptions) -> dict[str, str]:

@@ -7,8 +7,11 @@ only differences are changes.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime
 from itertools import groupby
+from math import isfinite
 from operator import itemgetter
 from typing import Any
 
@@ -172,19 +175,20 @@ def _op(before: Row | None, after: Row | None) -> Op:
 def _ordered(
     read: Read, columns: Sequence[str], order: Sequence[str], dialect: Dialect
 ) -> Iterator[dict[str, Any]]:
-    """The rows sorted by `order`, NULL last. They are read in slices of the first column, which
+    """The rows sorted by `order`, NULL last. They are read in slices of the first column, where it
     holds whole numbers."""
     for where in _slices(read, order[0], dialect):
         table = _plain(read(columns, where))
         in_order = table.sort_by([(name, "ascending") for name in order])
+        is_simple = all(_is_of_json(field.type) for field in table.schema)
         for batch in in_order.to_batches(max_chunksize=_BATCH_ROWS):
-            yield from batch.to_pylist()
+            yield from batch.to_pylist() if is_simple else map(_in_json, batch.to_pylist())
 
 
 def _slices(read: Read, column: str, dialect: Dialect) -> Iterator[Sql | None]:
     """SQL conditions that cut the rows, in order, into pieces of about SLICE_ROWS."""
     values = read([column], None).column(column)
-    if len(values) <= SLICE_ROWS:
+    if len(values) <= SLICE_ROWS or not pa.types.is_integer(values.type):
         yield None
         return
     name, numbers = dialect.identifier(column), pc.drop_null(values).combine_chunks()
@@ -204,9 +208,47 @@ def _plain(table: pa.Table) -> pa.Table:
         if pa.types.is_timestamp(field.type):
             times = table.column(index).cast(pa.timestamp("ms", field.type.tz), safe=False)
             table = table.set_column(index, field.name, times.cast(pa.int64()))
-        elif pa.types.is_string_view(field.type):
-            table = table.set_column(index, field.name, table.column(index).cast(pa.string()))
+        elif (kind := _sortable(field.type)) != field.type:
+            table = table.set_column(index, field.name, table.column(index).cast(kind))
     return table
+
+
+def _sortable(kind: pa.DataType) -> pa.DataType:
+    """The type without views of texts and bytes, which pyarrow can't sort."""
+    types = pa.types
+    if types.is_string_view(kind):
+        return pa.string()
+    if types.is_binary_view(kind):
+        return pa.binary()
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_list_view(kind):
+        return pa.list_(_sortable(kind.value_type))
+    if types.is_struct(kind):
+        return pa.struct([(one.name, _sortable(one.type)) for one in kind])
+    return kind
+
+
+def _is_of_json(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_boolean(kind) or types.is_string(kind))
+
+
+def _in_json(value: Any) -> Any:
+    """The value in JSON's types: a time as ms since the epoch, a day as text, bytes in Base64. A
+    number that JSON has not (NaN, infinity) is null."""
+    match value:
+        case dict():
+            return {name: _in_json(one) for name, one in value.items()}
+        case list():
+            return [*map(_in_json, value)]
+        case datetime():
+            return int(value.timestamp() * 1000)
+        case date():
+            return value.isoformat()
+        case bytes():
+            return b64encode(value).decode()
+        case float():
+            return value if isfinite(value) else None
+    return value
 
 
 def _line(error: BaseException) -> str:

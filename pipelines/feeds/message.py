@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pyspark.sql.types import ArrayType, DataType, DoubleType, StructType
+
 from pipelines.feeds.values import Feed, RowChange
 from pipelines.tables.contract import Column
 
@@ -43,6 +45,9 @@ _TYPES: dict[str, dict[str, Any]] = {
     "int": {**_INTEGER, "minimum": -(2**31), "maximum": 2**31 - 1},
     "bigint": {**_INTEGER, "minimum": -(2**63), "maximum": 2**63 - 1},
     "timestamp": _INTEGER,
+    "boolean": {"type": "boolean"},
+    "date": {"type": "string", "format": "date"},
+    "binary": {"type": "string", "contentEncoding": "base64"},
 }
 _OPS = {
     ("read", "insert"): (False, True),
@@ -106,7 +111,28 @@ def _shape(ops: tuple[str, ...], has_before: bool, has_after: bool) -> dict[str,
 
 
 def _column(column: Column) -> dict[str, Any]:
-    kind = _TYPES[column.type]
+    kind = _shape_of(column.data_type)
     unit = " (ms since the epoch)" if column.type == "timestamp" else ""
-    nullable = {"type": [kind["type"], "null"]} if column.nullable else {}
-    return {**kind, **nullable, "description": f"{column.description}{unit}"}
+    shown = _or_null(kind) if column.nullable else kind
+    return {**shown, "description": f"{column.description}{unit}"}
+
+
+def _or_null(kind: dict[str, Any]) -> dict[str, Any]:
+    return {**kind, "type": [*_listed(kind["type"]), "null"]}
+
+
+def _listed(names: str | list[str]) -> list[str]:
+    return [names] if isinstance(names, str) else [one for one in names if one != "null"]
+
+
+def _shape_of(kind: DataType) -> dict[str, Any]:
+    """The schema of a value of this type. A value within another one may be NULL, and so may a
+    double, for a number that JSON has not."""
+    if isinstance(kind, ArrayType):
+        return {"type": "array", "items": _or_null(_shape_of(kind.elementType))}
+    if isinstance(kind, StructType):
+        fields = {one.name: _or_null(_shape_of(one.dataType)) for one in kind.fields}
+        return {"type": "object", "required": [*fields], "properties": fields}
+    if isinstance(kind, DoubleType):
+        return {"type": ["number", "null"]}
+    return _TYPES[kind.simpleString()]

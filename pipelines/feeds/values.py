@@ -104,9 +104,11 @@ class Feed:
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The columns by which the changes of one version are sorted: the order of the log, then
-        the rest of the table's keys."""
-        return ("offset", *(key for key in self.contract.keys if key != "offset"))
+        """The columns by which the changes of one version are sorted: the table's keys, and first
+        the order of the log, where offsets are keys."""
+        keys = self.contract.keys
+        first = ("offset",) if "offset" in keys else ()
+        return (*first, *(key for key in keys if key not in first))
 
 
 FEEDS = {
@@ -115,5 +117,7 @@ FEEDS = {
         # the changes of one entity stay in order, and a compacted topic keeps the last one
         Feed(gold.METADATA_CHANGES, key=("cluster_id", "entity", "key")),
         Feed(gold.FINDINGS, key=gold.FINDINGS.keys),
+        Feed(gold.VERDICTS, key=gold.VERDICTS.keys),
     )
 }
+"""The feeds of kraftlake's tables. Each own table has one, too, whose key is that of the table."""

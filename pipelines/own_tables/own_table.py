@@ -86,6 +86,9 @@ def contract_of(
     missing = [one for one in keys if one not in names]
     if missing or not keys:
         raise OwnTableError(f"key {missing[0]!a} is no column" if missing else "it has no keys")
+    for column in columns:
+        if column.name in keys and not column.type.isalpha():
+            raise OwnTableError(f"key {column.name} is {column.type}: a key is one value")
     return Contract(name, description, (*columns,), keys, change_feed=True)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pyarrow
 import pytest
 from deltalake import DeltaTable, write_deltalake
@@ -139,6 +141,7 @@ _BROKEN = (
     ("-- keys: n\nDELETE FROM gold.votes", "it is not one SELECT"),
     ("-- keys: n\nSELECT 1 AS n FROM gold.votes; SELECT 2", "it is not one SELECT"),
     ("-- keys: n\nSELECT 1 AS n FROM gold.votes, read_text('/etc/passwd')", "disabled"),
+    ("-- keys: n\nSELECT [1] AS n FROM gold.votes", "key n is array<int>: a key is one value"),
     ("-- keys: n\nSELECT m AS n FROM gold.votes", '"m" not found'),
     ("-- keys: m\nSELECT 1 AS n FROM gold.votes", "key 'm' is no column"),
     ("-- keys: n\nSELECT 1 AS n, 2 AS N FROM gold.votes", "column 'N': no name"),
@@ -245,3 +248,36 @@ def test_every_engine_of_sql_reads_it_without_its_definition(
     for engine in ("duckdb", "spark"):
         ended = kraftlake("sql", "--lake", lake, "--engine", engine, "--json", query)
         assert ended.rows == [{"n": rows_in(lake).num_rows}]
+
+
+def test_publish_sends_each_row_that_a_build_changes_once(
+    kraftlake: Kraftlake, lake: Path, own: Path, tmp_path: Path
+) -> None:
+    assert kraftlake("build", "--lake", lake, "--own", own).code == 0
+    told = ("publish", "--lake", lake, "--table", "own.by_node")
+    to = tmp_path / "changes"
+    assert kraftlake(*told, "--to", to).code == 0
+    schema = json.loads(kraftlake(*told, "--schema").out)
+    count = rows_in(lake).num_rows
+    (snapshot,) = messages(to)
+    assert [one["op"] for one in snapshot] == ["read"] * count
+    (own / "by_node.sql").write_text(
+        BY_NODE.replace("FROM gold.findings", "FROM gold.findings WHERE severity <> 'error'")
+        .replace("count(*) AS", "count(*) + max(CASE node_id WHEN 2 THEN 1 ELSE 0 END) AS")
+    )  # fmt: skip
+    assert kraftlake("build", "--lake", lake, "--own", own).code == 0
+    assert kraftlake(*told, "--to", to).code == 0
+    _, changes = messages(to)
+    assert {one["op"] for one in changes} == {"update", "delete"}
+    assert len(changes) < count
+    for one in (*snapshot, *changes):
+        jsonschema.Draft202012Validator(schema).validate(one)
+    keys = ("cluster_id", "node_id", "severity")
+    before = [[one["before"][key] for key in keys] for one in changes if one["op"] == "update"]
+    assert {node for _, node, _ in before} == {2}
+    assert kraftlake(*told, "--to", to, "--json").rows == []
+
+
+def messages(folder: Path) -> list[list[dict[str, Any]]]:
+    files = sorted(folder.glob("*.jsonl"), key=lambda one: one.name)
+    return [[json.loads(line) for line in one.read_text().splitlines()] for one in files]

@@ -2,6 +2,8 @@
 tests/MUTATIONS.md: which of them the tests near their module find.
 
 `python -m tests.mutation history` judges one area; the page then keeps what it says of the others.
+`--judge AREA` goes on with an area in build/mutation that was interrupted, and `--record` writes
+what is there into the page.
 """
 
 from __future__ import annotations
@@ -69,21 +71,27 @@ def judge(name: str) -> None:
 
 def lines(name: str) -> Iterator[str]:
     """What the page says of an area."""
-    results = [json.loads(line) for line in (RESULTS / f"{name}.json").read_text().splitlines()]
-    judged = [(one, line, EQUIVALENT.get(one, verdict)) for one, line, verdict in results]
+    names = {mutant.name for mutant in sample(AREAS[name])}
+    results = map(json.loads, (RESULTS / f"{name}.json").read_text().splitlines())
+    verdicts = [(one, verdict) for one, _, verdict in results if one in names]
+    is_same = [one in EQUIVALENT and verdict != "killed" for one, verdict in verdicts]
     counts = Counter(
-        "equivalent" if one in EQUIVALENT and verdict != "killed" else verdict
-        for one, _, verdict in results
+        "equivalent" if same else verdict
+        for same, (_, verdict) in zip(is_same, verdicts, strict=True)
     )
     yield f"## {name}"
     yield ""
     yield ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) + "."
-    left = [(one, line, word) for one, line, word in judged if word != "killed"]
+    left = [
+        (one, f"equivalent: {EQUIVALENT[one]}" if same else verdict)
+        for same, (one, verdict) in zip(is_same, verdicts, strict=True)
+        if verdict != "killed"
+    ]
     if left:
         yield ""
         yield "| mutant | verdict |"
         yield "|---|---|"
-    for one, _line, word in left:
+    for one, word in left:
         shown = one.replace("|", "\\|")
         yield f"| `{shown}` | {word} |"
     yield ""
@@ -123,4 +131,7 @@ def main(names: list[str]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--judge"]:
         judge(sys.argv[2])
-    main(sys.argv[1:])
+    elif sys.argv[1:2] == ["--record"]:
+        record()
+    else:
+        main(sys.argv[1:])

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 EQUIVALENT = {
+    "replica/doctor/health/of_directories.py _starts: return {} -> return None": "nobody asks for "
+    "the beginnings of reassignments where none runs",
+    "replica/raft/dispatch.py _take_answer: False -> True": "no replica sends a request that is "
+    "answered so",
     "replica/history/ranges.py intersection: left[i].end <= right[j].end -> "
     "left[i].end < right[j].end": "where both ends are the same, either range may go first: the "
     "other one overlaps nothing of the next",

@@ -15,7 +15,7 @@ from jobs.cli.directories.check_inputs import (
     refuse_unread,
 )
 from jobs.cli.directories.judged_clusters import disks_of_several, judged_clusters
-from jobs.cli.directories.notices import told_at_the_end
+from jobs.cli.directories.notices import printed_at_the_end
 from jobs.cli.output import ProgressLine
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.examined import Examined
@@ -71,7 +71,7 @@ def from_directories(
     """
     progress = ProgressLine()
     with ExitStack() as stack:
-        notices = stack.enter_context(told_at_the_end())
+        notices = stack.enter_context(printed_at_the_end())
         inputs = find_newest_inputs(asked.paths, stack, asked.order)
         earlier = read_earlier(inputs, progress.show) if asked.order else None
         notices += (*map(str, inputs.damages), *inputs.left_out())

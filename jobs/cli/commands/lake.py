@@ -204,7 +204,7 @@ class MaintainOptions:
 
     Run it about once a day for a lake that grows for months. It merges small files into large ones
     (OPTIMIZE). It deletes data files that no version of the last 7 days needs (VACUUM), or of the
-    last 30 days for the two tables with a change data feed, and entries of Delta's log after 30
+    last 30 days for tables with a change data feed, and entries of Delta's log after 30
     days. A table's own properties may ask for more days, and --retain-days asks for more days for
     the files of all tables.
 

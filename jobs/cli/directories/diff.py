@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from jobs.cli.commands.directories import DiffOptions
-from jobs.cli.directories.notices import damage_lines, told_at_the_end
+from jobs.cli.directories.notices import damage_lines, printed_at_the_end
 from jobs.cli.directories.offsets_text import log_range, snapshot_text
 from jobs.cli.output import ms_text, write_either
 from jobs.cli.record_lines import opaque_text
@@ -143,7 +143,7 @@ def run(options: DiffOptions) -> int:
         difference = compare_directories(examine_one(options.a), examine_one(options.b))
         if not (difference.a.changed or difference.b.changed):
             break
-    with told_at_the_end() as notices:
+    with printed_at_the_end() as notices:
         both = difference.a, difference.b
         notices += damage_lines(both, all_of_them=options.json_output)
         lines = describe(difference, LogRecordReader(redactor))

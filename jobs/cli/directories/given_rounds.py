@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 from jobs.cli.directories.check_inputs import examine_all, find_inputs, refuse_unread
-from jobs.cli.directories.notices import damage_lines, told_at_the_end
+from jobs.cli.directories.notices import damage_lines, printed_at_the_end
 from jobs.cli.output import ProgressLine
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.examined import Examined
@@ -50,7 +50,7 @@ def rounds_in(
     passed_over: the types of records that a replay passes over.
     """
     with ExitStack() as stack:
-        notices = stack.enter_context(told_at_the_end())
+        notices = stack.enter_context(printed_at_the_end())
         stack.callback(progress.clear)
         inputs = find_inputs(paths, order, stack, for_check=for_check)
         rounds, damages = [], list[Damage]()

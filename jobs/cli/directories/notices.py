@@ -15,7 +15,7 @@ MOST_DAMAGES = 3
 
 
 @contextmanager
-def told_at_the_end() -> Iterator[list[str]]:
+def printed_at_the_end() -> Iterator[list[str]]:
     """A list for lines that are printed when the context ends, also by an error."""
     lines: list[str] = []
     try:

@@ -18,7 +18,7 @@ from jobs.cli.directories.check_inputs import (
     read_earlier,
 )
 from jobs.cli.directories.judged_clusters import judged_clusters
-from jobs.cli.directories.notices import damage_lines, told_at_the_end
+from jobs.cli.directories.notices import damage_lines, printed_at_the_end
 from jobs.cli.directories.offsets_text import pairs
 from jobs.cli.directories.recover_not_read import not_read, why_mixed, why_not_read
 from jobs.cli.directories.recover_steps import NO_BROKERS
@@ -56,7 +56,7 @@ def run(options: RecoverOptions) -> int:
     changed."""
     seeds = seeds_in(options.seeds or "0:20", most=MAX_REHEARSED) if options.rehearse else None
     with ExitStack() as stack:
-        notices = stack.enter_context(told_at_the_end())
+        notices = stack.enter_context(printed_at_the_end())
         order, in_json = names_in(options.order), options.json_output
         given = given_nodes(options.paths, stack, notices, order, all_damages=in_json)
         judged = given.judged()

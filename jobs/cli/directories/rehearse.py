@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from jobs.cli.commands.options import names_in
 from jobs.cli.commands.recovering import RehearseOptions
-from jobs.cli.directories.notices import told_at_the_end
+from jobs.cli.directories.notices import printed_at_the_end
 from jobs.cli.directories.recover import given_nodes
 from jobs.cli.directories.recover_rehearsed import recommended_start
 from jobs.cli.directories.rehearse_text import PlayedStart, describe, rows
@@ -37,7 +37,7 @@ def run(options: RehearseOptions) -> int:
     if options.output is not None:
         refuse_filled(options.output)
     with ExitStack() as stack:
-        notices = stack.enter_context(told_at_the_end())
+        notices = stack.enter_context(printed_at_the_end())
         order, all_damages = names_in(options.order), options.json_output
         given = given_nodes(options.paths, stack, notices, order, all_damages=all_damages)
         notices += not_of_metadata(given.usable)

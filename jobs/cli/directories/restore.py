@@ -17,7 +17,7 @@ from jobs.cli.commands.options import lake_unless
 from jobs.cli.commands.options import names_in as names_of
 from jobs.cli.commands.recovering import RestoreOptions
 from jobs.cli.directories.judged_clusters import disks_of_several
-from jobs.cli.directories.notices import told_at_the_end
+from jobs.cli.directories.notices import printed_at_the_end
 from jobs.cli.directories.recover import given_nodes, plan_of
 from jobs.cli.moments import Moment, asked_moment
 from jobs.cli.output import ProgressLine, complain, write_either, write_line
@@ -196,7 +196,7 @@ def of_directories(
     Raises UsageError where the state there isn't known to the last record.
     """
     with ExitStack() as stack:
-        notices = stack.enter_context(told_at_the_end())
+        notices = stack.enter_context(printed_at_the_end())
         given = given_nodes(paths, stack, notices, order)
     clusters = by_cluster(given.usable)
     if len(clusters) > 1:

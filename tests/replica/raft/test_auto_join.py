@@ -200,6 +200,14 @@ def test_an_observer_that_lags_behind_asks_for_nothing():
     assert len(leader.asked) == 1
 
 
+def test_an_observer_whose_leader_names_no_high_watermark_asks_for_nothing():
+    """A new leader names none until a record of its own epoch is committed."""
+    host, leader = observer(), Leader(1, 2, 3)
+    leader.high_watermark = None
+    leader.serve(host, 3 * PERIOD_MS)
+    assert leader.asked == []
+
+
 def test_an_observer_whose_principal_may_not_change_voters_goes_on_fetching():
     refusal = VoterChangeResponse(error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     host, leader = observer(), Leader(1, 2, 3, answer=refusal)

@@ -1,6 +1,9 @@
 """Candidates of Kafka's that stand again in an epoch whose leader they have followed."""
 
+import pytest
+
 from replica.model.kafka_errors import ErrorCode
+from replica.raft.mistakes import Mistake
 from tests.replica.raft.host import Host, begin, config, stored, vote
 
 
@@ -30,3 +33,12 @@ def test_a_voter_of_kafka_s_that_stands_again_in_an_older_epoch_is_told_the_newe
     answer = vote(host, 2, epoch=2, last_epoch=2, end_offset=5)
     assert (answer.error, answer.epoch) == (ErrorCode.INVALID_REQUEST, 3)
     assert host.raft.illegal_messages == {}
+
+
+@pytest.mark.parametrize("sent", [{"end_offset": 0}, {"candidate": 1}, {"epoch": 3}])
+def test_no_correct_voter_stands_again_with_an_empty_log_as_us_or_in_an_epoch_to_come(sent):
+    host = Host(config(1, 1, 2, 3))
+    begin(host, 3, epoch=2)
+    asked = {"candidate": 2, "epoch": 2, "end_offset": 5, **sent}
+    vote(host, last_epoch=asked["epoch"], **asked)
+    assert [each.mistake for each in host.raft.illegal_messages] == [Mistake.VOTE_NUMBERS]

@@ -42,3 +42,6 @@ def test_a_change_counts_once_it_is_visible(
     write_capture(quorum.capture(), str(tmp_path))
     found, *_ = (examine(one) for one in discover([str(tmp_path)]))
     assert first_change(found, start, stop) == (None if place is None else start + place)
+    batch, _ = next(iter(found.records(0, stop)))
+    assert batch.header.is_control
+    assert first_change(found, 0, batch.header.next_offset) is None, "a leader changes no metadata"

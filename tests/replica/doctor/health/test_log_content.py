@@ -10,9 +10,15 @@ import pytest
 from replica.doctor.check.examined import examine
 from replica.doctor.health.log_content import UNKNOWN, LogContent
 from replica.doctor.health.of_directories import content_of
+from replica.format.batch import with_records
+from replica.format.compression import GZIP, compress
 from replica.format.discovery import discover
+from replica.format.record import Record, encode_records
+from replica.format.segment import scan
+from replica.metadata.codec import encode
 from tests.replica.doctor.check.editing import append, flip
 from tests.replica.doctor.health.test_recorded import DATA, newest_log
+from tests.replica.metadata.image.made import topic
 from tests.replica.scan.readers import only_the_bulk_reader, only_the_scalar_reader
 
 NODES = ("kafka-3.7.2-static/split/2", "kafka-4.1.1-dynamic/final/12")
@@ -54,6 +60,29 @@ def test_unknown_and_short_records_are_counted_as_unknown(
     scalar = of(node)
     request.getfixturevalue("all_in_runs")
     assert (scalar.counts[UNKNOWN], scalar.sizes[UNKNOWN]) == (4, 7 + 1 + 0 + 4)
+    assert of(node) == scalar
+
+
+def test_a_compressed_batch_is_counted(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """The kernel of the bulk reader leaves it to the other reader."""
+    node = Path(shutil.copytree(DATA / NODES[1], tmp_path / "node"))
+    log = newest_log(node)
+    before = of(node).counts["TOPIC_RECORD"]
+    last = scan(log.read_bytes()).batches[-1].header
+    record = Record(last.next_offset, last.max_timestamp, None, encode(topic()))
+    body = compress(GZIP, encode_records([record], last.next_offset, last.max_timestamp))
+    header = last._replace(
+        base_offset=last.next_offset,
+        attributes=GZIP,
+        last_offset_delta=0,
+        record_count=1,
+        base_timestamp=last.max_timestamp,
+    )
+    with log.open("ab") as file:
+        file.write(with_records(header, body))
+    scalar = of(node)
+    request.getfixturevalue("all_in_runs")
+    assert scalar.counts["TOPIC_RECORD"] == before + 1
     assert of(node) == scalar
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from replica.doctor.health.past import (
     Past,
     PastRange,
     VisibleChange,
+    Waiting,
     does_harm,
     past_in_range,
     past_of,
@@ -123,14 +125,10 @@ def logs(draw: st.DrawFn) -> list[Any]:
     return records
 
 
-@settings(deadline=None, max_examples=examples(40))
-@given(logs())
-def test_the_figures_hold_from_the_found_offset_on_and_were_others_before(
-    records: list[Any],
-) -> None:
-    now = figures(records)
+def since(records: list[Any]) -> dict[Failure, Beginning]:
+    """Since when each failure that does harm would do as much, by the state at every offset."""
     expected = {}
-    for failure, exposure in now.items():
+    for failure, exposure in figures(records).items():
         if not does_harm(exposure):
             continue
         end = len(records)
@@ -138,7 +136,53 @@ def test_the_figures_hold_from_the_found_offset_on_and_were_others_before(
             end -= 1
         if end:
             expected[failure] = Beginning(end - 1, (end - 1) * MS)
-    assert looked_back(records).exposed == expected
+    return expected
+
+
+@settings(deadline=None, max_examples=examples(40))
+@given(logs())
+def test_the_figures_hold_from_the_found_offset_on_and_were_others_before(
+    records: list[Any],
+) -> None:
+    assert looked_back(records).exposed == since(records)
+
+
+@pytest.mark.parametrize(
+    ("records", "failure", "at"),
+    [
+        pytest.param(
+            [*healthy(), config("3", MIN_ISR), a_partition(), a_broker(13)],
+            Failure("broker", ("11",)),
+            -3,
+            id="a topic's min.insync.replicas, before its partition was written again",
+        ),
+        pytest.param(
+            [
+                topic(),
+                voters(1, 2, 3),
+                a_broker(1, fenced=True),
+                a_broker(1, fenced=True, rack="b"),
+            ],
+            Failure("voter", ("2",)),
+            -2,
+            id="a voter whose broker was fenced, and registered again",
+        ),
+    ],
+)
+def test_what_did_the_harm_is_found_behind_records_that_changed_other_things(
+    records: list[Any], failure: Failure, at: int
+) -> None:
+    found = looked_back(records).exposed
+    assert found == since(records)
+    assert found[failure].offset == len(records) + at
+
+
+def test_two_ranges_wait_for_what_both_wait_for() -> None:
+    one, two = Failure("voter", ("1",)), Failure("voter", ("2",))
+    both = Waiting(frozenset({one, two}), frozenset({(TOPIC, 0), (TOPIC, 1)}))
+    less = Waiting(frozenset({two}), frozenset({(TOPIC, 1), (TOPIC, 2)}))
+    assert both & less == Waiting(frozenset({two}), frozenset({(TOPIC, 1)}))
+    assert not both & Waiting(frozenset(), frozenset())
 
 
 @settings(deadline=None, max_examples=examples(40))

@@ -94,7 +94,7 @@ def test_a_lagging_replica_puts_the_last_one_in_sync_behind_the_others() -> None
 
 
 def test_the_second_step_may_wait_for_the_first() -> None:
-    of = cluster(partition(0, (1, 2), isr=(2,)), partition(1, (1, 3)))
+    of = cluster(partition(0, (1, 2), isr=(2,)), partition(1, (1, 3), isr=(3,)))
     assert ("unsafe", "start") not in reasons(roll(of))
 
 
