@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -10,7 +10,14 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
 from replica.doctor.health.past import VisibleChange
-from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
+from replica.doctor.verdict.verdict import (
+    NO_LEADER_YET,
+    NO_RECORD_HERE,
+    NO_VOTERS_NAMED,
+    Gap,
+    KnownState,
+    MissingVoters,
+)
 from replica.history.commitment import Losses
 
 NO_LOG = Gap(
@@ -20,8 +27,37 @@ NO_LOG = Gap(
     "`kraftlake check --config` with the server.properties of each node says which start and join.",
 )
 """What can't be judged where no log was given, such as by directories that were only formatted."""
+NEVER_LED = Gap(
+    "the cluster's state",
+    NO_LEADER_YET,
+    "`kraftlake check --config` with the server.properties of each node says which nodes start and "
+    "join. If all do, look in the controllers' logs for addresses at which no voter answers.",
+)
+NEVER_WRITTEN = Gap(
+    "the cluster's state",
+    NO_RECORD_HERE,
+    "If no other log holds a record either, no voter was ever elected: `kraftlake check --config` "
+    "says which nodes start and join.",
+)
+NO_VOTERS_KNOWN = Gap(
+    "the cluster's state",
+    NO_VOTERS_NAMED,
+    "If a controller's directory is not among these, add it. Else no voter was ever elected: "
+    "`kraftlake check --config` with the server.properties of each node says which nodes start and "
+    "join.",
+)
+PASSED_OVER = "--pass-over says that they change no state of Kafka's"
+"""Why records that a replay passes over aren't judged."""
 MAX_STEPS = 200_000
 """The most offsets of a log that are taken back to find since when partitions have no leader."""
+
+
+def never_written(absent: Collection[int] | None) -> Gap:
+    """The gap of a cluster of which no log holds a record. absent: the voters of whose nodes no
+    directory at all is there; None where no file names the voters."""
+    if absent is None:
+        return NO_VOTERS_KNOWN
+    return NEVER_WRITTEN if absent else NEVER_LED
 
 
 class PlacedFinding(NamedTuple):

@@ -22,43 +22,22 @@ from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
 from replica.doctor.verdict.evidence import (
     MAX_STEPS,
+    PASSED_OVER,
     ClusterEvidence,
     PlacedFinding,
     Since,
     ToLose,
     leaderless,
     losses_of,
+    never_written,
 )
 from replica.doctor.verdict.verdict import (
-    NO_LEADER_YET,
-    NO_RECORD_HERE,
-    NO_VOTERS_NAMED,
     Gap,
     KnownState,
     MissingVoters,
 )
 from replica.model.keys import ReplicaKey
 from replica.words import listed, named
-
-_NO_LEADER_YET = Gap(
-    "the cluster's state",
-    NO_LEADER_YET,
-    "`kraftlake check --config` with the server.properties of each node says which nodes start and "
-    "join. If all do, look in the controllers' logs for addresses at which no voter answers.",
-)
-_NO_RECORD_HERE = Gap(
-    "the cluster's state",
-    NO_RECORD_HERE,
-    "If no other log holds a record either, no voter was ever elected: `kraftlake check --config` "
-    "says which nodes start and join.",
-)
-_NO_VOTERS_KNOWN = Gap(
-    "the cluster's state",
-    NO_VOTERS_NAMED,
-    "If a controller's directory is not among these, add it. Else no voter was ever elected: "
-    "`kraftlake check --config` with the server.properties of each node says which nodes start and "
-    "join.",
-)
 
 
 @dataclass(frozen=True)
@@ -254,25 +233,14 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
     if cut:
         yield Gap(f"files of {listed(cut, limit=3)}", "the archive with them breaks off")
     if judged.cluster is not None and judged.cluster.passed_over:
-        yield Gap(
-            judged.cluster.passed_over, "--pass-over says that they change no state of Kafka's"
-        )
+        yield Gap(judged.cluster.passed_over, PASSED_OVER)
     if not replay:
         yield Gap("the content of snapshots, and the cluster's health", "--no-replay was given")
     elif not alone and health and judged.cluster is None and _has_metadata(judged):
         if all(_is_empty(one) for one in judged.members):
-            yield _no_record(quorum)
+            yield never_written(None if quorum is None else quorum.absent)
         else:
             yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
-
-
-def _no_record(quorum: GroupQuorum | None) -> Gap:
-    """The gap of a cluster of which no log that was given holds a record. A node that was only
-    formatted was given."""
-    if quorum is None:
-        return _NO_VOTERS_KNOWN
-    absent = {one.node_id for one in quorum.missing} - quorum.without_log
-    return _NO_RECORD_HERE if absent else _NO_LEADER_YET
 
 
 def _is_empty(member: JudgedDirectory) -> bool:
