@@ -41,6 +41,9 @@ class ClusterSource:
     notices: tuple[str, ...] = ()
     readings: tuple[NodeReading, ...] = ()
     """What the release of Wanted.read_by can't read of each directory of the cluster."""
+    not_judged: str = ""
+    """What has to be readable, too, and nothing here tells; "" where there is nothing of the
+    kind."""
 
 
 @dataclass(frozen=True, slots=True)

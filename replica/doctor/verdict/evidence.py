@@ -10,7 +10,13 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
 from replica.doctor.health.past import VisibleChange
-from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
+from replica.doctor.verdict.verdict import (
+    NO_LEADER_YET,
+    NO_RECORD_HERE,
+    Gap,
+    KnownState,
+    MissingVoters,
+)
 from replica.history.commitment import Losses
 
 NO_LOG = Gap(
@@ -19,6 +25,20 @@ NO_LOG = Gap(
     "Name the directories of nodes that have started.",
 )
 """What can't be judged where no log was given, such as by directories that were only formatted."""
+NEVER_LED = Gap(
+    "the cluster's state",
+    NO_LEADER_YET,
+    "`kraftlake check --config` with the server.properties of each node says which nodes start and "
+    "join. If all do, look in the controllers' logs for addresses at which no voter answers.",
+)
+NEVER_WRITTEN = Gap(
+    "the cluster's state",
+    NO_RECORD_HERE,
+    "Add the directories of all voters. If their logs hold no record either, no voter was ever "
+    "elected: `kraftlake check --config` says which nodes start and join.",
+)
+PASSED_OVER = "--pass-over says that they change no state of Kafka's"
+"""Why records that a replay passes over aren't judged."""
 MAX_STEPS = 200_000
 """The most offsets of a log that are taken back to find since when partitions have no leader."""
 

@@ -22,6 +22,9 @@ from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
 from replica.doctor.verdict.evidence import (
     MAX_STEPS,
+    NEVER_LED,
+    NEVER_WRITTEN,
+    PASSED_OVER,
     ClusterEvidence,
     PlacedFinding,
     Since,
@@ -29,27 +32,12 @@ from replica.doctor.verdict.evidence import (
     leaderless,
 )
 from replica.doctor.verdict.verdict import (
-    NO_LEADER_YET,
-    NO_RECORD_HERE,
     Gap,
     KnownState,
     MissingVoters,
 )
 from replica.model.keys import ReplicaKey
 from replica.words import listed, named
-
-_NO_LEADER_YET = Gap(
-    "the cluster's state",
-    NO_LEADER_YET,
-    "`kraftlake check --config` with the server.properties of each node says which nodes start and "
-    "join. If all do, look in the controllers' logs for addresses at which no voter answers.",
-)
-_NO_RECORD_HERE = Gap(
-    "the cluster's state",
-    NO_RECORD_HERE,
-    "Add the directories of all voters. If their logs hold no record either, no voter was ever "
-    "elected: `kraftlake check --config` says which nodes start and join.",
-)
 
 
 @dataclass(frozen=True)
@@ -241,15 +229,13 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
     if cut:
         yield Gap(f"files of {listed(cut, limit=3)}", "the archive with them breaks off")
     if judged.cluster is not None and judged.cluster.passed_over:
-        yield Gap(
-            judged.cluster.passed_over, "--pass-over says that they change no state of Kafka's"
-        )
+        yield Gap(judged.cluster.passed_over, PASSED_OVER)
     if not replay:
         yield Gap("the content of snapshots, and the cluster's health", "--no-replay was given")
     elif not alone and health and judged.cluster is None and _has_metadata(judged):
         if all(_is_empty(one) for one in judged.members):
             all_given = quorum is not None and not quorum.missing
-            yield _NO_LEADER_YET if all_given else _NO_RECORD_HERE
+            yield NEVER_LED if all_given else NEVER_WRITTEN
         else:
             yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
 
