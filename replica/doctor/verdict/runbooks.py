@@ -48,8 +48,7 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "never-came-up": (
             startup.FORMATTED_WITHOUT_VOTERS, startup.BOOTSTRAP_RECORDS_DIFFER,
             startup.NO_VOTERS_ANYWHERE, groups.FORMATTED_FOR_ANOTHER_CLUSTER,
-            groups.CLUSTER_IDS_DIFFER, groups.VOTER_WITHOUT_OWN_DISK,
-            groups.DISK_OF_ANOTHER_CLUSTER,
+            groups.CLUSTER_IDS_DIFFER,
         ),
         "will-it-start": (
             startup.SETTING_NOT_UNDERSTOOD, startup.PROCESS_ROLES_WRONG, startup.NODE_ID_WRONG,
@@ -64,6 +63,7 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
             startup.CONFIGURED_VOTERS_DIFFER, startup.VOTER_ADDRESS_DIFFERS,
             startup.NO_CONTROLLER_AT_ADDRESS, startup.SETTING_UNKNOWN, startup.SETTING_TWICE,
             startup.LINE_WITHOUT_KEY, groups.LOG_DIRECTORIES_DIFFER, groups.METADATA_LOG_TWICE,
+            groups.VOTER_WITHOUT_OWN_DISK, groups.DISK_OF_ANOTHER_CLUSTER,
         ),
         "migrate-from-zookeeper": (
             health.MIGRATION_WAITS, health.MIGRATION_RUNS, health.ZK_BROKER_LEFT,
