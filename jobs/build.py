@@ -144,12 +144,21 @@ def _again(lake: Lake) -> str:
 
 
 def _follow(spark: SparkSession | None, arguments: BuildOptions, every_s: float) -> int:
+    check_lake(arguments.lake)
+    is_new = _has_new_own_tables(arguments)  # a later look finds no other definitions
     with stop_requested() as stop:
         while not stop.is_set():
-            if _has_changed(arguments.lake):
+            if is_new or _has_changed(arguments.lake):
+                is_new = False
                 _build_if_free(spark, arguments)
             stop.wait(every_s)
     return 0
+
+
+def _has_new_own_tables(arguments: BuildOptions) -> bool:
+    from pipelines.own_tables.own_build import own_build
+
+    return bool(own_build(arguments.lake, arguments.own).stale())
 
 
 def _has_changed(lake: Lake) -> bool:

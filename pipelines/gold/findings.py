@@ -58,7 +58,7 @@ def findings(
     judged: Judged,
 ) -> list[Row]:
     """The rows of gold.findings, except the findings between clusters. groups: rows of
-    silver.capture_groups.
+    silver.capture_groups, the newest as in Gold.groups.
 
     A record that can't be applied is a finding of each capture that holds it. A divergence is a
     finding of the replica that would be truncated. A conflict, and a divergence in which neither
@@ -194,6 +194,7 @@ def _parting(row: Row, loser: str, winner: str) -> LogParting:
         row["truncation_offset"],
         row["records_lost"],
         lost,
+        row.get("if_stopped", False),
     )
 
 

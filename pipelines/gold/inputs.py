@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +24,12 @@ from pipelines.cluster.control import (
 from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs
 from pipelines.cluster.rows import Row
 from pipelines.gold.beside import NOTHING_BESIDE, BesideCluster
+from pipelines.gold.divergence_points import with_settled_losses
 from pipelines.gold.failure_exposure import EarlierExposure
 from pipelines.gold.findings import Judged, emptied_rows, findings
 from pipelines.gold.health_rules import FINDING, JudgedState
 from pipelines.gold.known_epochs import known_epochs
-from pipelines.gold.known_quorums import furthest_captures, newest_captures, quorum_of
+from pipelines.gold.known_quorums import furthest_captures, newest_captures, quorum_files_of
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.newest_states import newest_states
 from pipelines.gold.replica_status import replica_status
@@ -47,7 +48,14 @@ from replica.doctor.check.formatted import judge_emptied
 from replica.doctor.check.lineage import judge_stale_voter
 from replica.doctor.check.record_findings import passed_over_text
 from replica.doctor.check.rule import Finding
-from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
+from replica.doctor.quorum.known_quorum import (
+    KnownQuorum,
+    QuorumFiles,
+    VoterDoubt,
+    known_quorum,
+)
+from replica.doctor.quorum.recovery import plan_compared
+from replica.doctor.quorum.went_back import ComparedRound
 from replica.model.keys import ReplicaKey
 
 _US_PER_MS = 1000
@@ -184,15 +192,33 @@ class Gold:
         return newest_captures(self.bronze.whole_captures, newest_group(self.silver.groups))
 
     @cached_property
-    def quorum(self) -> KnownQuorum:
-        """The facts about the quorum that the newest capture group proves."""
+    def _newest_round(self) -> tuple[ComparedRound, QuorumFiles]:
+        """The newest capture group, by quorum_files_of."""
         of, silver = self.bronze, self.silver
         logs = ReplicaLogs(of, silver.held, silver.snapshot_sets)
         newest = self.newest_captures
         ids = {row["capture_id"] for row in newest}
         earlier = furthest_captures(self.status, of.state, ids, logs.unsynced_from)
         facts = silver.held, of.state, self.stated, of.found
-        return silver.beside.doubted(quorum_of(newest, earlier, logs, *facts))
+        return quorum_files_of(newest, earlier, logs, *facts)
+
+    @cached_property
+    def quorum(self) -> KnownQuorum:
+        """The facts about the quorum that the newest capture group proves."""
+        now, files = self._newest_round
+        return self.silver.beside.doubted(known_quorum(now.group, now.commitment, files))
+
+    @cached_property
+    def groups(self) -> list[Row]:
+        """The rows of silver.capture_groups; in the newest one the losses are counted as `check`
+        does, which also knows quorum-state."""
+        groups = self.silver.groups
+        newest = newest_group(groups)
+        settled = cache(lambda: plan_compared(*self._newest_round).commitment)
+        return [
+            with_settled_losses(row, settled) if row["capture_group"] == newest else row
+            for row in groups
+        ]
 
     @cached_property
     def stale(self) -> list[tuple[str, Finding]]:
@@ -221,7 +247,7 @@ class Gold:
         emptied = emptied_rows(self.emptied, silver.beside, self.newest_captures)
         health = self.health(FINDING)
         judged = Judged(captured, self.judged, replayed, health, self.stale, emptied)
-        return findings(of, silver.tables, silver.agreed, silver.groups, judged)
+        return findings(of, silver.tables, silver.agreed, self.groups, judged)
 
     @cached_property
     def truncations(self) -> list[Row]:

@@ -22,13 +22,13 @@ from replica.doctor.check.catalogue.groups import VOTER_DISK_EMPTY
 from replica.doctor.check.formatted import RULES as RULES_ABOUT_FORMATTED
 from replica.doctor.quorum.known_quorum import ABSENT, KnownQuorum
 from replica.doctor.verdict.evidence import (
-    NEVER_LED,
-    NEVER_WRITTEN,
     NO_LOG,
     PASSED_OVER,
     ClusterEvidence,
     PlacedFinding,
     ToLose,
+    losses_of,
+    never_written,
 )
 from replica.doctor.verdict.facts import VerdictDraft, draft_on
 from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Gap, KnownState, MissingVoters
@@ -160,7 +160,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
             *_placed(captures, of.findings),
             *(PlacedFinding(finding.file, finding) for finding in of.emptied),
         ),
-        tuple(_to_lose(of, captures)),
+        losses_of(_to_lose(of, captures)),
         None if state is None else state.findings,
         0 if state is None else state.partitions,
         None if state is None else state.leaderless,
@@ -173,12 +173,10 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
     )
 
 
-def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[ToLose]:
-    """The records that logs of the newest group hold now and will lose; those of several logs as
-    one."""
+def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[tuple[ToLose, Iterable[int]]]:
+    """What logs of the newest group hold now and will lose, for losses_of."""
     name = captures[0]["capture_group"]
-    group = next(row for row in of.silver.groups if row["capture_group"] == name)
-    alike: dict[ToLose, set[int]] = {}
+    group = next(row for row in of.groups if row["capture_group"] == name)
     for pair in group["pairs"]:
         if pair["relation"] != Relation.DIVERGED.value:
             continue
@@ -188,9 +186,9 @@ def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[ToLose]:
         else:
             names = ("committed_lost", "unproven_lost", "superseded_lost")
             lost, first = Losses(*(pair[one] for one in names)), pair["truncation_offset"]
-        alike.setdefault(ToLose((), first, pair["records_lost"], lost), set()).add(loser)
-    for loss, losers in alike.items():
-        yield ToLose(tuple(map(str, sorted(losers))), loss.first, loss.records, loss.lost)
+        if_stopped = pair.get("if_stopped", False)
+        loss = ToLose((str(loser),), first, pair["records_lost"], lost, if_stopped=if_stopped)
+        yield loss, {pair["node_a"], pair["node_b"]} - {loser}
 
 
 def _known_state(state_row: Row) -> KnownState:
@@ -206,8 +204,9 @@ def _gaps(of: Gold, captures: Sequence[Row]) -> Iterator[Gap]:
     ):
         yield _NO_STATE
     else:
-        all_given = bool(of.quorum.voters) and not of.quorum.in_doubt(*ABSENT)
-        yield NEVER_LED if all_given else NEVER_WRITTEN
+        absent = {one.key.node_id for one in of.quorum.in_doubt(*ABSENT)}
+        without_log = frozenset(of.silver.beside.without_log)
+        yield never_written(absent - without_log if of.quorum.voters else None)
 
 
 def _missing(of: Gold, captures: Sequence[Row]) -> MissingVoters | None:

@@ -43,7 +43,7 @@ from tests.contradictions.stopping import STOPPING
 RULES = (*STARTING, *STOPPING, *STATES, *ONE_VERDICT, *IN_A_LAKE, *OVER_TIME)
 SHORT = (
     "kafka-4.1.1-dynamic/final",
-    "ghost-writes", "lost-disks", "wiped-voter", "two-quorums", "flipped-bit",
+    "ghost-writes", "figure-8", "lost-disks", "wiped-voter", "two-quorums", "flipped-bit",
     "seed-0", "seed-0-left", "seed-1", "seed-1-old", "seed-16", "seed-180", "seed-223-old",
     "seed-2-back", "seed-251", "seed-281-old", "seed-95-back", "seed-333-back", "seed-333",
     "seed-424",

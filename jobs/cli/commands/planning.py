@@ -39,8 +39,8 @@ class PlanOptions:
       kraftlake explain --runbook before-you-change
 
     --json: action, answer, end_offset, reasons (answer, subject, detail, offset), needs, order,
-    runbook, a line for each change. Exit codes: 0 safe, 1 unsafe (or a quorum that can't be read),
-    3 unknown, 2 usage.
+    runbook, a line for each change. Exit codes: 0 safe, 1 unsafe (or a quorum, or directories,
+    that can't be read), 3 unknown, 2 usage.
     """
 
     paths: options.PathsOfAState = None

@@ -97,6 +97,11 @@ class GroupQuorum:
     without_log: frozenset[int] = frozenset()
     """The nodes for which a directory was given that holds no metadata log."""
 
+    @property
+    def absent(self) -> frozenset[int]:
+        """The nodes of voters for which no directory at all was given."""
+        return frozenset(one.node_id for one in self.missing) - self.without_log
+
 
 @dataclass(frozen=True)
 class JudgedGroup:

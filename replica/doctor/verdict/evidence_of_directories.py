@@ -22,14 +22,14 @@ from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
 from replica.doctor.verdict.evidence import (
     MAX_STEPS,
-    NEVER_LED,
-    NEVER_WRITTEN,
     PASSED_OVER,
     ClusterEvidence,
     PlacedFinding,
     Since,
     ToLose,
     leaderless,
+    losses_of,
+    never_written,
 )
 from replica.doctor.verdict.verdict import (
     Gap,
@@ -132,7 +132,7 @@ def evidence_of(
         cluster_id=judged.cluster_id,
         nodes=sum(member.examined.is_directory for member in judged.members),
         findings=tuple(_placed(judged)) if files else (),
-        to_lose=tuple(_to_lose(judged.partings)) if files else (),
+        to_lose=_to_lose(judged.partings) if files else (),
         health=judged.health if health else None,
         partitions=0 if cluster is None else len(cluster.partitions),
         leaderless=_leaderless(judged, cluster),
@@ -164,16 +164,20 @@ def _placed(judged: JudgedCluster) -> Iterator[PlacedFinding]:
         yield PlacedFinding(holders[0] if holders else finding.file, finding)
 
 
-def _to_lose(partings: Sequence[LogParting]) -> Iterator[ToLose]:
-    """The partings, those of several logs that lose the same records as one."""
-    alike: dict[ToLose, list[int]] = {}
-    for one in partings:
-        first = one.offset if one.truncates_to is None else one.truncates_to
-        alike.setdefault(ToLose((), first, one.records, one.lost), []).append(one.loser.node_id)
-    for loss, nodes in alike.items():
-        yield ToLose(
-            tuple(str(node) for node in sorted(set(nodes))), loss.first, loss.records, loss.lost
+def _to_lose(partings: Sequence[LogParting]) -> tuple[ToLose, ...]:
+    return losses_of(
+        (
+            ToLose(
+                (str(one.loser.node_id),),
+                one.offset if one.truncates_to is None else one.truncates_to,
+                one.records,
+                one.lost,
+                if_stopped=one.if_stopped,
+            ),
+            one.others,
         )
+        for one in partings
+    )
 
 
 def outages_of(judged: JudgedCluster) -> Sequence[Outage]:
@@ -234,8 +238,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
         yield Gap("the content of snapshots, and the cluster's health", "--no-replay was given")
     elif not alone and health and judged.cluster is None and _has_metadata(judged):
         if all(_is_empty(one) for one in judged.members):
-            all_given = quorum is not None and not quorum.missing
-            yield NEVER_LED if all_given else NEVER_WRITTEN
+            yield never_written(None if quorum is None else quorum.absent)
         else:
             yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
 

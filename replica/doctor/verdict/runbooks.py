@@ -32,7 +32,8 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "snapshot-hole": (snapshots.SNAPSHOT_LOG_HOLE, snapshots.LOG_START_WITHOUT_SNAPSHOT),
         "power-cut": (
             snapshots.SNAPSHOT_EMPTY, files.STATE_FILE_BROKEN, files.EPOCH_CHECKPOINT_MISSING,
-            log.ZERO_HOLE, log.TORN_SEGMENT,
+            files.EPOCH_CHECKPOINT_MISMATCH, files.EPOCH_CHECKPOINT_ORDER, log.ZERO_HOLE,
+            log.TORN_SEGMENT,
         ),
         "votes-that-do-not-count": (files.VOTER_DIRECTORY_ID, files.QUORUM_STATE_VOTE),
         "unreplayable-record": (
