@@ -67,7 +67,7 @@ setup: ## make .venv, with everything pinned (the first time takes some minutes)
 		--require-hashes -r requirements.lock; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--no-deps --no-build-isolation -e .; \
-	$(BIN)/python -m compileall -q replica pipelines jobs kraftlake; \
+	$(BIN)/python -m compileall -q $(wildcard replica pipelines jobs kraftlake); \
 	echo "$$key" >$(STAMP)
 
 # What tests compare with the scalar reader. For everybody else, kernels are compiled beside large work.

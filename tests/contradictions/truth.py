@@ -181,6 +181,11 @@ class _Run(FaultyRun):
         super().append(node, batches, START_MS + time_ms)
 
     def kill(self, node: SimulatedMachine) -> None:
+        role = None if node.host is None else node.host.raft.role
+        if isinstance(role, Leader) and role.epoch not in self.reigns:
+            # The power was cut in the step in which it wrote the record: `_stepped` never saw it.
+            self.reigns[role.epoch] = Reign(role.epoch, role.local, role.epoch_start, self.now)
+            self._leading[node.node_id] = role.epoch
         self._ends(node.node_id, End.PROCESS_ENDED)
         super().kill(node)
 

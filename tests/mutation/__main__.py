@@ -47,7 +47,12 @@ AREAS = {
     "health": Area(("replica/doctor/health",), ("tests/replica/doctor/health",)),
     "replay": Area(
         ("replica/metadata/image", "replica/metadata/changes"),
-        ("tests/replica/metadata", "tests/replica/doctor/check/test_readable.py"),
+        (
+            "tests/replica/metadata/image",
+            "tests/replica/metadata/changes",
+            "tests/replica/doctor/check/test_passed_over.py",
+            "tests/replica/doctor/check/test_readable.py",
+        ),
     ),
 }
 

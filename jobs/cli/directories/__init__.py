@@ -3,8 +3,9 @@
 - dump: `dump`, `dump_files` (which files), `selection` (which records).
 - check: `check`, `check_inputs`, `check_families`, `check_text`, `check_rows`, `broker_defaults`,
   `partition_folders` (--partitions), `starting_nodes` and `check_starts` (--config: whether nodes
-  start); `verdict_text` serves all commands that give a verdict, `judged_clusters` those that go on
-  with an answer of their own. explain: `explain`.
+  start); `verdict_text` serves all commands that give a verdict, `several_verdicts` those with
+  several clusters, `judged_clusters` those that go on with an answer of their own. explain:
+  `explain`.
 - diff: `diff`. what-happened: `what_happened`. timeline: `timeline`; `given_rounds` serves
   `kraftlake history`, too.
 - recover: `recover`, `recover_steps`, `recover_fixed_steps` (with those about nodes that

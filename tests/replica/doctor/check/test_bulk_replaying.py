@@ -18,6 +18,7 @@ from replica.doctor.check.replay_fold import FoldedImages
 from replica.doctor.check.replaying import replay_log, snapshot_image
 from replica.errors import KraftlakeError
 from replica.format.discovery import discover
+from replica.metadata.codec import encode
 from replica.model.epochs import OffsetAndEpoch
 from tests.examples import examples
 from tests.replica.doctor.check.editing import append, metadata
@@ -120,3 +121,23 @@ def test_large_directories_are_given_to_the_bulk_reader(monkeypatch: pytest.Monk
     monkeypatch.setattr("replica.doctor.check.bulk_replaying.replay_large_log", watched)
     assert replay_log(examined, ()) == scalar
     assert taken == [examined]
+
+
+def test_the_state_is_known_up_to_the_batch_that_cannot_be_read(tmp_path: Path) -> None:
+    node = Path(shutil.copytree(DATA / NODES[0], tmp_path / "node"))
+    log = max((node / "__cluster_metadata-0").glob("*.log"))
+    for name in ("a", "b", "c"):
+        append(log, encode(made.topic(name, f"{name * 21}A")))
+    append(log, b"\x01\x78\x00unknown")
+    (examined,) = _examined(node)
+    ends = {
+        OffsetAndEpoch(one.header.next_offset, one.header.leader_epoch)
+        for one in examined.directory.segments[-1].scan.batches[-4:]
+    }
+    bulk = replay_large_log(examined, ends, snapshot_image)
+    assert bulk == replay_log(examined, ends)
+    assert len(bulk.images) == 3
+    newest = replay_large_log(examined, (), snapshot_image, newest=True).newest
+    assert newest is not None
+    assert newest == replay_log(examined, (), newest=True).newest
+    assert (newest.end in ends, newest.is_whole) == (True, False)

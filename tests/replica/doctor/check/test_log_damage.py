@@ -18,6 +18,8 @@ from tests.replica.doctor.check.editing import (
     batches,
     control_batch,
     data_batch,
+    edit_text,
+    file,
     findings,
     flip,
     metadata,
@@ -265,3 +267,34 @@ def test_the_rest_is_judged_behind_damage(node: Path) -> None:
     second = a_record_of_an_unknown_type(node)
     third = a_flipped_checksum(node)
     assert places(findings(node)) == sorted([*first, *second, *third], key=str)
+
+
+def test_a_finding_names_the_batch_at_its_byte_or_the_offset_that_was_expected_there(
+    node: Path,
+) -> None:
+    sound, gone = (batches(segment(node, 1262))[number] for number in (3, 8))
+    flip(segment(node, 1262), sound.position + HEADER.size + 3)
+    overwrite(segment(node, 1262), gone.position + 8, struct.pack(">i", 7))
+    found = {one.rule.id: (one.offset, one.epoch) for one in findings(node)}
+    assert found["crc-mismatch"] == (sound.header.base_offset, sound.header.leader_epoch)
+    assert found["framing"] == (gone.header.base_offset, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [("3 760", "by the log it starts at 751"), ("4 751", "the log has no batch of that epoch")],
+)
+def test_an_entry_of_the_epoch_checkpoint_is_held_to_the_log(
+    node: Path, line: str, told: str
+) -> None:
+    edit_text(file(node, "leader-epoch-checkpoint"), "3 751", line)
+    messages = [one.message for one in findings(node) if one.position == 14]
+    assert len(messages) == 1
+    assert told in messages[0]
+
+
+def test_an_epoch_checkpoint_that_cannot_be_read_is_not_called_missing(node: Path) -> None:
+    path = file(node, "leader-epoch-checkpoint")
+    path.unlink()
+    path.symlink_to("nowhere")
+    assert "epoch-checkpoint-missing" not in {one.rule.id for one in findings(node)}
