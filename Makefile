@@ -67,9 +67,13 @@ setup: ## make .venv, with everything pinned (the first time takes some minutes)
 		--require-hashes -r requirements.lock; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--no-deps --no-build-isolation -e .; \
-	$(BIN)/python -m replica.scan.compiling || \
-		echo "kraftlake: setup goes on; dump and ingest of large files need what failed here" >&2; \
+	$(BIN)/python -m compileall -q $(wildcard replica pipelines jobs kraftlake); \
 	echo "$$key" >$(STAMP)
+
+# What tests compare with the scalar reader. For everybody else, kernels are compiled beside large work.
+.PHONY: kernels
+kernels: setup
+	@$(BIN)/python -P -m replica.scan.compiling
 
 jars: setup ## fetch Delta's two jars and print them as spark-submit --jars takes them
 	@$(BIN)/python -m pipelines.spark.jars
@@ -97,10 +101,10 @@ airflow: ## make .venv-airflow, which the DAGs in airflow/dags run in (500 MB)
 		--require-hashes -r airflow/requirements.lock; \
 	echo "$$key" >.venv-airflow/.made-from
 
-test: setup ## the tests without the slow ones, property tests with a tenth of their examples
+test: setup kernels ## the tests without the slow ones, property tests with a tenth of their examples
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-quick} $(BIN)/python -m tests.side_by_side "not slow"
 
-test-all: setup ## every test
+test-all: setup kernels ## every test
 	@$(BIN)/python -m tests.side_by_side "slow or not slow"
 
 lint: setup ## ruff and mypy
@@ -127,7 +131,7 @@ BENCH_lake := --write
 BENCH_replay := $(BENCH_FOLDER) --write
 BENCH_sql := .demo/lake --write
 
-bench: setup $(if $(filter sql,$(BENCHES)),demo) ## measure decoding, ingest, replay, questions (hours)
+bench: setup kernels $(if $(filter sql,$(BENCHES)),demo) ## measure decoding, ingest, replay, questions (hours)
 	@set -e; mkdir -p $(BENCH_FOLDER); $(foreach one,$(BENCHES), \
 		$(BIN)/python -m tests.bench.$(one) $(BENCH_$(one));)
 

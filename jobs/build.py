@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jobs.cli.commands.lake import BuildOptions
+from jobs.cli.commands.options import PASS_OVER_NONE, passed_over_in
 from jobs.cli.interrupts import interruptible, stop_requested
 from jobs.cli.lake.engines import check_whole, runner_of, waiting
 from jobs.cli.lake.progress import CommandProgress
@@ -68,6 +69,7 @@ def build_tables(
     from pipelines.build import build
     from pipelines.delta.failures import lake_errors
     from pipelines.lake.lock import locked_in_store
+    from pipelines.lake.passing_over import remember
     from pipelines.last_build import last_build
     from pipelines.lineage.job_events import job_events
     from pipelines.own_tables.own_build import own_build
@@ -83,6 +85,9 @@ def build_tables(
         check_whole(lake)
         events = job_events("build", lake, complain, tables="bronze", run_id=arguments.run_id)
         with events as run_id:
+            if arguments.pass_over is not None:
+                is_none = arguments.pass_over == PASS_OVER_NONE
+                remember(lake, passed_over_in(None if is_none else arguments.pass_over))
             last, own = last_build(lake), own_build(lake, arguments.own)
             is_same = last is not None and last.still_holds(lake)
             counts = dict(last.rows) if last is not None and is_same else {}
@@ -139,12 +144,21 @@ def _again(lake: Lake) -> str:
 
 
 def _follow(spark: SparkSession | None, arguments: BuildOptions, every_s: float) -> int:
+    check_lake(arguments.lake)
+    is_new = _has_new_own_tables(arguments)  # a later look finds no other definitions
     with stop_requested() as stop:
         while not stop.is_set():
-            if _has_changed(arguments.lake):
+            if is_new or _has_changed(arguments.lake):
+                is_new = False
                 _build_if_free(spark, arguments)
             stop.wait(every_s)
     return 0
+
+
+def _has_new_own_tables(arguments: BuildOptions) -> bool:
+    from pipelines.own_tables.own_build import own_build
+
+    return bool(own_build(arguments.lake, arguments.own).stale())
 
 
 def _has_changed(lake: Lake) -> bool:

@@ -84,7 +84,7 @@ class AuditAndCommit:
         write_left_out(pins.lake, self.run_id, self.at, versions, left_out, unchanged)
         told = [replace(one, version=versions[one.suite.name]) for one in found]
         self._quality.write(told, docs)
-        note_build(pins.lake, states, counts, clusters.all, judgements)
+        note_build(pins.lake, states, counts, clusters.all, judgements, pins.passed_over.text)
         return counts
 
     def _judgements(self) -> list[Judgement]:

@@ -9,7 +9,7 @@ the files: one commit for each table.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from pipelines import delta
 from pipelines.audit_and_commit import AuditAndCommit
 from pipelines.changed_clusters import DERIVED, ChangedClusters, ClusterSize, check_ingested, packed
 from pipelines.cluster.rows import Row
+from pipelines.gold.beside import BesideCluster, RoundDirectories
 from pipelines.gold.findings import without_repetitions
 from pipelines.gold.membership import (
     Entries,
@@ -25,8 +26,9 @@ from pipelines.gold.membership import (
     membership_findings,
     wanted_offsets,
 )
-from pipelines.gold.verdicts import nodes_elsewhere, verdicts
+from pipelines.gold.verdicts import clusters_beside, verdicts
 from pipelines.lake.lock import between_ingests
+from pipelines.lake.passing_over import passed_over_in
 from pipelines.large_clusters import LargeClusters
 from pipelines.last_build import last_build
 from pipelines.quality.data_docs import start_great_expectations
@@ -78,14 +80,15 @@ def build(
     versions |= {one.name: delta.ensure_table(lake, one) for one in DERIVED}
     last = last_build(lake)
     before = last if last is not None and last.can_be_continued(lake) else None
-    clusters = ChangedClusters(Pins(lake, versions), before)
+    clusters = ChangedClusters(Pins(lake, versions, passed_over_in(lake)), before)
     if before is not None:
         progress(f"{len(clusters.changed)} of {len(clusters.all)} clusters have changed")
     stages = BuildStages(clusters.pins, runner, progress, _shares(clusters, share))
     large = _derive(stages, clusters)
     between = _compare_clusters(stages, clusters)
-    _derive_again(stages, large, dict(nodes_elsewhere(stages.evidence, between)))
-    _judge_clusters(stages, clusters, between)
+    newest = rounds.directories_of(clusters.pins, {one.ingest_seq for one in stages.evidence})
+    _derive_again(stages, large, dict(clusters_beside(stages.evidence, between, newest)))
+    _judge_clusters(stages, clusters, between, newest)
     stages.run("judge damage", Grain.TABLE, rounds.judge_damage, [None])
     return AuditAndCommit(stages, clusters, run_id or str(uuid.uuid4())).run()
 
@@ -134,7 +137,6 @@ def _derive(stages: BuildStages, clusters: ChangedClusters) -> LargeClusters:
     stages.ends += zip((*units, *(one.cluster for one in grown)), done, strict=True)
     for one in done:
         stages.members += one.told.members
-        stages.formatted += one.told.formatted
         stages.evidence += one.told.evidence
     of_large = LargeClusters(stages, large, replaced, clusters.new_rounds)
     if large:
@@ -143,19 +145,19 @@ def _derive(stages: BuildStages, clusters: ChangedClusters) -> LargeClusters:
 
 
 def _derive_again(
-    stages: BuildStages, large: LargeClusters, elsewhere: dict[str, frozenset[int]]
+    stages: BuildStages, large: LargeClusters, beside: dict[str, BesideCluster]
 ) -> None:
-    """Derives the clusters again of whose nodes only directories of another cluster were captured,
-    which is seen only when all clusters of a round are derived. It is rare. elsewhere: those nodes,
-    by cluster."""
-    units = stages.drop(elsewhere) if elsewhere else []
-    whole = [replace(one, elsewhere=elsewhere) for one in units if isinstance(one, Clusters)]
+    """Derives the clusters again of whose voters only other directories were captured, which is
+    seen only when all clusters of a round are derived. It is rare. beside: what these directories
+    show, by cluster."""
+    units = stages.drop(beside) if beside else []
+    whole = [replace(one, beside=beside) for one in units if isinstance(one, Clusters)]
     done = stages.run("derive beside other clusters", Grain.CLUSTER, derive, whole, DERIVED)
     for one in done:
         stages.evidence += one.told.evidence
     telling = [one for one in units if isinstance(one, Telling)]
     if telling:
-        large.tell([replace(one, elsewhere=elsewhere[one.cluster_id]) for one in telling])
+        large.tell([replace(one, beside=beside[one.cluster_id]) for one in telling])
 
 
 def _may_be_large(size: ClusterSize) -> bool:
@@ -173,7 +175,8 @@ def _compare_clusters(stages: BuildStages, clusters: ChangedClusters) -> list[Ro
     entries: dict[str, Entries] = {}
     for found in stages.run("first entries", Grain.ROUND, rounds.first_entries, units):
         entries |= found.told
-    formatted = without_repetitions(formatted_findings(stages.formatted, stages.members))
+    directories = rounds.directories_of(clusters.pins, clusters.new_rounds)
+    formatted = without_repetitions(formatted_findings(directories.values()))
     rows = table_of(gold.FINDINGS, membership_findings(stages.members, entries) + formatted)
     out = Output(stages.pins, Replaced(()))
     names = gold.FINDINGS.column_names
@@ -184,22 +187,19 @@ def _compare_clusters(stages: BuildStages, clusters: ChangedClusters) -> list[Ro
     return without_repetitions([*rows.to_pylist(), *(held.to_pylist() if is_continued else ())])
 
 
-def _judge_clusters(stages: BuildStages, clusters: ChangedClusters, between: Sequence[Row]) -> None:
-    """Makes gold.verdicts, which needs the findings of rounds."""
+def _judge_clusters(
+    stages: BuildStages,
+    clusters: ChangedClusters,
+    between: Sequence[Row],
+    newest: Mapping[int, RoundDirectories],
+) -> None:
+    """Makes gold.verdicts, which needs the findings of rounds. newest: the rounds of the newest
+    captures."""
     out = Output(stages.pins, Replaced(()))
-    made = table_of(gold.VERDICTS, verdicts(stages.evidence, between, _of_newest_rounds(stages)))
+    made = table_of(gold.VERDICTS, verdicts(stages.evidence, between, newest))
     is_continued = clusters.before is not None
     out.put_verdicts(made, [*clusters.changed, *clusters.gone] if is_continued else None)
     stages.results.append(out.result())
-
-
-def _of_newest_rounds(stages: BuildStages) -> list[Row]:
-    """All captures of the rounds that the newest captures are from."""
-    numbers = {row["ingest_seq"] for one in stages.evidence for row in one.captures}
-    where = " OR ".join(f"ingest_seq = {number:d}" for number in sorted(numbers)) or "false"
-    names = ("cluster_id", "capture_id", "ingest_seq")
-    rows: list[Row] = stages.pins.columns(bronze.CAPTURES, names, where).to_pylist()
-    return rows
 
 
 def _in_parts(members: list[RoundMember]) -> Iterator[tuple[RoundMember, ...]]:

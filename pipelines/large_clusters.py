@@ -130,7 +130,6 @@ class LargeClusters:
         told = self.stages.run("agree", Grain.CLUSTER, large_cluster.agree, agreeing, silver.SILVER)
         agreed: list[large_cluster.Agreed] = [one.told for one in told]
         self.stages.members += [member for one in agreed for member in one.members]
-        self.stages.formatted += [member for one in agreed for member in one.formatted]
         return agreed
 
     def _survey(

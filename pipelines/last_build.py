@@ -19,12 +19,13 @@ from deltalake import DeltaTable
 from pipelines.delta.committing import INGEST
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import newest_states, open_if_there
+from pipelines.lake.passing_over import passed_over_in
 from pipelines.quality.judge import Judgement
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.of_a_lake import TABLES
 
 FILE_NAME = "_last_build"
-DERIVATION = 6
+DERIVATION = 7
 """The version of the functions that derive tables: a change of them that changes rows raises it."""
 _NAMES = frozenset(contract.name for contract in TABLES)
 _BRONZE = tuple(contract.name for contract in BRONZE)
@@ -52,12 +53,14 @@ class LastBuild:
     """The state of each cluster."""
     judgements: tuple[Judgement, ...]
     """The judgements of all rows, of bronze and of derived tables."""
+    passed_over: str = ""
+    """The text of the types of records that the build passed over."""
 
     def still_holds(self, lake: Lake) -> bool:
         """Whether nothing has changed since this build, so that another one would change no
         table."""
         is_same = newest_states(lake, self.tables) == self.tables
-        return self.derivation == DERIVATION and is_same
+        return self.derivation == DERIVATION and self._passes_over_alike(lake) and is_same
 
     def can_be_continued(self, lake: Lake) -> bool:
         """Whether the rows of unchanged clusters can be kept, because a build of today would make
@@ -65,9 +68,13 @@ class LastBuild:
         derived = {name: one for name, one in self.tables.items() if name not in _BRONZE}
         return (
             self.derivation == DERIVATION
+            and self._passes_over_alike(lake)
             and newest_states(lake, derived) == derived
             and all(self._only_grew(lake, name) for name in _BRONZE)
         )
+
+    def _passes_over_alike(self, lake: Lake) -> bool:
+        return self.passed_over == passed_over_in(lake).text
 
     def _only_grew(self, lake: Lake, name: str) -> bool:
         """Whether only ingests have changed a table of bronze since this build."""
@@ -110,7 +117,12 @@ def _parsed(told: Any) -> LastBuild:
         raise ValueError("other tables than a build reads and writes")
     clusters = {str(one): (int(seq), int(n)) for one, (seq, n) in told["clusters"].items()}
     return LastBuild(
-        int(told["derivation"]), tables, rows, clusters, (*map(_judgement, told["judgements"]),)
+        int(told["derivation"]),
+        tables,
+        rows,
+        clusters,
+        (*map(_judgement, told["judgements"]),),
+        str(told.get("passed_over", "")),
     )
 
 
@@ -126,14 +138,16 @@ def note_build(
     rows: Mapping[str, int],
     clusters: Mapping[str, ClusterState],
     judgements: Iterable[Judgement],
+    passed_over: str = "",
 ) -> None:
     """Writes the inputs and outputs of a build into the lake, as the last step of the build.
-    tables: as in LastBuild. Raises UnwritableFileError, OSError."""
+    tables, passed_over: as in LastBuild. Raises UnwritableFileError, OSError."""
     told = {
         "derivation": DERIVATION,
         "tables": dict(tables),
         "rows": dict(rows),
         "clusters": dict(clusters),
+        "passed_over": passed_over,
         "judgements": [
             (one.table, one.cluster_id, one.row_count, one.broken, dict(one.samples))
             for one in judgements

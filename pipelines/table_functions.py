@@ -53,7 +53,7 @@ def _retention_forecast(of: Gold) -> Iterator[Row]:
 
 GOLD_FUNCTIONS: Mapping[Contract, Callable[[Gold], Content]] = {
     gold.LEADER_EPOCH_HISTORY: lambda of: of.history,
-    gold.DIVERGENCE_POINTS: lambda of: divergence_points(of.silver.groups, of.bronze.captures),
+    gold.DIVERGENCE_POINTS: lambda of: divergence_points(of.groups, of.bronze.captures),
     gold.TRUNCATIONS: lambda of: of.truncations,
     gold.STATE_RANGES: lambda of: of.records.ranges,
     quorum.REPLICA_STATUS: lambda of: of.status,

@@ -48,5 +48,13 @@ def is_current_folder_left_out() -> bool:
 
 def python_of(module: str, *words: str) -> list[str]:
     """The words that start a module by the interpreter of this process, without the current
-    folder."""
+    folder. It takes `environment`, or it would find the code that is installed, and not ours."""
     return [sys.executable, "-P", "-m", module, *words]
+
+
+def environment() -> dict[str, str]:
+    """The environment of this process, for a Python that imports what this process does."""
+    path = without_current_folder()
+    if _ROOT not in path and os.path.isfile(os.path.join(_ROOT, "pyproject.toml")):
+        path.insert(0, _ROOT)  # a checkout that was found by the current folder
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pipelines.capture.capture import Capture, CaptureOf, CaptureOptions, CaptureOutcome, base_of
 from pipelines.capture.grouping import ambiguous, refuse_unused, replica_at
@@ -34,7 +34,7 @@ from replica.format import capture as capture_file
 from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
-from replica.model.keys import ReplicaId
+from replica.model.keys import ZERO_UUID, ReplicaId
 
 _TICK = timedelta(microseconds=1)
 _LATER = "it is read once it is there again"
@@ -144,11 +144,51 @@ def _groups(captures: Iterable[Capture]) -> Iterator[CaptureGroup]:
     clusters: dict[str, list[Capture]] = {}
     for capture in captures:
         clusters.setdefault(capture.replica.cluster_id, []).append(capture)
+    disks = {cluster_id: _disks_of(members) for cluster_id, members in clusters.items()}
     for cluster_id, members in sorted(clusters.items()):
-        group_id = capture_file.group_id(cluster_id, [capture.capture_id for capture in members])
-        yield CaptureGroup(
-            cluster_id, group_id, tuple(sorted(members, key=lambda capture: capture.replica))
+        mine = disks[cluster_id]
+        beside = (
+            capture.capture_id
+            for other, others in clusters.items()
+            if other != cluster_id and mine.may_be_mixed_with(disks[other])
+            for capture in others
         )
+        ids = (capture.capture_id for capture in members)
+        yield CaptureGroup(
+            cluster_id,
+            capture_file.group_id(cluster_id, ids, beside),
+            tuple(sorted(members, key=lambda capture: capture.replica)),
+        )
+
+
+class _Disks(NamedTuple):
+    """The directories of one cluster in a batch: their nodes, their directory ids, and whether one
+    of them was formatted and never started."""
+
+    nodes: frozenset[int]
+    directory_ids: frozenset[str]
+    is_formatted: bool
+
+    def may_be_mixed_with(self, other: _Disks) -> bool:
+        """Whether a directory of one of two clusters may lie in the place of one of the other: it
+        is of a node of which the other cluster has no directory, it has the same directory id, or
+        its node never started. Then what is found about one cluster rests on the captures of the
+        other, too. So where one has changed, both are new groups: a round that had the changed one
+        alone would know less than the round before it."""
+        return (
+            self.nodes != other.nodes
+            or self.is_formatted
+            or other.is_formatted
+            or not self.directory_ids.isdisjoint(other.directory_ids)
+        )
+
+
+def _disks_of(captures: Sequence[Capture]) -> _Disks:
+    return _Disks(
+        frozenset(capture.replica.node_id for capture in captures),
+        frozenset(capture.replica.directory_id for capture in captures) - {ZERO_UUID},
+        any(capture.location.is_formatted for capture in captures),
+    )
 
 
 @dataclass(frozen=True)

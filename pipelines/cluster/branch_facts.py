@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -60,11 +61,13 @@ class BranchFacts(NamedTuple):
     below: Mapping[int, tuple[int, int]]
     """For each mark: the bytes and the number of offsets of the batches that begin below it."""
     recent: Recent
+    passed_over: Mapping[int, int]
+    """How many of the branch's records the replay passes over, by their api key."""
 
 
 def facts_of(found: BranchBatches, records: pa.Table, asked: BranchQuestions) -> BranchFacts:
-    """The facts about one piece of the branch. records: the records of its batches, as the replicas
-    have them."""
+    """The facts about one piece of the branch, from which no record is passed over. records: the
+    records of its batches, as the replicas have them."""
     is_agreed = found.branch.low == found.batches.base_offset[found.places]
     places = found.places[is_agreed]
     batches = found.batches
@@ -79,6 +82,7 @@ def facts_of(found: BranchBatches, records: pa.Table, asked: BranchQuestions) ->
         _sizes(times, sizes, batches.record_count[places], base),
         below,
         _recent(times, sizes, asked.recent_ms),
+        {},
     )
 
 
@@ -139,11 +143,15 @@ def added(facts: Iterable[BranchFacts]) -> BranchFacts:
             below[mark] = before[0] + size, before[1] + offsets
     known = [one.recent.least_ms for one in some if one.recent.least_ms is not None]
     recent = Recent(min(known, default=None), sum(one.recent.size_bytes for one in some))
+    passed_over: Counter[int] = Counter()
+    for one in some:
+        passed_over.update(one.passed_over)
     return BranchFacts(
         _added_growth([one.growth for one in some]),
         _added_sizes([one.sizes for one in some]),
         below,
         recent,
+        dict(passed_over),
     )
 
 

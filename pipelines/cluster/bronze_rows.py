@@ -10,10 +10,16 @@ import pyarrow as pa
 from pipelines.cluster.batches import Batches
 from pipelines.cluster.cluster_tables import ClusterTables
 from pipelines.cluster.rows import Row
+from pipelines.finding_rows import finding_of, finding_row
 from pipelines.silver.log_runs import rows_of_runs
 from pipelines.tables import bronze
 from pipelines.tables.keys import replica_of
 from replica.doctor.check.catalogue.groups import NEVER_STARTED
+from replica.doctor.check.catalogue.log import UNKNOWN_RECORD_TYPE, VENDOR_RECORD_TYPE
+from replica.doctor.check.record_findings import without_passed_over
+from replica.metadata.passed_over import PassedOver
+
+_OF_UNKNOWN_TYPES = (UNKNOWN_RECORD_TYPE.id, VENDOR_RECORD_TYPE.id)
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,7 @@ class BronzeRows:
     snapshots: Sequence[Row]
     state: Sequence[Row]
     found: Sequence[Row]
-    """bronze.findings about `captures`."""
+    """bronze.findings about `captures`, by what the replay passes over."""
     formatted: Sequence[Row] = ()
 
     @property
@@ -43,7 +49,7 @@ class BronzeRows:
     @staticmethod
     def of(tables: ClusterTables, runs: pa.Table) -> BronzeRows:
         """The rows of a cluster. runs: its rows of silver.log_runs."""
-        found = tables.rows(bronze.FINDINGS)
+        found = [_passing_over(tables.passed_over, row) for row in tables.rows(bronze.FINDINGS)]
         formatted = {row["capture_id"] for row in found if row["rule"] == NEVER_STARTED.id}
 
         def divided(rows: Sequence[Row], *, is_formatted: bool = False) -> list[Row]:
@@ -58,3 +64,10 @@ class BronzeRows:
             divided(found),
             divided(captures, is_formatted=True),
         )
+
+
+def _passing_over(passed_over: PassedOver, row: Row) -> Row:
+    """The finding of a row, which an ingest made, where the replay passes over these types."""
+    if not passed_over or row["rule"] not in _OF_UNKNOWN_TYPES:
+        return row
+    return {**row, **finding_row(without_passed_over(finding_of(row), passed_over))}

@@ -19,6 +19,7 @@ from pipelines.silver.log_runs import COLUMNS as RUN_COLUMNS
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tables.keys import BATCH_KEYS, SNAPSHOT_KEYS
+from replica.metadata.passed_over import NOTHING, PassedOver
 from replica.model.keys import ReplicaId
 
 BATCHES = tuple(dict.fromkeys((*BATCH_COLUMNS, *RUN_COLUMNS, "position", "file")))
@@ -34,6 +35,11 @@ class ClusterTables(ABC):
     """The admitted rows of one cluster. Methods raise what delta-rs raises."""
 
     cluster_id: str
+
+    @property
+    def passed_over(self) -> PassedOver:
+        """The types of records that the replay passes over."""
+        return NOTHING
 
     @abstractmethod
     def rows(self, contract: Contract) -> list[Row]:
@@ -83,6 +89,11 @@ class HeldTables(ClusterTables):
     cluster_id: str
     tables: Mapping[Contract, pa.Table]
     """The cluster's rows in the tables bronze.DERIVED_FROM, by table name."""
+    types_passed_over: PassedOver = NOTHING
+
+    @property
+    def passed_over(self) -> PassedOver:
+        return self.types_passed_over
 
     def rows(self, contract: Contract) -> list[Row]:
         found: list[Row] = self.tables[contract].to_pylist()

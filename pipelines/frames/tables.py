@@ -101,7 +101,7 @@ def _of_replicas(replicas: DataFrame | None) -> list[DataFrame]:
 
 def _history(of: Silver) -> Iterable[Row]:
     return history.leader_epoch_history(
-        of.cluster_id, known_epochs(of.bronze, of.control, of.agreed), of.groups
+        of.cluster_id, known_epochs(of.bronze, of.control, of.agreed), of.groups, of.agreed
     )
 
 

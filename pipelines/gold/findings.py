@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from pipelines.cluster.cluster_tables import ClusterTables
 from pipelines.cluster.replica_logs import one_row_per_capture
 from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_row
+from pipelines.gold.beside import BesideCluster
 from pipelines.gold.snapshot_validity import same_snapshot_findings
 from pipelines.silver.committed_log import AgreedBranch
 from pipelines.tables.keys import FINDING_KEYS, covers, replica_of
@@ -44,6 +46,8 @@ class Judged(NamedTuple):
     """The findings of `health`."""
     stale: Sequence[tuple[str, Finding]]
     """(capture_id, finding) of each voter whose directory is older than what it did."""
+    emptied: Sequence[Row] = ()
+    """The rows of emptied_rows."""
 
 
 def findings(
@@ -54,7 +58,7 @@ def findings(
     judged: Judged,
 ) -> list[Row]:
     """The rows of gold.findings, except the findings between clusters. groups: rows of
-    silver.capture_groups.
+    silver.capture_groups, the newest as in Gold.groups.
 
     A record that can't be applied is a finding of each capture that holds it. A divergence is a
     finding of the replica that would be truncated. A conflict, and a divergence in which neither
@@ -68,8 +72,27 @@ def findings(
         _at_batches(_located(worded, bronze.captures), tables),
         same_snapshot_findings(bronze, judged.replayed),
         judged.health,
+        judged.emptied,
     )
     return without_repetitions(found)
+
+
+def emptied_rows(
+    found: Iterable[Finding], beside: BesideCluster, newest: Sequence[Row]
+) -> list[Row]:
+    """The findings of judge_emptied as rows: of the capture of the directory that each is about or,
+    where that is of no cluster with a log, of the first of the cluster's own. newest: rows of
+    bronze.captures."""
+    captures = {one.directory.meta_properties: one for one in beside.without_log.values()}
+    cluster_id = newest[0]["cluster_id"] if newest else None
+    rows = []
+    for finding in found:
+        of = captures[finding.file]
+        about = {**asdict(of.directory.replica), "capture_id": of.capture_id}
+        if of.directory.replica.cluster_id != cluster_id:
+            about = {name: newest[0][name] for name in about}
+        rows.append(about | finding_row(finding))
+    return rows
 
 
 def refused_records(replayed: Iterable[Row], committed: AgreedBranch) -> list[Row]:
@@ -171,6 +194,7 @@ def _parting(row: Row, loser: str, winner: str) -> LogParting:
         row["truncation_offset"],
         row["records_lost"],
         lost,
+        row.get("if_stopped", False),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -23,11 +23,13 @@ from pipelines.cluster.control import (
 )
 from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs
 from pipelines.cluster.rows import Row
+from pipelines.gold.beside import NOTHING_BESIDE, BesideCluster
+from pipelines.gold.divergence_points import with_settled_losses
 from pipelines.gold.failure_exposure import EarlierExposure
-from pipelines.gold.findings import Judged, findings
+from pipelines.gold.findings import Judged, emptied_rows, findings
 from pipelines.gold.health_rules import FINDING, JudgedState
 from pipelines.gold.known_epochs import known_epochs
-from pipelines.gold.known_quorums import furthest_captures, newest_captures, quorum_of
+from pipelines.gold.known_quorums import furthest_captures, newest_captures, quorum_files_of
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.newest_states import newest_states
 from pipelines.gold.replica_status import replica_status
@@ -42,9 +44,18 @@ from pipelines.replay.plan import whole_snapshots
 from pipelines.replay.reading import BranchLog
 from pipelines.silver.capture_groups import group_findings, newest_group
 from pipelines.silver.committed_log import AgreedBranch, committed_log, proven_ranges
+from replica.doctor.check.formatted import judge_emptied
 from replica.doctor.check.lineage import judge_stale_voter
+from replica.doctor.check.record_findings import passed_over_text
 from replica.doctor.check.rule import Finding
-from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
+from replica.doctor.quorum.known_quorum import (
+    KnownQuorum,
+    QuorumFiles,
+    VoterDoubt,
+    known_quorum,
+)
+from replica.doctor.quorum.recovery import plan_compared
+from replica.doctor.quorum.went_back import ComparedRound
 from replica.model.keys import ReplicaKey
 
 _US_PER_MS = 1000
@@ -64,8 +75,8 @@ class Silver:
     """The snapshots that an earlier build has compared with the log."""
     earlier_exposure: EarlierExposure | None = None
     """What an earlier build found of the newest state then."""
-    elsewhere: frozenset[int] = frozenset()
-    """The nodes of which the newest captures show only directories of another cluster."""
+    beside: BesideCluster = NOTHING_BESIDE
+    """What the other directories of the newest captures' round show of this cluster's voters."""
 
     @property
     def cluster_id(self) -> str:
@@ -153,7 +164,9 @@ class Gold:
     def history(self) -> list[Row]:
         """Rows of gold.leader_epoch_history."""
         epochs = known_epochs(self.bronze, self.silver.control, self.silver.agreed)
-        return leader_epoch_history(self.silver.cluster_id, epochs, self.silver.groups)
+        return leader_epoch_history(
+            self.silver.cluster_id, epochs, self.silver.groups, self.silver.agreed
+        )
 
     @cached_property
     def stated(self) -> Mapping[str, Row]:
@@ -179,17 +192,33 @@ class Gold:
         return newest_captures(self.bronze.whole_captures, newest_group(self.silver.groups))
 
     @cached_property
-    def quorum(self) -> KnownQuorum:
-        """The facts about the quorum that the newest capture group proves."""
+    def _newest_round(self) -> tuple[ComparedRound, QuorumFiles]:
+        """The newest capture group, by quorum_files_of."""
         of, silver = self.bronze, self.silver
         logs = ReplicaLogs(of, silver.held, silver.snapshot_sets)
         newest = self.newest_captures
         ids = {row["capture_id"] for row in newest}
         earlier = furthest_captures(self.status, of.state, ids, logs.unsynced_from)
         facts = silver.held, of.state, self.stated, of.found
-        return quorum_of(newest, earlier, logs, *facts).with_doubt(
-            VoterDoubt.OF_ANOTHER_CLUSTER, silver.elsewhere
-        )
+        return quorum_files_of(newest, earlier, logs, *facts)
+
+    @cached_property
+    def quorum(self) -> KnownQuorum:
+        """The facts about the quorum that the newest capture group proves."""
+        now, files = self._newest_round
+        return self.silver.beside.doubted(known_quorum(now.group, now.commitment, files))
+
+    @cached_property
+    def groups(self) -> list[Row]:
+        """The rows of silver.capture_groups; in the newest one the losses are counted as `check`
+        does, which also knows quorum-state."""
+        groups = self.silver.groups
+        newest = newest_group(groups)
+        settled = cache(lambda: plan_compared(*self._newest_round).commitment)
+        return [
+            with_settled_losses(row, settled) if row["capture_group"] == newest else row
+            for row in groups
+        ]
 
     @cached_property
     def stale(self) -> list[tuple[str, Finding]]:
@@ -203,13 +232,22 @@ class Gold:
         ]
 
     @cached_property
+    def emptied(self) -> list[Finding]:
+        """The finding on each voter that ran, and of which the newest captures' round shows only a
+        directory without a metadata log."""
+        without_log = self.silver.beside.without_log
+        return [*judge_emptied(self.quorum, {n: of.directory for n, of in without_log.items()})]
+
+    @cached_property
     def findings(self) -> list[Row]:
         """All rows of gold.findings except those between clusters."""
         of, silver = self.bronze, self.silver
         captured = beside_other_logs(of.found, self.status)
         replayed = self.records.compared
-        judged = Judged(captured, self.judged, replayed, self.health(FINDING), self.stale)
-        return findings(of, silver.tables, silver.agreed, silver.groups, judged)
+        emptied = emptied_rows(self.emptied, silver.beside, self.newest_captures)
+        health = self.health(FINDING)
+        judged = Judged(captured, self.judged, replayed, health, self.stale, emptied)
+        return findings(of, silver.tables, silver.agreed, self.groups, judged)
 
     @cached_property
     def truncations(self) -> list[Row]:
@@ -227,9 +265,13 @@ class Gold:
     def newest_states(self) -> list[Row]:
         """The rows of pipelines.gold.newest_states, each with what is known of the quorum."""
         of = self.bronze.captures, self.records.ranges, self.history, self.silver.agreed.end
-        return [
-            {**state_row, "quorum": self.quorum} for state_row in newest_states(self.status, *of)
-        ]
+        also = {"quorum": self.quorum, "passed_over": self.passed_over}
+        return [{**state_row, **also} for state_row in newest_states(self.status, *of)]
+
+    @property
+    def passed_over(self) -> str:
+        """The records that the replay passed over in words; "" where there are none."""
+        return passed_over_text(self.records.facts.passed_over)
 
     @cached_property
     def judged_states(self) -> Sequence[JudgedState]:

@@ -15,7 +15,7 @@ from pipelines.cluster.rows import Row
 from replica.doctor.check.catalogue import files as of_files
 from replica.doctor.check.catalogue import log
 from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
-from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_quorum
+from replica.doctor.quorum.known_quorum import QuorumFiles
 from replica.doctor.quorum.went_back import ComparedRound, went_back
 from replica.format.file_names import FileKind, classify
 from replica.history.commitment import compare_group
@@ -86,7 +86,7 @@ def _of_each(status: Iterable[Row], place: Callable[[Row], Any]) -> Sequence[str
     return [capture_id for _, (_, capture_id) in sorted(found.items())]
 
 
-def quorum_of(
+def quorum_files_of(
     captures: Sequence[Row],
     earlier: Sequence[Sequence[str]],
     logs: ReplicaLogs,
@@ -94,8 +94,9 @@ def quorum_of(
     state: Iterable[Row],
     stated: Mapping[str, Row],
     found: Iterable[Row],
-) -> KnownQuorum:
-    """The facts about the quorum that these captures of one group prove.
+) -> tuple[ComparedRound, QuorumFiles]:
+    """The compared logs of these captures of one group, and what their other files say: what the
+    facts about the quorum, and a plan of recover, are made from.
 
     earlier: rounds of the ids of earlier captures of the same replicas, in each round one of each.
     They may show more than the newest captures do. state: rows of bronze.replica_state. stated:
@@ -122,7 +123,7 @@ def quorum_of(
         went_back={one.key: one for each in before for one in went_back(each, now)},
         unreadable_states=frozenset(logs.key(one) for one in ids if one in hidden),
     )
-    return known_quorum(now.group, now.commitment, files)
+    return now, files
 
 
 def _hides_entries(found: Row) -> bool:

@@ -7,16 +7,19 @@ from operator import itemgetter
 
 from pipelines.cluster.rows import Row
 from pipelines.silver.capture_groups import moment
+from pipelines.silver.committed_log import AgreedBranch
 
 
 def leader_epoch_history(
-    cluster_id: str, known: Mapping[int, Row], groups: Sequence[Row]
+    cluster_id: str, known: Mapping[int, Row], groups: Sequence[Row], agreed: AgreedBranch
 ) -> list[Row]:
     """Rows of gold.leader_epoch_history. known: from known_epochs. groups: from group_findings."""
     rows: list[Row] = []
     following: Row = {"start_offset": None, "started_at": None}
     for epoch, fact in sorted(known.items(), key=itemgetter(0), reverse=True):
         commitment, is_on_branch = _judged(epoch, fact["start_offset"], groups)
+        if commitment == "proven" and agreed.is_contested(fact["start_offset"], epoch):
+            commitment = "unproven"
         row = {
             **{"cluster_id": cluster_id, "epoch": epoch, **fact},
             "end_offset": following["start_offset"],

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
+from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -20,20 +21,24 @@ from pipelines.cluster.control import SnapshotKey
 from pipelines.cluster.replica_logs import HeldBatches
 from pipelines.cluster.rows import Row, nulls_first
 from pipelines.finding_rows import finding_row, subjects_text
+from pipelines.gold.beside import RoundDirectories
 from pipelines.gold.findings import without_repetitions
 from pipelines.gold.inputs import Silver
 from pipelines.gold.voter_beliefs import stated_voters
 from pipelines.tables.keys import covers, replica_of
-from replica.doctor.check.formatted import judge_formatted
+from replica.doctor.check.first_election import (
+    FormattedNode,
+    Formatting,
+    judge_first_election,
+)
 from replica.doctor.check.group_member import GroupMember
 from replica.doctor.check.membership import judge_membership
 from replica.format.discovery import DirectoryPath
-from replica.format.file_names import METADATA_FOLDER, FileKind, classify
-from replica.format.formatted import FormattedDirectory
+from replica.format.file_names import METADATA_FOLDER, FileKind, FileName, classify
 from replica.format.snapshot import SnapshotName
 from replica.history.log import LogBatch
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
-from replica.model.keys import ReplicaId, ReplicaKey
+from replica.model.keys import NO_NODE, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys
 
 _NO_STATE: Row = dict.fromkeys(("leader_id", "leader_epoch", "current_voters"))
@@ -52,37 +57,11 @@ class RoundMember(NamedTuple):
     """The first offset in its log; None where that is empty."""
 
 
-class FormattedMember(NamedTuple):
-    """The capture of a log directory in a round that was formatted and never started."""
-
-    ingest_seq: int
-    capture_id: str
-    directory: FormattedDirectory
-
-
-def formatted_of(silver: Silver, rounds: Collection[int]) -> Iterator[FormattedMember]:
-    """One member for each capture in one of the rounds that shows a log directory which was
-    formatted and never started."""
-    for row in silver.bronze.formatted:
-        if row["ingest_seq"] in rounds:
-            shown = DirectoryPath(METADATA_FOLDER, row["source"]).shown_node
-            directory = FormattedDirectory(shown, replica_of(row))
-            yield FormattedMember(row["ingest_seq"], row["capture_id"], directory)
-
-
-def formatted_findings(
-    formatted: Iterable[FormattedMember], members: Iterable[RoundMember]
-) -> Iterator[Row]:
+def formatted_findings(rounds: Iterable[RoundDirectories]) -> Iterator[Row]:
     """The findings about log directories without a metadata log, by the other directories of their
     rounds. They are rows of gold.findings."""
-    beside = grouped(members, attrgetter("ingest_seq"))
-    for number, together in grouped(formatted, attrgetter("ingest_seq")).items():
-        judged = [
-            (one.member.replica, one.member.meta_properties) for one in beside.get(number, ())
-        ]
-        captures = {one.directory.meta_properties: one for one in together}
-        for finding in judge_formatted([one.directory for one in together], judged):
-            of = captures[finding.file]
+    for together in rounds:
+        for of, finding in together.findings():
             about = {**asdict(of.directory.replica), "capture_id": of.capture_id}
             yield about | finding_row(finding)
 
@@ -105,7 +84,7 @@ def members_of(silver: Silver, rounds: Collection[int]) -> Iterator[RoundMember]
         member = replace(
             _member(row, source, state_row, first_voters, frozenset(voters)),
             log_end=end,
-            has_records=first is not None or _may_hold_records(row),
+            has_records=first is not None or may_hold_records(row),
         )
         at = held.captures[capture_id]["captured_at"]
         yield RoundMember(row["ingest_seq"], capture_id, at, member, first)
@@ -143,24 +122,14 @@ def _initial_voters(
 def _member(
     capture: Row, source: str, state: Row, initial_voters: VoterKeys, voters: frozenset[int]
 ) -> GroupMember:
-    paths = [file["path"] for file in capture["files"]]
-    names = [(path, classify(os.path.basename(path))) for path in paths]
-    folders = (path.partition("/")[0] for path in paths if "/" in path)
-    directory = DirectoryPath(next(folders, METADATA_FOLDER), source)
-
-    def shown(found: Iterable[str]) -> str:
-        """The file's name as the user of ingest named it; that of the directory where the capture
-        has no such file."""
-        path = next(iter(found), None)
-        return source if path is None else directory.shown_file(path)
-
-    bootstrap = [path for path, name in names if name.snapshot == SnapshotName(BOOTSTRAP_SNAPSHOT)]
+    shown = partial(_shown_file, source, capture["files"])
+    bootstrap = shown(lambda name: name.snapshot == SnapshotName(BOOTSTRAP_SNAPSHOT))
     return GroupMember(
         replica_of(capture),
         source,
-        shown(path for path, name in names if name.kind is FileKind.META_PROPERTIES),
-        shown(path for path, name in names if name.kind is FileKind.QUORUM_STATE),
-        shown(bootstrap),
+        meta_properties_of(source, capture["files"]),
+        shown(lambda name: name.kind is FileKind.QUORUM_STATE) or source,
+        bootstrap or source,
         leader_id=state["leader_id"],
         leader_epoch=state["leader_epoch"],
         current_voters=tuple(state["current_voters"] or ()),
@@ -169,7 +138,26 @@ def _member(
     )
 
 
-def _may_hold_records(capture: Row) -> bool:
+def meta_properties_of(source: str, files: Sequence[Row]) -> str:
+    """The name of a capture's meta.properties as the user of ingest named it; that of the directory
+    where the capture has no such file. files: as in bronze.captures."""
+    return _shown_file(source, files, lambda name: name.kind is FileKind.META_PROPERTIES) or source
+
+
+def _shown_file(
+    source: str, files: Sequence[Row], is_wanted: Callable[[FileName], bool]
+) -> str | None:
+    """The first of the files whose name is wanted, as the user of ingest named it; None where the
+    capture has no such file."""
+    paths = [file["path"] for file in files]
+    folders = (path.partition("/")[0] for path in paths if "/" in path)
+    directory = DirectoryPath(next(folders, METADATA_FOLDER), source)
+    wanted = (path for path in paths if is_wanted(classify(os.path.basename(path))))
+    path = next(wanted, None)
+    return None if path is None else directory.shown_file(path)
+
+
+def may_hold_records(capture: Row) -> bool:
     """Whether a file of a log without batches shows that it held records."""
     names = [(classify(os.path.basename(one["path"])), one) for one in capture["files"]]
     return any(
@@ -228,7 +216,31 @@ def membership_findings(
             about = {**asdict(member.replica), "capture_id": captures[member]}
             subjects = subjects_text(finding.subjects) if finding.subjects else None
             found.append({**about, **finding_row(finding), "subjects": subjects})
+        files = {member.meta_properties: member for member in group}
+        for finding in judge_first_election(_formatted_nodes(group)):
+            member = files[finding.file]
+            about = {**asdict(member.replica), "capture_id": captures[member]}
+            found.append({**about, **finding_row(finding)})
     return without_repetitions(found)
+
+
+def _formatted_nodes(group: Sequence[GroupMember]) -> tuple[FormattedNode, ...]:
+    """The nodes of a round in which no log holds a record; none where one does. A lake doesn't have
+    the records of bootstrap.checkpoint."""
+    if any(member.has_records for member in group):
+        return ()
+    return tuple(
+        FormattedNode(
+            member.replica,
+            member.meta_properties,
+            (),
+            Formatting.NO_VOTERS,
+            member.initial_voters or frozenset(map(ReplicaKey, member.current_voters)),
+            member.leader_epoch,
+            None if member.leader_id == NO_NODE else member.leader_id,
+        )
+        for member in group
+    )
 
 
 def _with_entries(one: RoundMember, entries: Mapping[str, Entries]) -> GroupMember:

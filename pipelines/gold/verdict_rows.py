@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from pipelines.cluster.rows import Row, from_microseconds, milliseconds
+from replica.doctor.check.catalogue import health
 from replica.doctor.quorum.known_quorum import KnownQuorum, KnownVoter, LogConflict, VoterDoubt
 from replica.doctor.verdict.verdict import Fact, Gap, KnownState, Level, Verdict
 from replica.history.log import OffsetRange
@@ -61,7 +62,8 @@ def _voter(voter: KnownVoter) -> Row:
 
 def quorum_in(row: Row) -> KnownQuorum:
     """The facts about the quorum in a row of gold.verdicts. Its conflicts name nodes without their
-    directories."""
+    directories. Its voters have stopped together only where the verdict says so."""
+    have_stopped = any(health.MAJORITY_STOPPED.id in fact["rules"] for fact in row["facts"])
 
     def keys(name: str) -> Iterable[ReplicaKey]:
         return (ReplicaKey(one[name]) for one in row["conflicts"])
@@ -73,6 +75,7 @@ def quorum_in(row: Row) -> KnownQuorum:
             one["known_epoch"],
             one["attested_epoch"],
             one["held_end"],
+            lived_on=not have_stopped,
         )
         for one in row["voters"]
     )

@@ -8,20 +8,28 @@ clusters are derived. So the rows are made last.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
-from pipelines.cluster.aggregates import grouped
 from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_of
+from pipelines.gold.beside import BesideCluster, RoundDirectories
 from pipelines.gold.inputs import Gold
+from pipelines.gold.membership import may_hold_records
 from pipelines.gold.verdict_rows import verdict_row
 from replica.doctor.check.catalogue import RULES_BY_ID
+from replica.doctor.check.catalogue.groups import VOTER_DISK_EMPTY
 from replica.doctor.check.formatted import RULES as RULES_ABOUT_FORMATTED
 from replica.doctor.quorum.known_quorum import ABSENT, KnownQuorum
-from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence, PlacedFinding, ToLose
+from replica.doctor.verdict.evidence import (
+    NO_LOG,
+    PASSED_OVER,
+    ClusterEvidence,
+    PlacedFinding,
+    ToLose,
+    losses_of,
+    never_written,
+)
 from replica.doctor.verdict.facts import VerdictDraft, draft_on
 from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Gap, KnownState, MissingVoters
 from replica.history.commitment import Losses
@@ -40,6 +48,11 @@ class NewestEvidence:
     captures: Sequence[Row]
     draft: VerdictDraft
     quorum: KnownQuorum
+
+    @property
+    def ingest_seq(self) -> int:
+        """The number of their ingest round."""
+        return int(self.captures[0]["ingest_seq"])
 
 
 CAPTURE_COLUMNS = ("capture_id", "capture_group", "captured_at", "ingest_seq", "node_id")
@@ -62,54 +75,57 @@ def _columns(captures: Iterable[Row]) -> Iterator[Row]:
 
 
 def verdicts(
-    clusters: Iterable[NewestEvidence], between: Iterable[Row], captures: Iterable[Row]
+    clusters: Iterable[NewestEvidence],
+    between: Iterable[Row],
+    rounds: Mapping[int, RoundDirectories],
 ) -> Iterator[Row]:
     """The row of each cluster.
 
-    between: rows of membership_findings and formatted_findings, also those of earlier builds. A
-    finding counts for the cluster of the directory that it is about; one about a directory that was
-    formatted and never started counts, as in `check`, for the one cluster that has logs in its
-    round. So a cluster without any log has a row only where its round has no log, or logs of
-    several clusters. captures: cluster_id, capture_id and ingest_seq of all captures of these
-    rounds.
+    between: rows of membership_findings, also those of earlier builds. A finding counts for the
+    cluster of the directory that it is about. rounds: those of the newest captures. A finding about
+    a directory that was formatted and never started counts, as in `check`, for the one cluster that
+    has logs in its round. So a cluster without any log has a row only where its round has no log,
+    or logs of several clusters.
     """
-    rows = [*between]
-    formatted: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        if row["rule"] in _FORMATTED:
-            formatted[row["capture_id"]].append(row)
-    rounds = grouped(captures, itemgetter("ingest_seq"))
+    rows = [row for row in between if row["rule"] not in _FORMATTED]
     for newest in clusters:
-        of_round = rounds.get(newest.captures[0]["ingest_seq"], ())
-        with_logs = {one["cluster_id"] for one in of_round if one["capture_id"] not in formatted}
+        of_round = rounds[newest.ingest_seq]
+        formatted = {one.capture_id for one in of_round.formatted}
         has_logs = newest.captures[0]["capture_id"] not in formatted
-        if not has_logs and len(with_logs) == 1:
+        is_only_one = len(of_round.clusters) == 1
+        if not has_logs and is_only_one:
             continue
-        counted = newest.captures if not has_logs else of_round if len(with_logs) == 1 else ()
+        own = {row["capture_id"] for row in newest.captures}
         beside = (
-            PlacedFinding(row["file"], finding_of(row))
-            for one in counted
-            for row in formatted.get(one["capture_id"], ())
+            PlacedFinding(finding.file, finding)
+            for one, finding in of_round.findings()
+            if is_only_one or (not has_logs and one.capture_id in own)
         )
         placed = (*_placed(newest.captures, rows),) if has_logs else ()
         verdict = newest.draft.verdict((*placed, *beside))
         yield verdict_row(newest.captures, verdict, newest.quorum)
 
 
-def nodes_elsewhere(
-    clusters: Iterable[NewestEvidence], between: Iterable[Row]
-) -> Iterator[tuple[str, frozenset[int]]]:
-    """(cluster_id, nodes) for each cluster that has nodes of which only directories of another
-    cluster were captured. between: as in `verdicts`."""
+def clusters_beside(
+    clusters: Iterable[NewestEvidence],
+    between: Iterable[Row],
+    rounds: Mapping[int, RoundDirectories],
+) -> Iterator[tuple[str, BesideCluster]]:
+    """(cluster_id, what other directories show of its voters) for each cluster that has voters of
+    which only other directories were captured. between, rounds: as in `verdicts`."""
     found = [row for row in between if row["rule"] in OF_OTHER_CLUSTERS]
-    for newest in clusters if found else ():
-        nodes = {
-            int(subject.name.removeprefix("node "))
-            for one in _placed(newest.captures, found)
-            for subject in one.finding.subjects
-        }
-        if nodes and newest.draft.cluster_id is not None:
-            yield newest.draft.cluster_id, frozenset(nodes)
+    for newest in clusters:
+        cluster_id = newest.draft.cluster_id
+        if cluster_id is not None:
+            elsewhere = frozenset(
+                int(subject.name.removeprefix("node "))
+                for one in _placed(newest.captures, found)
+                for subject in one.finding.subjects
+            )
+            of_round = rounds[newest.ingest_seq]
+            beside = of_round.beside(cluster_id, newest.quorum, elsewhere)
+            if beside:
+                yield cluster_id, beside
 
 
 def _placed(captures: Sequence[Row], found: Iterable[Row]) -> Iterator[PlacedFinding]:
@@ -119,7 +135,10 @@ def _placed(captures: Sequence[Row], found: Iterable[Row]) -> Iterator[PlacedFin
     of_captures = (
         row
         for row in found
-        if row["family"] != "health" and row["capture_id"] in nodes and row["rule"] in RULES_BY_ID
+        if row["family"] != "health"
+        and row["capture_id"] in nodes
+        and row["rule"] in RULES_BY_ID
+        and row["rule"] != VOTER_DISK_EMPTY.id  # whose file is in none of their directories
     )
     for row in sorted(of_captures, key=_by_node):
         yield PlacedFinding(nodes[row["capture_id"]], finding_of(row))
@@ -137,8 +156,11 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
     return ClusterEvidence(
         of.silver.cluster_id,
         len(captures),
-        tuple(_placed(captures, of.findings)),
-        tuple(_to_lose(of, captures)),
+        (
+            *_placed(captures, of.findings),
+            *(PlacedFinding(finding.file, finding) for finding in of.emptied),
+        ),
+        losses_of(_to_lose(of, captures)),
         None if state is None else state.findings,
         0 if state is None else state.partitions,
         None if state is None else state.leaderless,
@@ -146,17 +168,15 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         tuple(str(voter.key.node_id) for voter in of.quorum.voters),
         tuple(str(key.node_id) for key in of.quorum.unreliable),
         None if state_row is None else _known_state(state_row),
-        _missing(of.quorum, captures),
-        () if state_row is not None else (_NO_STATE,),
+        _missing(of, captures),
+        tuple(_gaps(of, captures)),
     )
 
 
-def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[ToLose]:
-    """The records that logs of the newest group hold now and will lose; those of several logs as
-    one."""
+def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[tuple[ToLose, Iterable[int]]]:
+    """What logs of the newest group hold now and will lose, for losses_of."""
     name = captures[0]["capture_group"]
-    group = next(row for row in of.silver.groups if row["capture_group"] == name)
-    alike: dict[ToLose, set[int]] = {}
+    group = next(row for row in of.groups if row["capture_group"] == name)
     for pair in group["pairs"]:
         if pair["relation"] != Relation.DIVERGED.value:
             continue
@@ -166,18 +186,33 @@ def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[ToLose]:
         else:
             names = ("committed_lost", "unproven_lost", "superseded_lost")
             lost, first = Losses(*(pair[one] for one in names)), pair["truncation_offset"]
-        alike.setdefault(ToLose((), first, pair["records_lost"], lost), set()).add(loser)
-    for loss, losers in alike.items():
-        yield ToLose(tuple(map(str, sorted(losers))), loss.first, loss.records, loss.lost)
+        if_stopped = pair.get("if_stopped", False)
+        loss = ToLose((str(loser),), first, pair["records_lost"], lost, if_stopped=if_stopped)
+        yield loss, {pair["node_a"], pair["node_b"]} - {loser}
 
 
 def _known_state(state_row: Row) -> KnownState:
     return KnownState(state_row["end_offset"], state_row["now_ms"], f"node {state_row['node_id']}")
 
 
-def _missing(quorum: KnownQuorum, captures: Sequence[Row]) -> MissingVoters | None:
-    missing = frozenset(voter.key for voter in quorum.in_doubt(*ABSENT))
+def _gaps(of: Gold, captures: Sequence[Row]) -> Iterator[Gap]:
+    if of.newest_states:
+        if of.passed_over:
+            yield Gap(of.passed_over, PASSED_OVER)
+    elif any(of.silver.held.places(row["capture_id"]).size for row in captures) or any(
+        map(may_hold_records, of.newest_captures)
+    ):
+        yield _NO_STATE
+    else:
+        absent = {one.key.node_id for one in of.quorum.in_doubt(*ABSENT)}
+        without_log = frozenset(of.silver.beside.without_log)
+        yield never_written(absent - without_log if of.quorum.voters else None)
+
+
+def _missing(of: Gold, captures: Sequence[Row]) -> MissingVoters | None:
+    missing = frozenset(voter.key for voter in of.quorum.in_doubt(*ABSENT))
     if not missing:
         return None
     given = frozenset(row["node_id"] for row in captures)
-    return MissingVoters(missing, len(quorum.voters), given)
+    without_log = frozenset(of.silver.beside.without_log)
+    return MissingVoters(missing, len(of.quorum.voters), given, without_log)

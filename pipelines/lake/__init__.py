@@ -13,6 +13,7 @@ folder          whether a job may write to its folder
 schema_version  the version of its tables' schemas
 equality        whether two lakes hold the same rows
 versions        bronze.lake_versions, the table of the releases that have written to it
+passing_over    the types of records that its builds pass over
 redaction       the key of its fingerprints
 seal            the form in which it keeps hashes of files
 forgetting      the note of what `kraftlake forget` is removing

@@ -20,8 +20,8 @@ from pipelines.own_folder import names_in, refuse_foreign_names
 from replica.errors import UnwritableFileError
 
 _OURS = (
-    "_forgetting", "_ingest", "_last_build", "_own_tables", "_quality", "_redaction",
-    "_schema_version", "_spool", "_streams", "_trial",
+    "_forgetting", "_ingest", "_last_build", "_own_tables", "_pass_over", "_quality",
+    "_redaction", "_schema_version", "_spool", "_streams", "_trial",
 )  # fmt: skip
 """Beginnings of the names that a job makes in a lake beside its tables. An ingest that ended early
 may have left some."""

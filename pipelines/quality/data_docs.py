@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from pipelines.quality.counted_run import CountedRun
 from replica.errors import KraftlakeError
-from replica.import_path import python_of, without_current_folder
+from replica.import_path import environment, python_of
 
 _MODULE = "pipelines.quality.checkpoint"
 _LOCK = threading.Lock()
@@ -46,7 +46,7 @@ class CheckpointProcess:
         process = subprocess.Popen(  # noqa: S603 - This is our own interpreter and module.
             python_of(_MODULE),
             cwd=os.sep,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(without_current_folder())},
+            env=environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=said,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from pipelines.replay.entries import (
 from replica.message.primitives import uuid_text
 from replica.metadata.codec import decode
 from replica.metadata.image.partitioning import BROADCAST, KEY_FIELDS, PartitionKey, key_of
+from replica.metadata.passed_over import NOTHING, PassedOver
 from replica.metadata.record import UnknownRecord
 from replica.metadata.records import RECORDS_BY_KEY
 from replica.metadata.variant_reader import variant_json
@@ -66,12 +68,32 @@ class RecordPlace(NamedTuple):
     """The commitment of each record: an array, or one value for all records."""
 
 
-def is_unknown(rows: pa.Table) -> _Mask:
-    """Whether each record has an api key, version or control type that this release doesn't know.
-    rows: RECORDS."""
+def is_unknown(rows: pa.Table, passed_over: PassedOver = NOTHING) -> _Mask:
+    """Whether each record has an api key, version or control type that this release doesn't know,
+    and isn't passed over. rows: RECORDS."""
     is_control = mask_of(rows["is_control"])
-    found = is_control & ~_of_types(rows, KNOWN_CONTROL)
-    return found | (~is_control & _has_unknown_bytes(rows))
+    found = ~is_control & _has_unknown_bytes(rows)
+    if passed_over:
+        for place, api_key in _unknown_keys(rows, found):
+            found[place] = api_key not in passed_over
+    return found | (is_control & ~_of_types(rows, KNOWN_CONTROL))
+
+
+def counts_passed_over(rows: pa.Table, passed_over: PassedOver) -> Counter[int]:
+    """How many of the records are passed over, by their api key. rows: RECORDS."""
+    if not passed_over:
+        return Counter()
+    found = ~mask_of(rows["is_control"]) & _has_unknown_bytes(rows)
+    return Counter(api_key for _, api_key in _unknown_keys(rows, found) if api_key in passed_over)
+
+
+def _unknown_keys(rows: pa.Table, unknown: _Mask) -> Iterator[tuple[int, int]]:
+    """(place, api key) of each of these records whose type this release doesn't know."""
+    places = np.flatnonzero(unknown)
+    for place, row in zip(places.tolist(), _rows(rows.take(pa.array(places))), strict=True):
+        record = stored_record(*row)
+        if isinstance(record, UnknownRecord) and record.api_key not in RECORDS_BY_KEY:
+            yield place, record.api_key
 
 
 def _has_unknown_bytes(rows: pa.Table) -> _Mask:

@@ -29,6 +29,7 @@ from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.records import RECORDS_BY_NAME
 from replica.scan.native import Longs
 from replica.scan.partition_versions import PartitionVersions, ReportedVersions
+from replica.scan.readiness import ready
 from replica.scan.version_input import MOST_ROWS, NOWHEN, RECORD_TYPES, silent_rows
 from replica.scan.version_tables import CHANGES
 
@@ -88,7 +89,8 @@ class Partitions:
         replay."""
         if self._replay is None:
             self._one_by_one += 1
-            self._begin(of)
+            if ready():
+                self._begin(of)
         if self._replay is None:
             return row
         is_full = True

@@ -20,6 +20,7 @@ import pyarrow as pa
 from pipelines.cluster.rows import Row, microseconds
 from pipelines.replay.columns import is_unknown
 from pipelines.silver.committed_log import AgreedBranch
+from replica.metadata.passed_over import NOTHING, PassedOver
 
 CONTENT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
 """The columns that name one content of one snapshot id."""
@@ -97,17 +98,18 @@ class Surveyed(NamedTuple):
     held: _Runs
     """The offsets that have a record."""
     unknown: list[int]
-    """The offsets of records whose type or version this release doesn't know."""
+    """The offsets of records whose type or version this release doesn't know, without those that
+    are passed over."""
 
 
-def surveyed(rows: pa.Table) -> Surveyed:
+def surveyed(rows: pa.Table, passed_over: PassedOver = NOTHING) -> Surveyed:
     """The facts about these records that a plan needs. rows: the records with the columns of
-    RECORDS, ascending by offset."""
+    RECORDS, ascending by offset. passed_over: the types of records that the replay passes over."""
     offsets = np.asarray(rows["offset"].to_numpy(), np.int64)
     cuts = (np.flatnonzero(np.diff(offsets) != 1) + 1).tolist()
     bounds = pairwise([0, *cuts, len(offsets)] if len(offsets) else [])
     held = [(int(offsets[first]), int(offsets[end - 1]) + 1) for first, end in bounds]
-    return Surveyed(held, offsets[is_unknown(rows)].tolist())
+    return Surveyed(held, offsets[is_unknown(rows, passed_over)].tolist())
 
 
 def planned(

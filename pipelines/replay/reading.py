@@ -25,7 +25,7 @@ from pipelines.cluster.branch import (
 from pipelines.cluster.branch_facts import BranchFacts, BranchQuestions, facts_of
 from pipelines.cluster.cluster_tables import ClusterTables
 from pipelines.cluster.rows import Row
-from pipelines.replay.columns import RecordPlace, is_unknown, spread
+from pipelines.replay.columns import RecordPlace, counts_passed_over, is_unknown, spread
 from pipelines.replay.compared import REPLAYED, Comparing
 from pipelines.replay.compared_before import ComparedBefore, without_equal
 from pipelines.replay.entries import Entries
@@ -92,12 +92,17 @@ def survey(reader: BranchReader, piece: BranchPiece, asked: BranchQuestions) -> 
     """The result of one pass over a piece, which answers `asked`. Raises what delta-rs raises."""
     found, rows = reader.read(piece)
     records = branch_records(found.branch, rows)
-    return SurveyedPiece(found.branch.table(), surveyed(records.rows), facts_of(found, rows, asked))
+    passed_over = reader.tables.passed_over
+    facts = facts_of(found, rows, asked)._replace(
+        passed_over=counts_passed_over(records.rows, passed_over)
+    )
+    return SurveyedPiece(found.branch.table(), surveyed(records.rows, passed_over), facts)
 
 
 def has_unknown(reader: BranchReader, snapshot: PlannedSnapshot) -> bool:
     """Whether a snapshot has a record that this release doesn't know."""
-    return bool(is_unknown(reader.content(snapshot.content_sha256, snapshot.epoch)).any())
+    content = reader.content(snapshot.content_sha256, snapshot.epoch)
+    return bool(is_unknown(content, reader.tables.passed_over).any())
 
 
 @dataclass(frozen=True)
@@ -223,7 +228,8 @@ def _beside(
         rows, commitment = reader.content(one.content_sha256, one.epoch), None
     place = RecordPlace(position, source, commitment)
     cluster_id = reader.tables.cluster_id
-    yield from spread(rows, is_unknown(rows), cluster_id, place, bucket, buckets).to_batches()
+    unknown = is_unknown(rows, reader.tables.passed_over)
+    yield from spread(rows, unknown, cluster_id, place, bucket, buckets).to_batches()
 
 
 def walk(part: Part) -> Iterator[pa.RecordBatch]:

@@ -12,6 +12,7 @@ from pipelines.report.partings import Parting
 from pipelines.report.rounds import NO_ROUNDS, Rounds
 from pipelines.report.words import Names, span
 from replica.doctor.check.catalogue.log import NOT_KNOWN
+from replica.doctor.quorum.reasons import IF_STOPPED
 from replica.doctor.verdict.facts import AT_RISK
 from replica.doctor.verdict.verdict import Fact, Gap, Level
 from replica.metadata.records import NEWEST_KAFKA
@@ -188,6 +189,7 @@ def _lost(loss: LostRecordCount, facts: ReportFacts) -> str:
     known = loss.effect or Effect()
     if loss.superseded == loss.records:
         what += " that were never committed" if loss.records > 1 else " that was never committed"
+        what += f", {IF_STOPPED}," if _rests_on_a_stop(loss, facts.now) else ""
         more = never_made(known)
         meaning = f": {more}" if more else ""
     else:
@@ -203,6 +205,14 @@ def _lost(loss: LostRecordCount, facts: ReportFacts) -> str:
         return f"{who} {verb} {what} and will discard {them}{meaning}"
     what = what.removesuffix(",")
     return f"{who} held {what}, and no capture shows what became of {them}{meaning}"
+
+
+def _rests_on_a_stop(loss: LostRecordCount, now: Iterable[Fact]) -> bool:
+    """Whether check's verdict says so of these records."""
+    where = f"(from offset {loss.first} on)"
+    return loss.when is When.PENDING and any(
+        IF_STOPPED in fact.text and where in fact.text for fact in now if _is_of_losses(fact)
+    )
 
 
 def _between(loss: LostRecordCount, rounds: Rounds) -> str:

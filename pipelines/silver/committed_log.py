@@ -2,7 +2,9 @@
 
 An entry that one capture group proves stays proven, unless a newer group proves another history at
 or before its offset, in a cluster that broke Raft's promises. Where no group proves anything, the
-newest group whose branch reaches an offset decides, as in gold.leader_epoch_history.
+newest group whose branch reaches an offset decides, as in gold.leader_epoch_history. Behind the
+first offset at which histories contradict each other, and nobody knows which is right, nothing is
+proven.
 """
 
 from __future__ import annotations
@@ -108,6 +110,12 @@ class AgreedBranch(_Ranges):
         (place,) = self.places(np.array([offset])).tolist()
         return None if place < 0 else int(self.leader_epoch[place])
 
+    def is_contested(self, offset: int, epoch: int) -> bool:
+        """Whether the entry at an offset is of this epoch, and isn't proven though a group proves
+        the epoch: another history contradicts it."""
+        (place,) = self.places(np.array([offset])).tolist()
+        return place >= 0 and bool(self.leader_epoch[place] == epoch and not self.is_proven[place])
+
     def has(self, offsets: Longs, epochs: Longs, crcs: Longs) -> npt.NDArray[np.bool_]:
         """Whether the entry at each offset is in a batch with this epoch and CRC."""
         if not len(self):
@@ -147,7 +155,56 @@ def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> 
     )
     chosen = pieces.at(best.claim)
     columns = chosen.leader_epoch, chosen.crc, chosen.is_proven
-    return AgreedBranch(best.low, best.high, *columns, cluster_id)
+    branch = AgreedBranch(best.low, best.high, *columns, cluster_id)
+    return _settled(branch, _contested_from(held, branch, groups))
+
+
+def _settled(branch: AgreedBranch, contested_from: int | None) -> AgreedBranch:
+    """The branch, in which no entry from this offset on is proven: nobody knows which history is
+    right there."""
+    if contested_from is None:
+        return branch
+    begins = np.flatnonzero((branch.low < contested_from) & (branch.high > contested_from))
+    places = np.sort(np.concatenate([np.arange(len(branch)), begins]))
+    cut = branch.at(places)
+    is_second = np.append(False, places[1:] == places[:-1]) if len(places) else places.astype(bool)
+    low = np.where(is_second, contested_from, cut.low)
+    is_first = np.append(is_second[1:], False) if len(places) else is_second
+    high = np.where(is_first, contested_from, cut.high)
+    return replace(cut, low=low, high=high, is_proven=cut.is_proven & (low < contested_from))
+
+
+def _contested_from(held: HeldBatches, branch: AgreedBranch, groups: Iterable[Row]) -> int | None:
+    """The first offset from which on nobody knows which history is right, that of the branch or
+    that of a log which leaves it there: the two logs conflict, or both histories are proven to be
+    committed. None where there is no such offset."""
+    batches = held.batches
+    is_on = branch.has(batches.base_offset, batches.leader_epoch, batches.crc)
+    places = branch.places(batches.base_offset)
+    is_off = ~is_on & (places >= 0)
+    if not is_off.any():
+        return None
+    is_alike = is_off & (branch.leader_epoch[places] == batches.leader_epoch)
+    proven_end = max((one.end for one in branch.proven), default=0)
+    proven = {
+        index
+        for group in groups
+        for part in (*group["branch_parts"], *group["overruled"])
+        if part["commitment"] == _PROVEN
+        for index in _cut_to(held, part)[0].tolist()
+        if is_off[index]
+    }
+    found = []
+    for capture_id in held.captures:
+        mine = held.places(capture_id)
+        off = mine[is_off[mine]]
+        if len(off):
+            fork = int(batches.base_offset[off].min())
+            is_again = is_on[mine] & (batches.base_offset[mine] > fork)
+            is_proven = fork < proven_end and not proven.isdisjoint(off.tolist())
+            if is_alike[off].any() or is_again.any() or is_proven:
+                found.append(fork)
+    return min(found, default=None)
 
 
 def _pieces(held: HeldBatches, groups: Iterable[Row]) -> Iterator[_Pieces]:

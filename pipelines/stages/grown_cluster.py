@@ -19,7 +19,7 @@ from pipelines.cyclic_garbage import no_search_for_cycles
 from pipelines.dialects import DATA_FUSION
 from pipelines.gold.failure_exposure import EarlierExposure, StepRange
 from pipelines.gold.inputs import Silver
-from pipelines.gold.membership import formatted_of, members_of
+from pipelines.gold.membership import members_of
 from pipelines.gold.newest_states import newest_range, voters_below
 from pipelines.gold.verdicts import newest_evidence
 from pipelines.quality.judge import Judgement, judge_layer
@@ -85,10 +85,9 @@ def derive_grown(unit: Grown, pins: Pins) -> UnitResult:
         for contract, rows in made.items():
             out.put(contract, rows)
         members = (*members_of(of, unit.cluster.rounds),)
-        formatted = (*formatted_of(of, unit.cluster.rounds),)
         evidence = (*newest_evidence(derived),)
     out.carry_others()
-    return out.result(DerivedClusters(members, formatted, evidence))
+    return out.result(DerivedClusters(members, evidence))
 
 
 def begin_of_runs(runs: pa.Table, offset: int) -> int:

@@ -21,6 +21,7 @@ from pipelines.cluster.branch_facts import BranchFacts, BranchQuestions
 from pipelines.cluster.rows import Row
 from pipelines.data_files import data_set
 from pipelines.dialects import DATA_FUSION, Sql
+from pipelines.gold.beside import NOTHING_BESIDE, BesideCluster
 from pipelines.gold.failure_exposure import (
     StepRange,
     all_steps,
@@ -31,7 +32,7 @@ from pipelines.gold.failure_exposure import (
 )
 from pipelines.gold.health_rules import JudgedState, judged_state
 from pipelines.gold.inputs import Gold, Records, Silver
-from pipelines.gold.membership import FormattedMember, RoundMember, formatted_of, members_of
+from pipelines.gold.membership import RoundMember, members_of
 from pipelines.gold.verdicts import newest_evidence
 from pipelines.quality.judge import Judgement, LeftOut, judge_layer, judge_stored
 from pipelines.quality.suite_sql import table_name
@@ -130,8 +131,6 @@ class Agreed:
     """The ranges of the agreed branch, ascending."""
     members: tuple[RoundMember, ...]
     """The captures of the cluster in the ingest rounds that the build judges."""
-    formatted: tuple[FormattedMember, ...]
-    """The formatted log directories in these rounds that were never started."""
 
     @property
     def entries(self) -> int:
@@ -159,10 +158,7 @@ def agree(unit: Agreeing, pins: Pins) -> UnitResult:
     log = replace(of.log, is_whole=not unit.leaves_out)
     groups = made[silver.CAPTURE_GROUPS]
     members = (*members_of(of, unit.rounds),)
-    formatted = (*formatted_of(of, unit.rounds),)
-    return out.result(
-        Agreed(unit.cluster_id, runs, groups, log, of.asked, of.agreed, members, formatted)
-    )
+    return out.result(Agreed(unit.cluster_id, runs, groups, log, of.asked, of.agreed, members))
 
 
 @dataclass(frozen=True)
@@ -244,8 +240,8 @@ class Telling:
     replaced: Replaced
     past: Past | None = None
     """Since when the newest state is as it is; None while that isn't known."""
-    elsewhere: frozenset[int] = frozenset()
-    """See Silver.elsewhere."""
+    beside: BesideCluster = NOTHING_BESIDE
+    """See Silver.beside."""
 
     @property
     def cluster_id(self) -> str:
@@ -322,7 +318,7 @@ def _derived(unit: Telling, pins: Pins) -> Gold:
     tables = StoredTables(unit.cluster_id, pins, few, unit.leaves_out)
     groups = {row["capture_group"]: row for row in unit.agreed.groups.to_pylist()}
     records = Records(unit.facts, unit.compared, unit.ranges)
-    of = Silver(tables, unit.agreed.runs, groups, elsewhere=unit.elsewhere)
+    of = Silver(tables, unit.agreed.runs, groups, beside=unit.beside)
     return Gold(of, records, partial(_health, unit=unit, pins=pins))
 
 

@@ -24,13 +24,13 @@ from pipelines.tables.contract import Contract
 from pipelines.tables.gold import FINDINGS, VERDICTS
 from pipelines.tables.of_a_lake import DERIVED
 from replica.doctor.check import formatted, membership
+from replica.doctor.check.catalogue.startup import FORMATTED_WITHOUT_VOTERS
 
 Content: TypeAlias = Sequence[Row] | Iterable[Row] | pa.Table
 """Rows of a table, at least with the columns of its contract."""
 CONTRACTS = {contract.name: contract for contract in DERIVED}
-BETWEEN_CLUSTERS = (
-    f"rule IN ({DATA_FUSION.literals(rule.id for rule in (*membership.RULES, *formatted.RULES))})"
-)
+_BETWEEN = (*membership.RULES, *formatted.RULES, FORMATTED_WITHOUT_VOTERS)
+BETWEEN_CLUSTERS = f"rule IN ({DATA_FUSION.literals(rule.id for rule in _BETWEEN)})"
 """SQL condition for the rows of gold.findings that the stage `rounds` makes."""
 _MADE_APART = {FINDINGS.name: BETWEEN_CLUSTERS}
 OF_UNITS = tuple(contract for contract in DERIVED if contract is not VERDICTS)

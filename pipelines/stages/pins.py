@@ -16,6 +16,7 @@ from pipelines.lake import Lake
 from pipelines.lake.delta_rs import batches_of, open_table, queries
 from pipelines.quality.suite_sql import table_name
 from pipelines.tables.contract import Contract
+from replica.metadata.passed_over import NOTHING, PassedOver
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Pins:
 
     lake: Lake
     versions: Mapping[str, int]
+    passed_over: PassedOver = NOTHING
+    """The types of records that a replay passes over."""
     token: str = field(default_factory=lambda: uuid4().hex, compare=False)
     """Distinguishes the reads of two runs even where lake and versions are equal, because a lake
     can be deleted and made again."""

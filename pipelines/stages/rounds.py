@@ -3,17 +3,69 @@ tables whose rows belong to no cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
+from pipelines.cluster.aggregates import grouped
 from pipelines.cluster.rows import Row
 from pipelines.dialects import DATA_FUSION
-from pipelines.gold.membership import ENTRY_COLUMNS, RoundMember, entries_at
+from pipelines.gold.beside import FormattedMember, RoundDirectories
+from pipelines.gold.membership import (
+    ENTRY_COLUMNS,
+    RoundMember,
+    entries_at,
+    meta_properties_of,
+)
 from pipelines.quality.judge import judge
 from pipelines.stages.output import UnitResult
 from pipelines.stages.pins import Pins
 from pipelines.tables import bronze
-from pipelines.tables.keys import REPLICA_KEYS
+from pipelines.tables.keys import REPLICA_KEYS, replica_of
+from replica.doctor.check.catalogue.groups import NEVER_STARTED
+from replica.format.discovery import DirectoryPath
+from replica.format.file_names import METADATA_FOLDER
+from replica.format.formatted import FormattedDirectory
+
+_OF_CAPTURES = (*REPLICA_KEYS, "capture_id", "ingest_seq", "source")
+
+
+def directories_of(pins: Pins, numbers: Collection[int]) -> dict[int, RoundDirectories]:
+    """The directories of each of these rounds, by its number. The name of meta.properties is
+    only looked up in rounds with a directory that was formatted and never started."""
+    never = f"rule = {DATA_FUSION.literal(NEVER_STARTED.id)}"
+    formatted = {*pins.columns(bronze.FINDINGS, ["capture_id"], never)["capture_id"].to_pylist()}
+    rows = _captures(pins, _OF_CAPTURES, numbers)
+    mixed = {row["ingest_seq"] for row in rows if row["capture_id"] in formatted}
+    files = _captures(pins, ("capture_id", "ingest_seq", "files"), mixed)
+    paths = {(row["capture_id"], row["ingest_seq"]): row["files"] for row in files}
+    rows.sort(key=itemgetter("source"))
+    return {
+        number: RoundDirectories(
+            tuple(
+                (replica_of(row), meta_properties_of(row["source"], paths.get(_place(row), ())))
+                for row in together
+                if row["capture_id"] not in formatted
+            ),
+            tuple(_formatted(row) for row in together if row["capture_id"] in formatted),
+        )
+        for number, together in grouped(rows, itemgetter("ingest_seq")).items()
+    }
+
+
+def _captures(pins: Pins, names: Sequence[str], numbers: Collection[int]) -> list[Row]:
+    """The captures of these rounds."""
+    where = f"ingest_seq IN ({DATA_FUSION.literals(sorted(numbers))})" if numbers else "false"
+    found: list[Row] = pins.columns(bronze.CAPTURES, names, where).to_pylist()
+    return found
+
+
+_place = itemgetter("capture_id", "ingest_seq")
+
+
+def _formatted(row: Row) -> FormattedMember:
+    shown = DirectoryPath(METADATA_FOLDER, row["source"]).shown_node
+    return FormattedMember(row["capture_id"], FormattedDirectory(shown, replica_of(row)))
 
 
 @dataclass(frozen=True)

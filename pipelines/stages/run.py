@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from pipelines.gold.membership import FormattedMember, RoundMember
+from pipelines.gold.membership import RoundMember
 from pipelines.gold.verdicts import NewestEvidence
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
@@ -35,8 +35,6 @@ class BuildStages:
     """The results of all units that have run so far."""
     members: list[RoundMember] = field(default_factory=list, init=False)
     """The captures in the ingest rounds that the build judges."""
-    formatted: list[FormattedMember] = field(default_factory=list, init=False)
-    """The formatted log directories in these rounds that were never started."""
     evidence: list[NewestEvidence] = field(default_factory=list, init=False)
     """The evidence of the newest captures of each cluster that was derived."""
     ends: list[tuple[Clusters | Telling, UnitResult]] = field(default_factory=list, init=False)

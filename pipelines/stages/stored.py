@@ -23,6 +23,7 @@ from pipelines.replay.columns import with_json
 from pipelines.stages.pins import Pins
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
+from replica.metadata.passed_over import PassedOver
 from replica.model.keys import ReplicaId
 
 _CONTENT = ("timestamp", "is_control", "record_type", "record_version", "value")
@@ -38,6 +39,10 @@ class StoredTables(ClusterTables):
     """The rows of its tables that have few, which were judged before."""
     leaves_out: bool = False
     """Whether some batches or records are left out of what is derived."""
+
+    @property
+    def passed_over(self) -> PassedOver:
+        return self.pins.passed_over
 
     def rows(self, contract: Contract) -> list[Row]:
         found: list[Row] = self.small[contract].to_pylist()

@@ -18,9 +18,10 @@ from pipelines.cluster.branch_facts import added
 from pipelines.cluster.cluster_tables import HeldTables
 from pipelines.cluster.rows import Row, of_cluster
 from pipelines.cyclic_garbage import no_search_for_cycles
+from pipelines.gold.beside import NOTHING_BESIDE, BesideCluster
 from pipelines.gold.failure_exposure import health
 from pipelines.gold.inputs import Gold, Records, Silver
-from pipelines.gold.membership import FormattedMember, RoundMember, formatted_of, members_of
+from pipelines.gold.membership import RoundMember, members_of
 from pipelines.gold.metadata_changes import metadata_changes
 from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.state_ranges import state_ranges
@@ -33,6 +34,7 @@ from pipelines.stages.pins import Pins
 from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
+from replica.metadata.passed_over import NOTHING, PassedOver
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,6 @@ class DerivedClusters:
 
     members: tuple[RoundMember, ...]
     """The captures of these clusters in the ingest rounds that the build judges."""
-    formatted: tuple[FormattedMember, ...]
-    """The formatted log directories in these rounds that were never started."""
     evidence: tuple[NewestEvidence, ...]
     """The evidence of the newest captures, for each cluster of which a whole capture is known."""
 
@@ -57,8 +57,8 @@ class Clusters:
     replaced: Replaced
     rounds: frozenset[int] = frozenset()
     """The numbers of the ingest rounds whose members are wanted."""
-    elsewhere: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """See Silver.elsewhere; by cluster."""
+    beside: Mapping[str, BesideCluster] = field(default_factory=dict)
+    """See Silver.beside; by cluster."""
 
 
 def derive(unit: Clusters, pins: Pins) -> UnitResult:
@@ -74,35 +74,37 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
     known = pins.rows(silver.CAPTURE_GROUPS, unit.clusters)
     tables: defaultdict[Contract, list[pa.Table]] = defaultdict(list)
     members: list[RoundMember] = []
-    formatted: list[FormattedMember] = []
     evidence: list[NewestEvidence] = []
     with no_search_for_cycles():
         for cluster_id in unit.clusters:
-            one = of_one(cluster_id, admitted, of_cluster(known, cluster_id).to_pylist())
-            nodes = unit.elsewhere.get(cluster_id, frozenset())
-            derived, made = derived_from(replace(one, elsewhere=nodes))
+            groups = of_cluster(known, cluster_id).to_pylist()
+            one = of_one(cluster_id, admitted, groups, pins.passed_over)
+            beside = unit.beside.get(cluster_id, NOTHING_BESIDE)
+            derived, made = derived_from(replace(one, beside=beside))
             for contract, rows_of_one in made.items():
                 tables[contract].append(rows_of_one)
             evidence += newest_evidence(derived)
             members += members_of(one, unit.rounds)
-            formatted += formatted_of(one, unit.rounds)
     for contract in OF_UNITS:
         if contract.change_feed:  # its rows of clusters that are gone are deleted one by one
             tables[contract] = tables[contract] or [contract.arrow_schema.empty_table()]
     for contract, parts in tables.items():
         out.put(contract, pa.concat_tables(parts))
     out.carry_others()
-    return out.result(DerivedClusters((*members,), (*formatted,), (*evidence,)))
+    return out.result(DerivedClusters((*members,), (*evidence,)))
 
 
 def of_one(
-    cluster_id: str, admitted: Mapping[Contract, pa.Table], groups: Sequence[Row] = ()
+    cluster_id: str,
+    admitted: Mapping[Contract, pa.Table],
+    groups: Sequence[Row] = (),
+    passed_over: PassedOver = NOTHING,
 ) -> Silver:
     """The input from which the tables of a cluster are made. admitted: rows of bronze's tables,
     from which rows may be derived. groups: rows of silver.capture_groups that an earlier build
-    made."""
+    made. passed_over: the types of records that the replay passes over."""
     mine = {contract: of_cluster(rows, cluster_id) for contract, rows in admitted.items()}
-    tables = HeldTables(cluster_id, mine)
+    tables = HeldTables(cluster_id, mine, passed_over)
     runs = log_runs(mine[bronze.LOG_BATCHES])
     return Silver(tables, runs, {row["capture_group"]: row for row in groups})
 

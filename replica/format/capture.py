@@ -153,9 +153,11 @@ def canonical(path: str) -> str:
     return f"{METADATA_FOLDER}/{rest}" if in_folder else path
 
 
-def group_id(cluster_id: str, capture_ids: Iterable[str]) -> str:
-    """A hash (32 hex digits) of the captures of one cluster that were taken together."""
-    return _digest([cluster_id, sorted(set(capture_ids))])
+def group_id(cluster_id: str, capture_ids: Iterable[str], beside: Iterable[str] = ()) -> str:
+    """A hash (32 hex digits) of the captures of one cluster that were taken together. beside: the
+    captures of other clusters, taken with them, by which these are judged, too."""
+    others = sorted(set(beside))
+    return _digest([cluster_id, sorted(set(capture_ids)), *([others] if others else ())])
 
 
 def _digest(value: object) -> str:

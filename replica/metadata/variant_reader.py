@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from itertools import pairwise
 
@@ -19,6 +20,7 @@ _NUMBERS = {
     7: struct.Struct("<d"),
 }
 _LONG_STRING = 16
+_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
 
 
 def decode_variant(value: bytes, metadata: bytes) -> Plain:
@@ -34,8 +36,15 @@ def decode_variant(value: bytes, metadata: bytes) -> Plain:
 
 
 def variant_json(value: bytes, metadata: bytes) -> str:
-    """The value as JSON without spaces. Raises CorruptDataError, as decode_variant does."""
-    return json.dumps(decode_variant(value, metadata), ensure_ascii=False, separators=(",", ":"))
+    """The value as JSON without spaces, with the escapes of replica.message.json_text. Raises
+    CorruptDataError, as decode_variant does."""
+    plain = decode_variant(value, metadata)
+    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    return _ESCAPE.sub(_in_upper_case, text) if "\\u" in text else text
+
+
+def _in_upper_case(escape: re.Match[str]) -> str:
+    return escape[0][:2] + escape[0][2:].upper()
 
 
 def _names(metadata: bytes) -> list[str]:

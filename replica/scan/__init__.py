@@ -26,10 +26,12 @@ tables       replica.message.program as arrays, and how much room its output nee
 compiled     the kernels' names and signatures
 kernels/     the kernels' code, for numba; imported only to compile it
 native       links compiled code into this process, and calls it
+readiness    whether the kernels are compiled; nothing waits for the compiler where little is read
 store        stores compiled code on disk. target names the CPU; compiler compiles one
              kernel in a process of its own, compiling all of them
 
-A process loads machine code from disk when it starts: it neither imports numba nor compiles.
+A process loads machine code from disk when it starts: it neither imports numba nor compiles. Where
+none is on disk, the scalar reader reads everything, until much is read.
 
 The two readers give the same result. A kernel takes only what it can prove sound: a whole batch in
 its place, with a right CRC and plain records; a value of a known version with every length in

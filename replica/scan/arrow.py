@@ -64,32 +64,29 @@ class RecordScan(ShownRegions):
     """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        from replica.scan.rows import RowWriter  # this import compiles kernels
+        from replica.scan.rows import RowWriter
 
         reader = LogRecordReader(self._redactor)
         inflation = Inflation(self.size)
         writer = RowWriter(reader, NO_PROGRAM if self._redactor is None else CONFIG_PROGRAM)
+        held: list[tuple[LocatedBatch, ScalarRow]] = []
+        size = 0
         for region in self.shown(with_records=True):
             if isinstance(region, Chunk):
+                if held:
+                    yield scalar_table(held)
+                    held, size = [], 0
                 yield from writer.tables(region)
             elif region.crc_valid:
-                whole = self.last_bytes()
-                yield from _tables(region, batch_rows(region.header, whole, reader, inflation))
-
-
-def _tables(batch: LocatedBatch, read: Iterator[ScalarRow]) -> Iterator[pa.RecordBatch]:
-    """Arrow batches of the rows that the scalar reader reads from one batch of the log."""
-    rows: list[ScalarRow] = []
-    size = 0
-    for row in read:
-        row_size = _size(row)
-        if rows and (len(rows) == SCALAR_ROWS or size + row_size > SCALAR_BYTES):
-            yield scalar_table(batch, rows)
-            rows, size = [], 0
-        rows.append(row)
-        size += row_size
-    if rows:
-        yield scalar_table(batch, rows)
+                for row in batch_rows(region.header, self.last_bytes(), reader, inflation):
+                    row_size = _size(row)
+                    if held and (len(held) == SCALAR_ROWS or size + row_size > SCALAR_BYTES):
+                        yield scalar_table(held)
+                        held, size = [], 0
+                    held.append((region, row))
+                    size += row_size
+        if held:
+            yield scalar_table(held)
 
 
 def _size(row: ScalarRow) -> int:

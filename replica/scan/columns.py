@@ -107,16 +107,18 @@ def located_table(batches: Sequence[LocatedBatch]) -> pa.RecordBatch:
     return _table(BATCH_SCHEMA, [[*map(_long, cells)] for cells in zip(*rows, strict=True)])
 
 
-def scalar_table(batch: LocatedBatch, rows: Sequence[ScalarRow]) -> pa.RecordBatch:
-    """The rows of one batch that the scalar reader read."""
-    header = batch.header
-    count = len(rows)
+def scalar_table(read: Sequence[tuple[LocatedBatch, ScalarRow]]) -> pa.RecordBatch:
+    """Rows that the scalar reader read, each with its batch."""
+    headers = [batch.header for batch, _ in read]
+    rows = [row for _, row in read]
     columns: list[Sequence[Any]] = [
-        *([number] * count for number in (batch.position, header.base_offset)),
-        *([number] * count for number in (header.leader_epoch, header.crc)),
+        [batch.position for batch, _ in read],
+        [header.base_offset for header in headers],
+        [header.leader_epoch for header in headers],
+        [header.crc for header in headers],
         [_long(row.offset) for row in rows],
         [_long(row.timestamp) for row in rows],
-        [header.is_control] * count,
+        [header.is_control for header in headers],
         [row.record_type for row in rows],
         [row.record_version for row in rows],
         [_payload_cell(row.payload) for row in rows],

@@ -11,7 +11,7 @@ import subprocess
 from importlib.util import find_spec
 
 from replica.errors import KraftlakeError, UsageError
-from replica.import_path import python_of, without_current_folder
+from replica.import_path import environment, python_of
 from replica.installation import line_that_adds
 
 
@@ -45,7 +45,6 @@ def compile_kernel(name: str) -> bytes:
 def _environment() -> dict[str, str]:
     """The environment of this process, with its module path. The settings of numba are left out,
     except the choice of a CPU."""
-    path = os.pathsep.join(without_current_folder())
-    settings = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+    settings = {k: v for k, v in environment().items() if not k.startswith("NUMBA_")}
     settings |= {k: v for k, v in os.environ.items() if k.startswith("NUMBA_CPU_")}
-    return {**settings, "PYTHONPATH": path, "NUMBA_OPT": "0"}
+    return {**settings, "NUMBA_OPT": "0"}

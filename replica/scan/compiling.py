@@ -1,6 +1,7 @@
-"""Compiles all kernels before their first use; `make setup` runs it.
+"""Compiles all kernels before their first use.
 
-python -P -m replica.scan.compiling      compiles every kernel that isn't stored yet
+python -P -m replica.scan.compiling            compiles every kernel that isn't stored yet
+python -P -m replica.scan.compiling --beside   the same when nothing else wants the processor
 """
 
 from __future__ import annotations
@@ -9,20 +10,34 @@ import os
 import sys
 
 from replica.errors import KraftlakeError
+from replica.scan import store
 from replica.scan.compiled import KERNELS
 from replica.scan.native import Kernel
 
+_LEAST_PRIORITY = 19
 
-def main() -> None:
-    """Compile or load every kernel, one for each CPU at a time. The exit code is 1 if one fails."""
+
+def compile_all() -> None:
+    """Compile or load every kernel, one for each CPU at a time. Raises KraftlakeError."""
     from concurrent.futures import ThreadPoolExecutor
 
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(Kernel.load, KERNELS))
+
+
+def main(*words: str) -> None:
+    """The exit code is 1 if a kernel fails."""
     try:
-        with ThreadPoolExecutor(os.cpu_count()) as threads:
-            list(threads.map(Kernel.load, KERNELS))
+        if words != ("--beside",):
+            compile_all()
+            return
+        os.nice(_LEAST_PRIORITY)
+        with store.compiling_alone() as is_alone:
+            if is_alone:
+                compile_all()
     except KraftlakeError as error:
         sys.exit(f"kraftlake: {error}")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

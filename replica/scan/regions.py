@@ -6,7 +6,7 @@ also judges base offsets, for which it needs at most two batches behind a doubtf
 takes runs of batches in which the scalar reader would find no damage and no doubtful base offset.
 The scalar reader never looks back over such a run, so it can continue behind the run as if it had
 read it. Where the kernel stops, the scalar reader goes on batch by batch until no base offset is in
-doubt.
+doubt. It reads everything as long as the kernels aren't compiled (replica.scan.readiness).
 
 The kernel sees a window of the source at a time. A batch that the window cuts off is read whole
 before it is judged. The scalar walk reads what it needs from the source itself.
@@ -29,6 +29,7 @@ from replica.format.walk import LocatedBatch
 from replica.scan import frames
 from replica.scan.compiled import find_odd_rows, walk_frames
 from replica.scan.native import Bytes, Longs
+from replica.scan.readiness import expect, ready
 from replica.scan.tables import MAX_WIDTH
 
 WINDOW_BYTES = 1024 * 1024
@@ -148,6 +149,7 @@ class Regions(JudgedWalk):
     def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
         super().__init__(data, start=start, expected_offset=expected_offset)
         self.start = start
+        expect(self._source.size)
         self._window = Window(self._source)
         self._state: Longs = np.zeros(frames.STATE_ITEMS, np.int64)
         self._batches: Longs = np.empty(frames.BATCH_COLUMNS * frames.BATCHES, np.int64)
@@ -178,6 +180,8 @@ class Regions(JudgedWalk):
         return batch_bytes(self._source, position, batch.header)
 
     def _kernel_may_go_on(self) -> bool:
+        if not ready():
+            return False
         expected = self._judgement.expected
         if self._judgement.in_doubt or expected is None or not 0 <= expected <= _MAX_LONG:
             return False

@@ -67,9 +67,14 @@ def walk(data: Source, *, start: int = 0, expected_offset: int | None = None) ->
 
 
 def is_large(size_bytes: int) -> bool:
-    """Whether the bulk reader is installed, and is faster for a file of this size."""
+    """Whether the bulk reader is installed, and is faster for a file of this size: where its
+    kernels aren't compiled, it isn't, unless the file is so large that they are compiled now."""
     least = MIN_BYTES_LOADED if _KERNELS in sys.modules else MIN_BYTES
-    return size_bytes >= least and find_spec("numba") is not None
+    if size_bytes < least or find_spec("numba") is None:
+        return False
+    from replica.scan.readiness import expect  # It loads LLVM.
+
+    return expect(size_bytes)
 
 
 def bulk_walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:

@@ -10,6 +10,7 @@ user may write there, else in the user's cache.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import pkgutil
@@ -18,6 +19,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,6 +44,7 @@ KEPT = 3
 """How many folders with other digests stay beside a new one, for other branches and Pythons."""
 
 _PREFIX = "kernels-"
+_LOCK = "compiling.lock"
 _NOT_COMPILED = re.compile(rb'^ *(?:"""[\s\S]*?"""|#.*)?\n', re.MULTILINE)
 """Docstrings, lines that are a comment, and empty lines. The sources have no other text in three
 quotes."""
@@ -71,6 +74,22 @@ def keep(name: str, image: bytes) -> None:
             continue
         _prune(base, folder)
         return
+
+
+@contextmanager
+def compiling_alone() -> Iterator[bool]:
+    """Gives whether no other process compiles in such a block; it may as well compile where that
+    can't be known."""
+    for base in _bases():
+        with suppress(OSError), open(base / _LOCK, "ab") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+            return
+    yield True
 
 
 @cache

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
 from replica.metadata.variant_reader import variant_json
 from replica.scan.columns import ColumnPieces, bitmap, stored_bytes
 from replica.scan.compiled import write_variant_texts
+from replica.scan.native import Longs
+from replica.scan.readiness import expect
 from replica.scan.tables import VARIANT_COLUMNS, VARIANT_DEPTH
 
 OUTPUT_BYTES = 8 * 1024 * 1024
@@ -30,6 +34,14 @@ def variant_texts(column: pa.StructArray | pa.ChunkedArray) -> pa.StringArray:
     return pa.concat_arrays(pieces) if pieces else pa.array([], pa.string())
 
 
+def _refuse_all(valid: Any, offsets: Longs, refused: Longs) -> int:
+    """Leaves all rows to the scalar reader, as the kernel leaves some. Returns the row behind the
+    last."""
+    rows = np.flatnonzero(valid)
+    offsets[:], refused[0], refused[1 : 1 + rows.size] = 0, rows.size, rows
+    return len(valid)
+
+
 def _texts(column: pa.StructArray) -> list[pa.StringArray]:
     count = len(column)
     values, names = (column.field(name).cast(pa.binary()) for name in ("value", "metadata"))
@@ -42,11 +54,15 @@ def _texts(column: pa.StructArray) -> list[pa.StringArray]:
     stack = np.empty(VARIANT_DEPTH * VARIANT_COLUMNS, np.int64)
     found: list[pa.StringArray] = []
     low = 0
+    by_kernel = expect(value_bytes.size)
     while low < count:
-        high = write_variant_texts(
-            value_bytes, value_offsets, name_bytes, name_offsets, present,
-            low, count, output, offsets, refused, stack,
-        )  # fmt: skip
+        if by_kernel:
+            high = write_variant_texts(
+                value_bytes, value_offsets, name_bytes, name_offsets, present,
+                low, count, output, offsets, refused, stack,
+            )  # fmt: skip
+        else:
+            high = _refuse_all(valid, offsets, refused)
         pieces = ColumnPieces(output, offsets[: high - low + 1])
         for row in refused[1 : 1 + refused[0]].tolist():
             text = variant_json(values[low + row].as_py(), names[low + row].as_py())

@@ -37,6 +37,7 @@ MAKERS = {
     "pipelines/spark/java.py": "hashes, below the cache",
     # commands: what the user named
     "jobs/cli/asking/sql_prompt.py": "constant, below the user's state",
+    "jobs/cli/directories/archive_to_send.py": "-o, and what capture made",
     "jobs/cli/engine/simulate.py": "--state and -o",
     "jobs/cli/lake/demo.py": "our own archive",
     "jobs/cli/sharing/export_draft.py": "-o",

@@ -16,6 +16,7 @@ MAY_NAME_THE_INTERPRETER = {
 }
 MAY_START_A_PROCESS = {
     "replica/scan/compiler.py": "python_of",
+    "replica/scan/readiness.py": "python_of",
     "pipelines/quality/data_docs.py": "python_of",
     "pipelines/spark/java.py": "the user's Java",
     "pipelines/spark/jars.py": "the user's Java",

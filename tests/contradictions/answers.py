@@ -253,7 +253,8 @@ def _racks(cluster: Cluster) -> Iterable[tuple[str, Preflight]]:
 
 
 def lakes_of(all_given: Sequence[Given], folder: Path) -> dict[str, InLake]:
-    """One lake of all these clusters, each look a round: tables and report by the cluster's id."""
+    """One lake of all these clusters, each look a round: tables and report by the name of the
+    given. No two of them are of one cluster."""
     from jobs.build import run as build
     from jobs.ingest import run as ingest
 
@@ -266,7 +267,8 @@ def lakes_of(all_given: Sequence[Given], folder: Path) -> dict[str, InLake]:
     order = ",".join(sorted(rounds)) if len(rounds) > 1 else None
     ingest(IngestOptions([str(folder / "captures")], lake, order=order, accept_damage=True))
     assert build(BuildOptions(lake)) == 0
-    return read_lake(folder / "lake")
+    found = read_lake(folder / "lake")
+    return {one.name: found[one.cluster_id] for one in all_given if one.cluster_id in found}
 
 
 def read_lake(path: Path) -> dict[str, InLake]:

@@ -50,6 +50,8 @@ def the_table_of_exposures_is_the_command_s(answers: Answers) -> Iterator[str]:
     if not rows or not answers.is_one_history or answers.cluster is None:
         return
     if rows[0]["end_offset"] != answers.cluster.end_offset:
+        if _is_kept_by_the_lake(answers, rows[0]["end_offset"]):
+            return
         end = answers.cluster.end_offset
         yield f"the lake judges the state at {rows[0]['end_offset']}, check that at {end}"
         return
@@ -119,6 +121,8 @@ def the_lake_s_verdict_is_that_of_check(answers: Answers) -> Iterator[str]:
     rules = {rule for fact in row["facts"] for rule in fact["rules"]}
     if rules & {*OF_OTHER_CLUSTERS, *_BY_DIRECTORIES} or _verified_by_earlier(answers):
         return  # check was not given the other clusters of the round, or the earlier captures
+    if _is_kept_by_the_lake(answers, row["end_offset"]):
+        return
     told = {
         "level": (row["level"], expected.level.value),
         "headline": (row["headline"], expected.headline),
@@ -198,7 +202,7 @@ def the_report_s_losses_are_those_of_the_comparison(answers: Answers) -> Iterato
     if answers.in_lake is None or answers.plan.answer is not RecoveryDecision.SAFE:
         return
     for loss in answers.in_lake.report.evidence.losses:
-        if loss.committed:
+        if loss.committed and not loss.kept:
             yield f"recover says safe, the report {loss.committed} committed records lost"
 
 
@@ -238,6 +242,14 @@ def _verdicts_in_lake(answers: Answers) -> dict[_Snapshot, str]:
         for row in answers.rows("gold.snapshot_validity")
         if row["capture_id"] in newest
     }
+
+
+def _is_kept_by_the_lake(answers: Answers, end: int | None) -> bool:
+    """Whether a state that ends at this offset (exclusive) is one that only logs of earlier looks
+    hold, and no disk any more."""
+    now = max((log.end_offset for log in answers.group.logs), default=0)
+    ends = [log.end_offset for logs in answers.earlier for log in logs.values()]
+    return end is not None and now < end <= max(ends, default=0)
 
 
 def _verified_by_earlier(answers: Answers) -> set[_Snapshot]:

@@ -4,9 +4,10 @@ and timeline agree."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from jobs.cli.directories.check_rows import CheckVerdict, directory_verdict
+from jobs.cli.directories.diff import compare_directories
 from replica.doctor.check.catalogue import groups
 from replica.doctor.check.newest import QuorumRole
 from replica.doctor.quorum.reasons import RankedReplica
@@ -15,6 +16,8 @@ from replica.doctor.rehearsal.outcome import Fate
 from replica.doctor.rehearsal.runs import Rehearsal, ScenarioSafety
 from replica.doctor.verdict.verdict import Level
 from replica.history.divergence import Relation, diverge
+from replica.history.log import OffsetRange
+from replica.history.ranges import END_OF_OFFSETS
 from replica.model.voters import VoterKeys
 from tests.contradictions.answers import Answers, Rule
 
@@ -117,6 +120,33 @@ def losses_are_equal_in_plan_and_comparison(answers: Answers) -> Iterator[str]:
             )
 
 
+def what_logs_lose_is_counted_by_one_judge(answers: Answers) -> Iterator[str]:
+    """Whether a record was ever committed doesn't depend on the command that is asked, where logs
+    conflict neither. check, recover and rehearse have all directories; diff has two, so it may not
+    know what all prove, but never says the opposite."""
+    by_plan = answers.plan.commitment
+    for _, parting in answers.judged.partings:
+        lost = by_plan.counted(parting.loser, (OffsetRange(parting.offset, END_OF_OFFSETS),))
+        if parting.lost not in (None, lost):
+            yield f"node {parting.loser.node_id} loses {parting.lost} by check, {lost} by recover"
+    keys = {standing.log.key.node_id: standing.log.key for standing in answers.plan.ranking}
+    for rehearsal in _rehearsals(answers):
+        for fate in (one for found in rehearsal.found for one in found.outcome.fates):
+            lost = by_plan.counted(keys[fate.node_id], fate.lost)
+            if fate.losses != lost:
+                yield f"node {fate.node_id} loses {fate.losses} in a run, {lost} by recover"
+    for logs in answers.judged.compared:
+        for (one, _), (other, _) in combinations(logs.members, 2):
+            difference = compare_directories(one, other)
+            loser, (told, _) = difference.divergence.truncating, difference.settled_losses
+            if told is None or loser is None:
+                continue
+            first = difference.divergence.divergence_offset or 0
+            lost = by_plan.counted(loser, (OffsetRange(first, END_OF_OFFSETS),))
+            if told.committed > lost.committed or told.superseded > lost.superseded:
+                yield f"node {loser.node_id} loses {told} by diff, {lost} by recover"
+
+
 def a_divergence_is_seen_by_all(answers: Answers) -> Iterator[str]:
     """check, timeline and the report lead to it, or nobody looks."""
     pairs = [
@@ -201,6 +231,7 @@ STARTING: tuple[Rule, ...] = (
     losses_are_equal_in_plan_and_runs,
     nothing_is_unknown_in_the_runs_of_a_safe_plan,
     losses_are_equal_in_plan_and_comparison,
+    what_logs_lose_is_counted_by_one_judge,
     a_divergence_is_seen_by_all,
     no_node_is_sound_that_cannot_be_relied_on,
     no_voter_is_sound_that_fails_in_every_run,

@@ -91,3 +91,38 @@ def test_log_directories_of_a_node_name_one_cluster(kraftlake: Kraftlake, tmp_pa
     ended = kraftlake("check", "--json", tmp_path / "node1")
     assert [row["rule"] for row in ended.findings] == ["log-directories-differ"]
     assert ended.findings[0]["file"] == f"{tmp_path}/node1/more/meta.properties"
+
+
+@pytest.mark.parametrize("command", ["check", "what-happened"])
+def test_nodes_that_were_only_formatted_have_a_verdict(
+    kraftlake: Kraftlake, tmp_path: Path, command: str
+) -> None:
+    format_only(tmp_path / "3", 3)
+    ended = kraftlake(command, tmp_path / "3")
+    assert ended.code == 0
+    assert ended.lines[0].startswith("INCOMPLETE ")
+    assert "Else start its voters: `kraftlake check --config`" in ended.out
+
+
+@pytest.mark.parametrize("command", ["check", "what-happened"])
+def test_nobody_is_asked_for_directories_of_nodes_that_were_given(
+    kraftlake: Kraftlake, tmp_path: Path, command: str
+) -> None:
+    """Node 1 has started and names three static voters; the others were only formatted."""
+    nodes = [start(tmp_path / "1", 1), *(format_only(tmp_path / n, int(n)) for n in "23")]
+    assert "no voter was ever elected" in kraftlake(command, tmp_path).out
+    assert "Add the director" not in kraftlake(command, tmp_path).out
+    few = kraftlake(command, *nodes[:2]).out
+    assert "Add the directory of node 3" in few
+    assert "no voter was ever elected" in few
+
+
+@pytest.mark.parametrize("command", ["check", "what-happened"])
+def test_where_no_file_names_the_voters_it_is_said_so(
+    kraftlake: Kraftlake, tmp_path: Path, command: str
+) -> None:
+    for node in (1, 2):
+        start(tmp_path / str(node), node, voters=())
+    told = kraftlake(command, tmp_path).out
+    assert "no log that was given holds a record, and no file names the voters" in told
+    assert "Add the directories of all voters" not in told

@@ -12,9 +12,9 @@ import pytest
 from jobs.cli.asking.sql_delta_rs import named_rows
 from pipelines.lake import Lake
 from tests.jobs.conftest import Kraftlake
-from tests.replica.doctor.check.first_start import CLUSTER, format_only
+from tests.replica.doctor.check.first_start import CLUSTER, format_only, start
 
-RECORDED = "kafka-4.1.1-dynamic/final"
+RECORDED, OTHER = "kafka-4.1.1-dynamic/final", "kafka-4.4.0-dynamic/final"
 ANOTHER = "SeqmQktRQ9eNfuKic4TCIg"
 A_THIRD = "SeqmQktRQ9eNfuKic4TCIh"
 OF_CHECK = ("level", "headline", "next_steps", "not_judged", "facts")
@@ -35,17 +35,26 @@ def cluster_of(data: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("cluster_id", "rule"),
-    [(None, "never-started"), (ANOTHER, "formatted-for-another-cluster")],
+    ("node_id", "cluster_id", "rules"),
+    [
+        (4, None, ["never-started"]),
+        (3, None, ["never-started", "voter-disk-empty"]),
+        (3, ANOTHER, ["formatted-for-another-cluster", "voter-disk-empty"]),
+    ],
+    ids=["no voter", "a voter", "a voter's disk of another cluster"],
 )
 def test_a_lake_says_of_a_formatted_directory_what_check_says(
-    data: Path, tmp_path: Path, kraftlake: Kraftlake, cluster_id: str | None, rule: str
+    data: Path,
+    tmp_path: Path,
+    kraftlake: Kraftlake,
+    node_id: int,
+    cluster_id: str | None,
+    rules: list[str],
 ) -> None:
-    """Of a node that is no voter: a lake doesn't know yet that a voter's disk was emptied."""
     nodes, lake, own = tmp_path / "nodes", tmp_path / "lake", cluster_of(data)
     for node in (1, 2):
         shutil.copytree(data / RECORDED / str(node), nodes / str(node))
-    format_only(nodes / "4", 4, cluster_id or own)
+    emptied = format_only(nodes / str(node_id), node_id, cluster_id or own)
     format_only(nodes / "1" / "disk-2", 1, own)  # another disk of a node that has started
     checked = kraftlake("check", "--json", nodes)
     (expected,) = checked.verdicts
@@ -53,14 +62,20 @@ def test_a_lake_says_of_a_formatted_directory_what_check_says(
     assert kraftlake("build", "--lake", lake).code == 0
     captures = "SELECT node_id, cluster_id, log_end_offset FROM bronze.captures ORDER BY node_id"
     assert [(one["node_id"], one["cluster_id"]) for one in rows(lake, captures)] == [
-        (1, own), (2, own), (4, cluster_id or own)
+        (1, own), (2, own), (node_id, cluster_id or own)
     ]  # fmt: skip
-    found = rows(lake, "SELECT * FROM gold.findings WHERE node_id = 4")
-    assert [(one["rule"], one["file"]) for one in found] == [(rule, f"{nodes}/4/meta.properties")]
+    found = rows(lake, "SELECT * FROM gold.findings ORDER BY rule")
+    mine = [one for one in found if one["file"] == f"{emptied}/meta.properties"]
+    assert [one["rule"] for one in mine] == rules
+    assert all(one["cluster_id"] == own for one in mine if one["rule"] == "voter-disk-empty")
     (row,) = rows(lake, "SELECT * FROM gold.verdicts")
     assert row["cluster_id"] == own
-    for name in ("level", "headline", "notes", "next_steps"):
-        assert row[name] == expected[name], name
+    assert as_of_check(row) == as_of_check(expected)
+    assert row["notes"] == expected["notes"]
+    doubts = {one["node_id"]: one["doubt"] for one in row["voters"]}
+    assert doubts[3] == ("no-log" if node_id == 3 else "not-given")
+    exposed = kraftlake("state", "--exposure", "--json", nodes).rows
+    assert exposed == kraftlake("state", "--exposure", "--json", "--lake", lake).rows
     assert kraftlake("report", "--lake", lake, "-o", tmp_path / "report.html").code == 0
     page = (tmp_path / "report.html").read_text()
     assert ("formatted, never started" in page) == (cluster_id is None)
@@ -140,3 +155,46 @@ def test_a_later_round_of_formatted_directories_has_a_verdict_too(
     assert told[1][ANOTHER]["level"] == "incomplete"
     rules = [rule for fact in told[2][own]["facts"] for rule in fact["rules"]]
     assert "formatted-for-another-cluster" in rules
+
+
+@pytest.mark.parametrize("stays", ["formatted", "of another cluster"])
+def test_a_directory_of_another_cluster_that_stays_the_same_is_in_later_rounds_too(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, stays: str
+) -> None:
+    """What a look has shown is not forgotten by the next one: node 1 has changed, and the other
+    directory is as it was."""
+    own, lake, looks = cluster_of(data), tmp_path / "lake", ("live", "final")
+    for look in looks:
+        recorded, nodes = (data / RECORDED).parent / look, tmp_path / look
+        shutil.copytree(recorded / "1", nodes / "1")
+        if stays == "formatted":
+            format_only(nodes / "3", 3, ANOTHER)
+        else:
+            shutil.copytree(data / OTHER / "3", nodes / "3")
+        assert kraftlake("ingest", "--lake", lake, nodes).code in (0, 1)
+        assert kraftlake("build", "--lake", lake).code == 0
+        checked = kraftlake("check", "--json", nodes).verdicts
+        (expected,) = (one for one in checked if one["cluster_id"] == own)
+        (row,) = rows(lake, f"SELECT * FROM gold.verdicts WHERE cluster_id = '{own}'")
+        assert as_of_check(row) == as_of_check(expected), look
+        numbers = rows(lake, "SELECT cluster_id, max(ingest_seq) AS n FROM bronze.captures "
+                             "GROUP BY cluster_id")  # fmt: skip
+        assert {one["n"] for one in numbers} == {1 + looks.index(look)}, "of both, in each round"
+    again = kraftlake("ingest", "--lake", lake, tmp_path / "final")
+    assert "nothing new" in again.err
+
+
+@pytest.mark.parametrize(("voters", "given"), [((1, 2, 3), 3), ((1, 2, 3), 2), ((), 2)])
+def test_a_quorum_without_a_first_election_has_the_verdict_of_check(
+    tmp_path: Path, kraftlake: Kraftlake, voters: tuple[int, ...], given: int
+) -> None:
+    nodes, lake = tmp_path / "nodes", tmp_path / "lake"
+    for node_id in range(1, given + 1):
+        start(nodes / str(node_id), node_id, voters=voters)
+    (expected,) = kraftlake("check", "--json", nodes).verdicts
+    assert kraftlake("ingest", "--lake", lake, nodes).code in (0, 1)
+    assert kraftlake("build", "--lake", lake).code == 0
+    (row,) = rows(lake, "SELECT * FROM gold.verdicts")
+    assert as_of_check(row) == as_of_check(expected)
+    found = {one["rule"] for one in rows(lake, "SELECT * FROM gold.findings")}
+    assert ("formatted-without-voters" in found) is not bool(voters)

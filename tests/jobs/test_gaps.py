@@ -183,6 +183,12 @@ def test_the_timeline_is_in_the_log_s_order_where_times_go_back(
     assert offsets == sorted(offsets)
     assert any("times go back at offset 3663" in line for line in ended.complaints)
     assert any("; at offset 3675, from" in line for line in ended.complaints)
+    text = kraftlake("timeline", jumped)
+    assert text.lines[1].startswith("Times go back at offset 3663, from ")
+    assert not any("times go back" in line for line in text.complaints)
+    page = kraftlake("what-happened", jumped).lines
+    told = [line.split("UTC  ")[1] for line in page if "fenced: broker 11" in line]
+    assert told[-2:] == ["broker unfenced: broker 11", "broker fenced: broker 11"]
 
 
 def test_a_moment_that_the_log_holds_is_not_behind_its_end(

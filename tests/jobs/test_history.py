@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from jobs.cli.asking.about import About
+from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
+from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
 from tests.replica.doctor.check.editing import append, metadata
 
@@ -146,6 +148,28 @@ def test_directories_and_a_lake_of_them_tell_the_same(
     by_directories = kraftlake("history", "--json", *key, *about, *scenarios)
     assert by_directories.rows == by_lake.rows
     assert by_lake.rows
+
+
+@pytest.mark.parametrize("name", ["lost-disks", "two-quorums"])
+def test_where_logs_conflict_a_lake_says_as_little_is_proven_as_directories(
+    kraftlake: Kraftlake, tmp_path: Path, name: str
+) -> None:
+    nodes, lake = tmp_path / "nodes", tmp_path / "lake"
+    write_capture(SCENARIOS_BY_NAME[name].capture(), str(nodes))
+    assert kraftlake("ingest", "--lake", lake, nodes).code in (0, 1)
+    assert kraftlake("build", "--lake", lake).code == 0
+    key = ("--redact-key", lake / "_redaction.key")
+    told = kraftlake("history", "--json", *key, nodes).rows
+    held = kraftlake("history", "--json", "--lake", lake).rows
+    said = [{(row["offset"], row["commitment"]) for row in one} for one in (held, told)]
+    assert said[0] == said[1], "a lake has one of two changes by one epoch at one offset"
+    assert "unproven" in {word for _, word in said[0]}
+    of_state = [kraftlake("state", *asked).complaints for asked in ((nodes,), ("--lake", lake))]
+    conflicts = [
+        [line.split(": this")[0] for line in one if "conflict" in line] for one in of_state
+    ]
+    assert conflicts[0] == conflicts[1]
+    assert conflicts[0]
 
 
 @pytest.mark.usefixtures("recorded")

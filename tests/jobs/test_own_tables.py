@@ -17,6 +17,7 @@ from jobs.cli.commands.lake import BuildOptions, IngestOptions
 from jobs.ingest import run as ingest
 from pipelines.lake import Lake
 from tests.jobs.conftest import Kraftlake
+from tests.jobs.test_build_follow import looked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -201,6 +202,14 @@ def test_the_environment_names_the_folder_for_every_command_that_builds(
     monkeypatch.setenv("KRAFTLAKE_OWN", str(own))
     ended = kraftlake("build", "--lake", lake)
     assert ended.lines[-1].split()[0] == "own.by_node"
+
+
+def test_follow_builds_new_tables_at_its_first_look(
+    lake: Path, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked(monkeypatch)
+    assert build.run(BuildOptions(Lake(lake), own=str(own), follow_s=9)) == 0
+    assert rows_in(lake).num_rows > 0
 
 
 def test_nothing_that_lies_in_a_lake_defines_a_table(kraftlake: Kraftlake, lake: Path) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from jobs.cli.asking.sql_delta_rs import named_rows
+from pipelines.lake import Lake
 from tests.jobs.conftest import Kraftlake
 from tests.replica.doctor.check.editing import append, metadata, segment
 from tests.replica.metadata.image.made import TOPIC
@@ -101,7 +103,62 @@ def test_what_names_no_unknown_type_is_refused(
     assert f"--pass-over {types}: {why}" in ended.err
 
 
-def test_a_lake_was_built_without_it(kraftlake: Kraftlake, tmp_path: Path) -> None:
+def test_a_lake_is_asked_as_it_was_built(kraftlake: Kraftlake, tmp_path: Path) -> None:
     ended = kraftlake("state", "--lake", tmp_path, "--pass-over", "vendors")
     assert ended.code == 2
     assert "--pass-over" in ended.err
+
+
+def test_a_lake_that_passes_over_says_what_directories_say(
+    kraftlake: Kraftlake, node: Path, tmp_path: Path
+) -> None:
+    """Its builds remember it: what a later ingest adds is passed over, too."""
+    lake = tmp_path / "lake"
+    assert kraftlake("ingest", "--lake", lake, node).code in (0, 1)
+    assert kraftlake("build", "--lake", lake).code == 0
+    before = kraftlake("state", "--lake", lake, "--entity", "topic", "--json")
+    assert TOPIC not in before.out
+    assert kraftlake("build", "--lake", lake, "--pass-over", "vendors").code == 0
+    _says_what_directories_say(kraftlake, lake, node, "2 records of types 501 and 516")
+    append(segment(node, 2722), TYPE_501)
+    append(segment(node, 2722), metadata("TOPIC_RECORD", name="later", topicId=TOPIC[::-1]))
+    assert kraftlake("ingest", "--lake", lake, node).code in (0, 1)
+    assert kraftlake("build", "--lake", lake).code == 0
+    _says_what_directories_say(kraftlake, lake, node, "3 records of types 501 and 516")
+    assert "nothing has changed" in kraftlake("build", "--lake", lake).err
+    assert kraftlake("build", "--lake", lake, "--pass-over", "none").code == 0
+    assert "vendor-record-type" in kraftlake("sql", "--lake", lake, RULES).out
+
+
+RULES = "SELECT rule, count(*) AS n FROM gold.findings GROUP BY rule ORDER BY rule"
+OF_VERDICT = ("level", "headline", "next_steps", "not_judged", "facts", "end_offset")
+
+
+def _says_what_directories_say(
+    kraftlake: Kraftlake, lake: Path, node: Path, passed_over: str
+) -> None:
+    checked = kraftlake("check", "--pass-over", "vendors", "--json", node)
+    (expected,) = checked.verdicts
+    (row,) = named_rows(Lake(str(lake)), "SELECT * FROM gold.verdicts")
+    assert {name: row[name] for name in OF_VERDICT} == {name: expected[name] for name in OF_VERDICT}
+    assert passed_over in [gap["what"] for gap in row["not_judged"]]
+    told = {(one["rule"], one["message"]) for one in checked.rows if one["kind"] == "finding"}
+    newest = (
+        "SELECT f.* FROM gold.findings f JOIN bronze.captures c ON c.capture_id = f.capture_id "
+        "WHERE c.ingest_seq = (SELECT max(ingest_seq) FROM bronze.captures)"
+    )
+    found = [*named_rows(Lake(str(lake)), newest)]
+    held = {(one["rule"], one["message"]) for one in found}
+    of_rule = [{one for one in each if one[0] == "record-passed-over"} for each in (told, held)]
+    assert of_rule[0] == of_rule[1]
+    assert of_rule[0]
+    assert "vendor-record-type" not in {rule for rule, _ in held}
+    asked = ("--entity", "topic", "--json")
+    told_state, held_state = (
+        kraftlake("state", *asked, *source)
+        for source in (("--pass-over", "vendors", node), ("--lake", lake))
+    )
+    assert told_state.rows == held_state.rows
+    for command in (("state",), ("history",), ("plan", "--stop-broker", "1")):
+        ended = kraftlake(*command, "--lake", lake)
+        assert passed_over in ended.out + ended.err, command

@@ -160,6 +160,19 @@ def test_a_running_quorum_answers_as_its_directory_does(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_running_quorum_tells_what_an_older_release_can_t_read(
+    quorum: tuple[str, Path], kraftlake: Kraftlake
+) -> None:
+    """By its log alone: the nodes may have newer snapshots, and their other files are theirs."""
+    asked = ("plan", "--json", "--downgrade-binaries")
+    (live,) = kraftlake(*asked, "3.7", "-b", quorum[0]).answers
+    (told,) = kraftlake(*asked, "3.7", quorum[1]).answers
+    in_log = [one["subject"] for one in told["reasons"] if one["offset"] is not None]
+    assert [one["subject"] for one in live["reasons"]] == in_log
+    (need,) = live["needs"]
+    assert need.startswith("the snapshots, quorum-state and bootstrap.checkpoint of each node")
+
+
 def test_a_quorum_that_does_not_answer_is_given_up_in_time(kraftlake: Kraftlake) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         silent = f"127.0.0.1:{server.getsockname()[1]}"

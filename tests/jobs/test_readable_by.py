@@ -47,12 +47,31 @@ def test_plan_answers_for_all_nodes_and_names_its_runbook(
     assert kraftlake("plan", "--downgrade-binaries", "4.4", final).code == 0
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("quorum", ["kafka-3.7.2-static", "kafka-4.1.1-dynamic"])
+@pytest.mark.parametrize("release", ["3.7", "4.0", "4.1"])
+def test_plan_answers_by_a_lake_as_by_the_directories_in_it(
+    kraftlake: Kraftlake, recorded: Path, built_lake: Path, quorum: str, release: str
+) -> None:
+    final = recorded / quorum / "final"
+    meta = (final / "1" / "meta.properties").read_text()
+    cluster = meta.partition("cluster.id=")[2].split()[0]
+    asked = ("plan", "--json", "--downgrade-binaries", release)
+    (told,) = (one for one in kraftlake(*asked, final).rows if one["kind"] == "plan")
+    ended = kraftlake(*asked, "--lake", built_lake, "--cluster", cluster)
+    (held,) = (one for one in ended.rows if one["kind"] == "plan")
+    judged = [one for one in told["reasons"] if one["subject"] != "bootstrap.checkpoint"]
+    assert (held["answer"], held["reasons"]) == (told["answer"], judged)
+    own = "bootstrap.checkpoint of each node has to be readable too: a lake doesn't hold this file"
+    assert held["needs"] == [own, *told["needs"]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (
-            ("plan", "--downgrade-binaries", "4.3", "--lake", "lake"),
-            "goes with PATH",
+            ("plan", "--downgrade-binaries", "4.3", "--lake", "lake", "--at-offset", "5"),
+            "--downgrade-binaries judges what the nodes would read now",
         ),
         (("plan", "--downgrade-binaries", "5.0", "node"), "--downgrade-binaries 5.0: expected"),
         (("check", "--readable-by", "2.8", "node"), "--readable-by 2.8: expected one of 3.7"),

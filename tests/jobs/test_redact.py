@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tarfile
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import suppress
@@ -219,3 +221,41 @@ def test_a_capture_can_be_redacted_as_it_is_taken(tmp_path: Path, kraftlake: Kra
     assert files_below(node) == before
     refused = kraftlake("capture", "--names", node, "-o", tmp_path / "other")
     assert refused.error == "--names goes with --redacted"
+
+
+@pytest.mark.parametrize("names", [(), ("--names",)])
+def test_one_archive_holds_the_copies_and_the_last_lines_say_what_is_readable_in_it(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, names: tuple[str, ...]
+) -> None:
+    source, archive = data / QUICK[0], tmp_path / "for-the-vendor.tar.gz"
+    ended = kraftlake("redact", *names, source, "-o", archive)
+    assert ended.code == 0
+    *_, readable, last = ended.lines
+    assert "hosts, racks, IP addresses" in readable
+    assert ("--names" in readable) is not bool(names)
+    assert last == f"next: kraftlake check {archive}"
+    assert os.listdir(tmp_path) == [archive.name]
+    assert archive.stat().st_mode & 0o777 == 0o600
+    told = [json.loads(line) for line in kraftlake("check", "--json", archive).lines]
+    whole = [json.loads(line) for line in kraftlake("check", "--json", source).lines]
+    rules = [[row["rule"] for row in rows if "rule" in row] for rows in (told, whole)]
+    assert sorted(rules[0]) == sorted(rules[1])
+    with tarfile.open(archive) as packed:
+        members = packed.getmembers()
+        packed.extractall(tmp_path / "unpacked", filter="data")
+    assert {(one.uid, one.uname, one.mtime) for one in members} == {(0, "", 0)}
+    assert_no_secret_of(kraftlake, source, tmp_path / "unpacked")
+
+
+def test_an_archive_that_is_there_or_can_t_be_made_is_refused(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    source, archive = data / QUICK[0], tmp_path / "sent.tar.gz"
+    archive.write_bytes(b"mine")
+    ended = kraftlake("redact", source, "-o", archive)
+    assert (ended.code, archive.read_bytes()) == (2, b"mine")
+    assert "is there already" in ended.err
+    ended = kraftlake("redact", source, "-o", tmp_path / "nowhere" / "sent.tar.gz")
+    assert ended.code != 0
+    assert "nowhere" in ended.err
+    assert os.listdir(tmp_path) == ["sent.tar.gz"]

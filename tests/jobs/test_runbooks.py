@@ -9,6 +9,7 @@ import pytest
 
 from jobs.cli.asking import preflight
 from replica.doctor.check.catalogue import RULES_BY_ID
+from replica.doctor.check.rule import Rule
 from replica.doctor.verdict.runbooks import RUNBOOKS, runbook_of
 from replica.severity import Severity
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
@@ -48,6 +49,14 @@ def test_a_rule_has_one_runbook_and_the_table_names_rules_of_check() -> None:
     ids = [rule.id for rules in RUNBOOKS.values() for rule in rules]
     assert len(ids) == len(set(ids))
     assert set(ids) <= set(RULES_BY_ID)
+
+
+@pytest.mark.parametrize(("runbook", "rules"), RUNBOOKS.items())
+def test_a_runbook_names_the_findings_that_lead_to_it(
+    runbook: str, rules: tuple[Rule, ...]
+) -> None:
+    page = (FOLDER / f"{runbook}.md").read_text()
+    assert [rule.id for rule in rules if f"`{rule.id}`" not in page] == []
 
 
 @pytest.mark.parametrize(("command", "runbook"), OF_COMMANDS.items())

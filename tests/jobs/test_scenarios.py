@@ -61,6 +61,41 @@ def test_following_over_many_epochs_takes_several_rounds(
     assert row["committed_lost"] == 0
 
 
+@pytest.mark.parametrize("command", ["check", "what-happened"])
+def test_voters_that_voted_or_led_later_are_not_said_to_have_stopped(
+    kraftlake: Kraftlake, tmp_path: Path, command: str
+) -> None:
+    """Voter 2 led three epochs after the record at which it parted, and voter 3 voted in all."""
+    kraftlake("simulate", "divergent-many-epochs", "-o", tmp_path / "out")
+    said = "\n".join(kraftlake(command, tmp_path / "out").lines)
+    assert "voters 2 and 3" not in said
+    assert "offsets 18 to 35 (18 records, of topic orders) are on 1 of 3 voters (1)" in said
+
+
+@pytest.mark.parametrize("name", ["figure-8", "divergent-many-epochs"])
+def test_check_and_diff_know_what_recover_proves_was_never_committed(
+    kraftlake: Kraftlake, tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / "out"
+    kraftlake("simulate", name, "-o", out)
+    rows = kraftlake("recover", "--plan", "--json", out).rows
+    planned = {row["node_id"]: row for row in rows if row.get("kind") == "replica"}
+    assert not any(row["unproven_lost"] for row in planned.values())
+    (diverged,) = {one for one, row in planned.items() if row["superseded_lost"]}
+    (verdict,) = kraftlake("check", "--json", out).verdicts
+    of_losses = [one["text"] for one in verdict["facts"] if "log-divergence" in one["rules"]]
+    never = "never committed, if all nodes were stopped before the first directory was copied"
+    assert of_losses
+    assert all(never in one for one in of_losses)
+    conditional = [text for text in of_losses if text.startswith("If node 5 leads, nodes 2 and 3")]
+    assert len(conditional) == (name == "figure-8"), (
+        "their log loses to node 5's only if that leads"
+    )
+    (row,) = kraftlake("diff", "--json", out / "1", out / str(diverged)).rows
+    few = name == "figure-8"  # two of five voters prove nothing
+    assert (row["unproven_lost"] > 0, row["superseded_lost"] > 0) == (few, not few)
+
+
 def test_simulate_names_the_written_nodes_and_commands_that_work_on_them(
     kraftlake: Kraftlake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -161,6 +161,8 @@ def test_where_logs_conflict_it_is_said_whose_history_is_shown(
         "state: the logs conflict from offset 0 on, and nobody knows which history is right: this "
         "is the history of node 1. To see the other, name "
     )
+    refused = kraftlake("state", "--topic", "no-such-topic", tmp_path / "nodes")
+    assert "at all" not in refused.err, "the other history may have it"
     other = Path(told.removesuffix(" alone").split(", name ")[1])
     assert other.parent.name == "4"
     assert "conflict" not in kraftlake("state", "--json", other).err

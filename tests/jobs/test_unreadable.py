@@ -141,3 +141,24 @@ def test_a_capture_that_lacks_an_unreadable_file_is_not_finished(
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.splitlines()[-1] == f"kraftlake: error: {locked}: {DENIED}"
     assert not (tmp_path / "taken/capture.json").exists()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check", "what-happened", "recover --plan", "rehearse", "plan --roll", "state",
+        "state --exposure", "timeline", "history", "restore --release 4.1 --dry-run",
+    ],
+)  # fmt: skip
+def test_every_command_ends_alike_where_nothing_that_was_named_can_be_read(
+    nodes: Path, lock: Lock, command: str
+) -> None:
+    locked = lock(nodes)
+    ended = kraftlake(*command.split(), nodes / "2")
+    assert ended.returncode == 1, command
+    assert f"{locked}: " in ended.stdout + ended.stderr
+    assert DENIED in ended.stdout + ended.stderr
+    assert "no leader was ever elected" not in ended.stderr
+    if command in ("check", "what-happened"):
+        assert ended.stdout.startswith("ATTENTION ")

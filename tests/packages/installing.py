@@ -57,7 +57,7 @@ class Installation:
             env={**inherited, **variables},
             capture_output=True,
             encoding="utf-8",
-            timeout=150,
+            timeout=600,
             check=False,
         )
 

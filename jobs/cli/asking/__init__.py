@@ -5,5 +5,6 @@
 - plan: `preflight`. history: `history`. state: `state`, `state_of_cluster` (sizes, exposure),
   `effective` (the configs in force), `entities` (the state itself).
 - `about`: what the user asks about. `cluster_source` and `cluster_in_lake` give a cluster's state,
-  from directories and from a lake; `lake_history` gives its changes.
+  from directories and from a lake; `lake_history` gives its changes, and `lake_readings` what a
+  release can't read of a lake's newest captures.
 """

@@ -163,7 +163,7 @@ def _unknown(option: str, name: str, what: str, known: Collection[str]) -> Usage
     elif known:
         hint = f"known are {listed(sorted(known), limit=_NEAREST)}"
     else:
-        hint = f"no {what} is known at all"
+        hint = f"what was read names no {what}"
     return UsageError(f"{option} {name}: no {what} of that name; {hint}")
 
 

@@ -9,7 +9,15 @@ from typing import Any
 
 from jobs.cli.asking.about import AskedCluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted
-from jobs.cli.asking.lake_history import LOG, RANGES, RECORDS, ClusterHistory, cluster_history
+from jobs.cli.asking.lake_history import (
+    LOG,
+    RANGES,
+    RECORDS,
+    VERDICTS,
+    ClusterHistory,
+    cluster_history,
+)
+from jobs.cli.asking.lake_readings import NOT_JUDGED, readings_in
 from jobs.cli.asking.sql_delta_rs import named_rows, rows
 from jobs.cli.asking.sql_views import HISTORY
 from jobs.cli.output import ms_of
@@ -27,7 +35,6 @@ from replica.doctor.verdict.verdict import Gap, Verdict
 
 EPOCHS = "gold.leader_epoch_history"
 FINDINGS = "gold.findings"
-VERDICTS = "gold.verdicts"
 
 
 def from_lake(
@@ -47,6 +54,7 @@ def from_lake(
         "refused_at": _refused_at(history, end_offset),
         "voters": _voters_of_epochs(history, end_offset),
         "now_ms": None,
+        "passed_over": history.passed_over(),
     }
     newest = _newest_verdict(history, end_offset)
     if newest is not None:
@@ -67,6 +75,8 @@ def from_lake(
         _content(history, end_offset) if wanted.content else None,
         past_of(cluster, _steps(history, end_offset)) if wanted.past else None,
         _verdict(cluster, newest) if wanted.verdict else None,
+        readings=() if wanted.read_by is None else readings_in(history, wanted.read_by),
+        not_judged="" if wanted.read_by is None else NOT_JUDGED,
     )
 
 

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from jobs.cli.asking.about import AskedCluster
-from jobs.cli.directories.check_inputs import examine_all, find_newest_inputs, read_earlier
+from jobs.cli.directories.check_inputs import (
+    examine_all,
+    find_newest_inputs,
+    read_earlier,
+    refuse_unread,
+)
 from jobs.cli.directories.judged_clusters import disks_of_several, judged_clusters
 from jobs.cli.directories.notices import printed_at_the_end
 from jobs.cli.output import ProgressLine
@@ -41,6 +46,9 @@ class ClusterSource:
     notices: tuple[str, ...] = ()
     readings: tuple[NodeReading, ...] = ()
     """What the release of Wanted.read_by can't read of each directory of the cluster."""
+    not_judged: str = ""
+    """What has to be readable, too, and nothing here tells; "" where there is nothing of the
+    kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,7 @@ def from_directories(
     """The newest state of the cluster that the directories hold.
 
     Raises UsageError where they belong to several clusters and none is named, or where they give no
-    state.
+    state, UnreadableFileError where they can't be read.
     """
     progress = ProgressLine()
     with ExitStack() as stack:
@@ -71,9 +79,11 @@ def from_directories(
         earlier = read_earlier(inputs, progress.show) if asked.order else None
         notices += (*map(str, inputs.damages), *inputs.left_out())
         known: list[_Known] = []
+        unreadable = [*inputs.damages]
         several: list[str] = []
         for group in inputs.groups:
             examined, damages = examine_all(group, progress.show, asked.passed_over)
+            unreadable += damages
             several += filter(None, [disks_of_several(examined)])
             notices += (f"{damage.file}: {damage.detail}" for damage in damages)
             if wanted.verdict:
@@ -88,6 +98,8 @@ def from_directories(
             else:
                 told = newest_states(examined, progress.show, earlier, inputs.formatted)
                 known += (_Known(one, cluster_of(one, broker_defaults), examined) for one in told)
+        if not known:
+            refuse_unread(unreadable)
         chosen, cluster, directories, verdict = _chosen(known, asked, several)
         if not wanted.verdict:  # which says it
             notices += several

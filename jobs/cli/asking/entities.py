@@ -12,8 +12,10 @@ from jobs.cli.output import ProgressLine, complain, ms_of, ms_text, time_text
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.changes import UnknownOffsets
 from replica.doctor.timeline.gaps import (
+    conflict_text,
     not_replayed,
     offsets_text,
+    passed_over_text,
     times_that_go_back,
     voters_not_given,
 )
@@ -36,6 +38,10 @@ def entities_at(
         return _of_directories(asked, redactor)
     history = history_of(asked)
     end_offset = history.end_offset(asked.moment)
+    passed_over = history.passed_over()
+    notices = [passed_over_text(passed_over)] if passed_over else []
+    for told in (*notices, *history.other_histories(end_offset)):
+        complain(f"state: {told}")
     columns = "entity, key, name, value, record_offset, valid_from"
     return end_offset, (
         StateEntity(entity, key, name, value, offset, None if at is None else ms_of(at))
@@ -98,10 +104,7 @@ def other_histories(branch: Branch, end: int) -> Iterator[str]:
             continue
         whose = named("node", [str(node_id) for node_id in sorted(own)])
         other = min(one.shown for one in tail.holders)
-        yield (
-            f"the logs conflict from offset {tail.start} on, and nobody knows which history is "
-            f"right: this is the history of {whose}. To see the other, name {other} alone"
-        )
+        yield f"{conflict_text(tail.start, whose)}. To see the other, name {other} alone"
 
 
 def _not_proven(branch: Branch, end: int) -> Iterator[str]:

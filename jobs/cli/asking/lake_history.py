@@ -15,6 +15,8 @@ from jobs.cli.output import as_utc, time_text
 from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
+from replica.doctor.timeline.gaps import conflict_text, passed_over_text
+from replica.doctor.verdict.evidence import PASSED_OVER
 from replica.errors import UsageError
 from replica.format.control import ControlType
 from replica.metadata.records import NEWEST_KAFKA, RECORDS_BY_NAME
@@ -70,6 +72,9 @@ def gaps_in(lake: Lake, cluster_id: str) -> Iterator[str]:
             why = why_unknown(lake, cluster_id, known + 1)
             yield f"nothing is known of offsets {known} to {start - 1} of {cluster_id}: {why}"
         known = max(known, int(following))
+    records = ClusterHistory(lake, cluster_id).passed_over()
+    if records:
+        yield passed_over_text(records)
 
 
 def names_in_lake(lake: Lake, cluster: str | None) -> Iterator[Sequence[Any]]:
@@ -101,6 +106,7 @@ def _is_unknown(record_type: str, version: int | None) -> bool:
 
 BATCHES = "bronze.log_batches"
 STATUS = "gold.replica_status"
+VERDICTS = "gold.verdicts"
 _THEIR_BATCHES = (
     f'JOIN {BATCHES} b ON b.cluster_id = c.cluster_id AND b.base_offset = c."offset" '
     "AND b.leader_epoch = c.leader_epoch AND b.crc = c.crc"
@@ -163,6 +169,29 @@ class ClusterHistory:
         none is."""
         ((end,),) = replace(self, committed_only=True)._log('max("offset") + 1')
         return 0 if end is None else int(end)
+
+    def other_histories(self, end: int) -> Iterator[str]:
+        """A sentence about the first place below the offset `end` at which another log conflicts
+        with the history that the lake shows; none where there is none, or where an older release
+        built the lake."""
+        if VERDICTS not in tables_of(self.lake):
+            return
+        query = f"SELECT conflicts, contested, source FROM {VERDICTS} WHERE {self.mine()}"
+        for conflicts, contested, source in rows(self.lake, query):
+            starts = [one["offset"] for one in conflicts] + [one["start"] for one in contested]
+            start = min(starts, default=end)
+            if start < end:
+                yield (
+                    f"{conflict_text(start, source)}. To see the other, name its directory alone"
+                )
+
+    def passed_over(self) -> str:
+        """The records in words that the build passed over; "" where there are none."""
+        if VERDICTS not in tables_of(self.lake):
+            return ""
+        query = f"SELECT not_judged FROM {VERDICTS} WHERE {self.mine()}"
+        gaps = (gap for (found,) in rows(self.lake, query) for gap in found)
+        return next((str(gap["what"]) for gap in gaps if gap["why"] == PASSED_OVER), "")
 
     def _end_of_log(self) -> int:
         ((end,),) = self._log('max("offset") + 1')

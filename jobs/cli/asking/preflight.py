@@ -74,7 +74,8 @@ def run(options: PlanOptions) -> int:
             passed_over_in(options.pass_over),
         )
         with quorum as live:
-            return _judge(lambda: live.source(defaults), changes, options)
+            release = options.downgrade_binaries
+            return _judge(lambda: live.source(defaults, release), changes, options)
     asked = asked_cluster(options, "plan")
     wanted = Wanted(verdict=True, read_by=options.downgrade_binaries)
     return _judge(lambda: source_of(asked, defaults, wanted), changes, options)
@@ -96,7 +97,9 @@ def _changes(options: PlanOptions) -> list[Change]:
         found.append(
             Change(
                 DOWNGRADE,
-                lambda source: downgrade_binaries(source.cluster, binaries, source.readings),
+                lambda source: downgrade_binaries(
+                    source.cluster, binaries, source.readings, source.not_judged
+                ),
             )
         )
     if options.to_dynamic:

@@ -116,8 +116,8 @@ class StateOptions:
     partitions), replicas, size_bytes (of values; null from a lake), per_hour. With --exposure: kind
     (nothing, rack, broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr,
     voters_left, has_majority, since_offset, since (ms; null without --since). With --effective:
-    config, value, source, set_as, offset, since (ms), instead_of (a list). Exit codes: 0, 2 usage
-    (also a moment whose state is unknown).
+    config, value, source, set_as, offset, since (ms), instead_of (a list). Exit codes: 0, 1 the
+    directories can't be read, 2 usage (also a moment whose state is unknown).
     """
 
     paths: options.PathsOfAState = None

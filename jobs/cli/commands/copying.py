@@ -88,6 +88,9 @@ class RedactOptions:
     size, and with it the positions in .index files. Damaged bytes are overwritten, and their places
     stay damaged. Records that this release doesn't know keep their type and version.
 
+    -o NAME.tar.gz makes one archive to send, which check and the other commands read as it is; any
+    other name is a folder. The last lines say what is still readable in the copy.
+
     --names replaces the names of topics, users, groups, client ids and transactional ids by hashes.
     Hosts, racks, IP addresses and node ids are never replaced.
 
@@ -95,7 +98,7 @@ class RedactOptions:
 
     \b
     Examples:
-      kraftlake redact captures/2026-11-21T0500 -o for-the-vendor
+      kraftlake redact captures/2026-11-21T0500 -o for-the-vendor.tar.gz
       kraftlake redact --names --redact-key ticket.key node1/ node2/ node3/ -o ticket-4711
       kraftlake explain --runbook log-to-share
 

@@ -82,8 +82,9 @@ class DiffOptions:
     Use it before a restart, when the logs of two nodes of a cluster may differ. A and B are
     metadata directories, or folders above exactly one; they may be two copies of one replica.
     Batches with a wrong CRC are named and left out. Each lost record is counted as committed,
-    never committed (another record is proven committed at its offset) or unknown, as far as the two
-    logs prove it; --json calls the last two superseded and unproven.
+    never committed (another record is proven committed at its offset, or a voter lacks it that may
+    lead) or unknown, as far as the two directories prove it; --json calls the last two superseded
+    and unproven.
 
     --json: cluster_id, node_a, directory_a, node_b, directory_b, relation (identical, prefix,
     diverged, conflict, disjoint), divergence_offset, epoch_a, epoch_b, truncating_node,

@@ -40,8 +40,7 @@ class WhatHappenedOptions:
     have no leader), most (partitions without leader at one time). majority_stopped: cluster_id, at
     (ms), offset of the first change that the voters lack, voters (node ids). gap: cluster_id,
     detail (what the directories don't tell). Exit codes: 0, 1 something is wrong (outage,
-    at-risk or attention, as of `kraftlake check`), 2 usage (also directories without a metadata
-    log).
+    at-risk or attention, as of `kraftlake check`), 2 usage.
     """
 
     paths: options.Paths
@@ -64,7 +63,8 @@ class TimelineOptions:
     a later capture of a node lacks (truncation, with the time of the last record that is gone).
     The event went_back says that a later capture of a node shows less than an earlier one, and Raft
     doesn't explain it, as after a restore from a backup. Several captures of one node need --order,
-    or a capture.json of `kraftlake capture`. Times are those of the nodes' clocks.
+    or a capture.json of `kraftlake capture`. Times are those of the nodes' clocks;
+    where they go back, the events are in the order of the log's offsets, and a line says so.
 
     \b
     The probable cause of an election:
@@ -89,8 +89,8 @@ class TimelineOptions:
 
     --json: cluster_id, at (ms), event, name, detail, cause (of elections), offset, leader_epoch,
     nodes (whose directories show it), commitment (proven, unproven, superseded; unproven also where
-    it is unknown which of two histories is right). Exit codes: 0, 2 usage (also directories without
-    a metadata log).
+    it is unknown which of two histories is right). Exit codes: 0, 1 the directories can't be read,
+    2 usage (also directories without a metadata log).
     """
 
     paths: options.Paths
@@ -132,7 +132,8 @@ class HistoryOptions:
       kraftlake history --principal User:alice --tz local --csv node1/ > alice.csv
 
     --json: cluster_id, at (ms), offset, change, entity, name, old, new (JSON as text), commitment
-    (proven, unproven, superseded). Exit codes: 0, 2 usage (also a lake that was not built).
+    (proven, unproven, superseded). Exit codes: 0, 1 the directories can't be read, 2 usage (also a
+    lake that was not built).
     """
 
     paths: options.PathsOfAState = None

@@ -117,6 +117,10 @@ class BuildOptions:
     right can be derived to gold.quarantined_rows, and it ends if a table breaks its contract.
     `kraftlake quality` runs these checks alone.
 
+    --pass-over goes on behind records of another product, and the lake remembers it: later builds
+    do the same. The verdict, state, history and plan of the lake say which records were passed
+    over.
+
     --own names a folder with tables of your own (docs/how-to/your-own-table.md). They are derived
     after gold, where their inputs have changed. One that breaks its contract is named, and stops no
     other table.
@@ -127,6 +131,7 @@ class BuildOptions:
     \b
     Examples:
       kraftlake build --lake lake
+      kraftlake build --lake lake --pass-over vendors
       kraftlake build --lake lake --own tables/
       kraftlake build --lake lake --follow 60
 
@@ -141,6 +146,13 @@ class BuildOptions:
         "Run until stopped: look every SECONDS, and build after each ingest.",
         default=None,
         min=0.1,
+    )
+    pass_over: Text = option(
+        "--pass-over TYPE,...",
+        "Go on behind records of these unknown types, in later builds too: numbers, or `vendors` "
+        "for all from 500 on. `none` ends it.",
+        default=None,
+        callback=options.check_passed_over_by_builds,
     )
     engine: options.Engine = None
     run_id: options.RunId = None

@@ -202,6 +202,15 @@ def _check_passed_over(text: str | None) -> str | None:
     return text
 
 
+PASS_OVER_NONE = "none"  # noqa: S105 - no password
+"""The value of `build --pass-over` by which later builds pass over nothing again."""
+
+
+def check_passed_over_by_builds(text: str | None) -> str | None:
+    """The value of `build --pass-over`. Raises UsageError."""
+    return text if text == PASS_OVER_NONE else _check_passed_over(text)
+
+
 PassOver = Annotated[
     Text,
     shared_option(

@@ -24,6 +24,9 @@ class PlanOptions:
     temporary folder, as an observer that the leader doesn't list. It judges each change on the same
     state, and makes none.
 
+    --downgrade-binaries judges the nodes' directories; in a lake their newest captures, without
+    bootstrap.checkpoint; with -b the quorum's log alone. A line `needs` says what is not judged.
+
     \b
     Examples:
       kraftlake plan --stop-broker 2 node1/
@@ -36,8 +39,8 @@ class PlanOptions:
       kraftlake explain --runbook before-you-change
 
     --json: action, answer, end_offset, reasons (answer, subject, detail, offset), needs, order,
-    runbook, a line for each change. Exit codes: 0 safe, 1 unsafe (or a quorum that can't be read),
-    3 unknown, 2 usage.
+    runbook, a line for each change. Exit codes: 0 safe, 1 unsafe (or a quorum, or directories,
+    that can't be read), 3 unknown, 2 usage.
     """
 
     paths: options.PathsOfAState = None
@@ -93,7 +96,7 @@ class PlanOptions:
     )
     downgrade_binaries: Text = option(
         "--downgrade-binaries R",
-        "Run Kafka release R on these directories as they are: what it can't read of them.",
+        "Run Kafka release R on the nodes' directories as they are: what it can't read of them.",
         default=None,
         callback=options.known_release("--downgrade-binaries"),
     )
@@ -131,7 +134,14 @@ class PlanOptions:
         of_a_lake = given(self, "at_offset", "at_time", "committed_only")
         needs("--lake", not (self.paths or self.bootstrap), of_a_lake)
         needs("--bootstrap", self.bootstrap, given(self, "timeout_s", "command_config"))
-        needs("PATH", self.paths, given(self, "order", "downgrade_binaries"))
+        needs("PATH", self.paths, given(self, "order"))
+        if self.downgrade_binaries is not None and any(
+            one is not None for one in of_a_lake.values()
+        ):
+            raise UsageError(
+                "--downgrade-binaries judges what the nodes would read now: leave out "
+                "--at-offset, --at-time and --committed-only"
+            )
         needs("PATH", self.paths or self.bootstrap, given(self, "pass_over"))
         if self.bootstrap and self.cluster is not None:
             raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")

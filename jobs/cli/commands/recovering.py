@@ -60,7 +60,7 @@ class RehearseOptions:
     unproven_lost ([first, end) pairs), nodes (node_id, truncated, epochs, replaced_by, lost,
     committed_lost, unproven_lost, superseded_lost, is_behind, has_new_disk), failed.
     smallest_loss: bound, sets, seeds_of_each, dead, empty, seed, leader, committed_lost, scenario.
-    Exit codes: 0 safe, 1 unsafe, 3 unknown, 2 usage.
+    Exit codes: 0 safe, 1 unsafe (or nothing that was named can be read), 3 unknown, 2 usage.
     """
 
     paths: options.Paths

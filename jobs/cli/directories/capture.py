@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from jobs.cli.commands.copying import CaptureOptions, RedactOptions
+from jobs.cli.directories.archive_to_send import archived
 from jobs.cli.directories.discovering import discovered
 from jobs.cli.output import complain, write_json, write_line
 from jobs.cli.redacting import make_redactor
@@ -21,6 +22,11 @@ from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, DiscoveredPath, NothingToReadError
 from replica.shell_text import line, path
 from replica.words import counted
+
+_READABLE = "Still readable in the copy: hosts, racks, IP addresses, ports, ids"
+_READABLE_NAMES = (
+    " So are the names of topics, users, groups and clients, which --names replaces by hashes."
+)
 
 
 def run(options: CaptureOptions) -> int:
@@ -52,7 +58,8 @@ def run_redact(options: RedactOptions) -> int:
             )
         at = moments.pop() or datetime.now(UTC)
         report = partial(_report, "redact")
-        taken = take(found, options.output, report, lambda: at, _redactor(options))
+        with archived(options.output) as folder:
+            taken = take(found, folder, report, lambda: at, _redactor(options))
     return _show(taken, options) or int(bool(damages))
 
 
@@ -101,8 +108,11 @@ def _show(taken: Sequence[CapturedDirectory], options: CaptureOptions | RedactOp
             content = f"{counted(one.files, 'file')}, {counted(one.size_bytes, 'byte')}"
             write_line(f"{one.folder}: {one.shown}: {content}")
     if not options.json_output:
-        words = ("ingest", "--lake", "LAKE", path(shown_uri(options.output)))
-        write_line(f"next: {line('kraftlake', *words)}")
+        is_to_send = isinstance(options, RedactOptions) or options.redacted
+        words = ("check",) if is_to_send else ("ingest", "--lake", "LAKE")
+        if is_to_send:
+            write_line(f"{_READABLE}.{'' if options.hashes_names else _READABLE_NAMES}")
+        write_line(f"next: {line('kraftlake', *words, path(shown_uri(options.output)))}")
     return 1 if any(one.damages for one in taken) else 0
 
 

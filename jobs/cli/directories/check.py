@@ -47,6 +47,7 @@ from jobs.cli.directories.partition_folders import (
     not_asked_for,
     of_cluster,
 )
+from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
 from jobs.cli.directories.starting_nodes import (
     log_paths,
     login_entries_in,
@@ -121,11 +122,14 @@ def run(options: CheckOptions) -> int:
 
 
 class _Answer(NamedTuple):
-    """What is printed of one cluster: lines of text, or rows of --json."""
+    """What is printed of one cluster: the verdict with the lines below it, or rows of --json.
+    nodes: those of the cluster. capture: which of several captures this is."""
 
     verdict: Verdict
-    lines: tuple[str, ...]
+    below: tuple[str, ...]
     rows: tuple[dict[str, Any], ...] = ()
+    nodes: tuple[int, ...] = ()
+    capture: str = ""
 
 
 class _Checking:
@@ -305,13 +309,9 @@ class _Checking:
                 "",
                 *table_lines(LOG_DIRECTORY_COLUMNS, map(log_directory_cells, directories)),
             )
-        lines = (
-            *describe_verdict(verdict, capture=of_capture),
-            *table,
-            *start_lines(starts),
-            *describe_findings(shown, self.options.limit),
-        )
-        return _Answer(verdict, lines)
+        below = (*table, *start_lines(starts), *describe_findings(shown, self.options.limit))
+        nodes = () if cluster is None else nodes_of_cluster(cluster)
+        return _Answer(verdict, below, (), nodes, of_capture)
 
     def _of_captures(self, number: int | None) -> str:
         if number is None:
@@ -320,14 +320,19 @@ class _Checking:
 
     def write(self) -> None:
         """Print the answers: those of the newest capture first, and of each capture the worst."""
-        for number, answer in enumerate(self._ordered()):
-            self.verdicts.append(answer.verdict)
-            is_apart = number and answer.lines and not self.options.quiet
-            write_either(
-                answer.rows,
-                ["", *answer.lines] if is_apart else answer.lines,
-                json_output=self.options.json_output,
-            )
+        for answers in self._ordered():
+            whole = one_verdict([ClusterVerdict(one.verdict, one.nodes) for one in answers])
+            for number, (answer, left) in enumerate(zip(answers, whole.verdicts, strict=True)):
+                lines: tuple[str, ...] = answer.below
+                if not self.options.quiet:
+                    lines = (
+                        *([""] if self.verdicts else []),
+                        *(() if number else whole.lines),
+                        *describe_verdict(left, capture=answer.capture),
+                        *answer.below,
+                    )
+                self.verdicts.append(answer.verdict)
+                write_either(answer.rows, lines, json_output=self.options.json_output)
 
     def write_formatted(self, formatted: Sequence[FormattedDirectory]) -> None:
         """Print how the nodes were formatted, where no log holds a record. formatted: log
@@ -341,9 +346,9 @@ class _Checking:
                 json_output=self.options.json_output,
             )
 
-    def _ordered(self) -> Iterator[_Answer]:
+    def _ordered(self) -> Iterator[list[_Answer]]:
         for group in (*reversed(self.answers[: self.captures]), *self.answers[self.captures :]):
-            yield from sorted(group, key=lambda one: one.verdict.level.rank)
+            yield sorted(group, key=lambda one: one.verdict.level.rank)
 
     def end(self) -> int:
         """Print the last line. Returns the exit code."""

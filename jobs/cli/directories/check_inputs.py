@@ -25,7 +25,7 @@ from replica.doctor.check.known_quorum import EarlierRounds, earlier_rounds
 from replica.doctor.check.partition import topic_id_in
 from replica.doctor.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
-from replica.format.damage import Damage
+from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath
 from replica.format.formatted import FormattedDirectory
 from replica.metadata.passed_over import NOTHING, PassedOver
@@ -157,6 +157,15 @@ def examine_all(
         except UnreadableFileError as error:
             damages.append(unreadable(one.shown, error.reason))
     return examined, damages
+
+
+def refuse_unread(damages: Iterable[Damage]) -> None:
+    """Raises UnreadableFileError for the first of these that the operating system refused to read:
+    for a command that is left with nothing to answer by."""
+    for damage in damages:
+        if damage.kind is DamageKind.UNREADABLE:
+            (finding,) = bundle_damage([damage])
+            raise UnreadableFileError(damage.file, f"{finding.message}. {finding.rule.next_step}")
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -15,14 +15,15 @@ from jobs.cli.output import ms_text, write_either
 from jobs.cli.record_lines import opaque_text
 from jobs.cli.redacting import make_redactor
 from replica.doctor.check.examined import Examined, examine, leader_changes, replica_log
-from replica.doctor.check.known_quorum import stated_voters
+from replica.doctor.check.known_quorum import ComparedLogs, stated_voters
+from replica.doctor.check.lineage import settled_losses
 from replica.doctor.check.partition import partition_of
+from replica.doctor.quorum.reasons import IF_STOPPED
 from replica.errors import UsageError
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DirectoryPath, discover
 from replica.format.record import Record
 from replica.history.commitment import (
-    Commitment,
     EntryCommitment,
     Losses,
     classify_compared,
@@ -45,7 +46,7 @@ class LogDifference:
     """Two replicas, the relation of their logs, and what one of them would lose.
 
     same_replica: whether both are one replica at two moments. Then log_b has a made-up key.
-    commitment: what the two logs prove of each other's records.
+    logs: the two as `check` compares them, with what they prove of each other's records.
     """
 
     a: Examined
@@ -55,12 +56,14 @@ class LogDifference:
     same_replica: bool
     comparison: Comparison
     divergence: Divergence
-    commitment: Commitment
+    logs: ComparedLogs
 
-    @property
-    def losses(self) -> Losses | None:
-        """See replica.history.commitment.losses."""
-        return losses(self.divergence, self.commitment)
+    @cached_property
+    def settled_losses(self) -> tuple[Losses | None, bool]:
+        """See replica.doctor.check.lineage; of one replica at two moments only by its own log."""
+        if self.same_replica:
+            return losses(self.divergence, self.logs.commitment), False
+        return settled_losses(self.divergence, self.logs)
 
 
 def compare_directories(a: Examined, b: Examined) -> LogDifference:
@@ -81,8 +84,8 @@ def compare_directories(a: Examined, b: Examined) -> LogDifference:
     group = compare_group((log_a, log_b))
     comparison = group.between(log_a.key, log_b.key)
     divergence = diverge(log_a, log_b, comparison)
-    commitment = classify_compared(group)
-    return LogDifference(a, b, log_a, log_b, same, comparison, divergence, commitment)
+    logs = ComparedLogs(((a, log_a), (b, log_b)), group, classify_compared(group))
+    return LogDifference(a, b, log_a, log_b, same, comparison, divergence, logs)
 
 
 def _refuse_others(a: Examined, b: Examined) -> None:
@@ -110,7 +113,7 @@ def as_row(difference: LogDifference) -> dict[str, Any]:
         "directory_a": a and a.directory_id,
         "node_b": b and b.node_id,
         "directory_b": b and b.directory_id,
-        **divergence_columns(difference.divergence, difference.losses),
+        **divergence_columns(difference.divergence, difference.settled_losses[0]),
     }
 
 
@@ -209,7 +212,7 @@ def _prefix(difference: LogDifference) -> Iterator[str]:
         yield f"{ahead} has {_records(missing)} more; nothing that {behind} holds was rewritten."
         return
     them = "it" if missing == 1 else "them"
-    known = difference.commitment.ranges(longer.key, EntryCommitment.UNPROVEN)
+    known = difference.logs.commitment.ranges(longer.key, EntryCommitment.UNPROVEN)
     unproven = intersection(known, (OffsetRange(shorter.end_offset, longer.end_offset),))
     told = f"{behind} is behind {ahead} by {_records(missing)}"
     if not unproven:
@@ -279,7 +282,7 @@ def _conflict(difference: LogDifference) -> Iterator[str]:
 
 
 def _loss(difference: LogDifference) -> Iterator[str]:
-    found, lost = difference.divergence, difference.losses
+    found, (lost, if_stopped) = difference.divergence, difference.settled_losses
     if found.truncating is None or lost is None:
         yield "Neither loses an election against the other, so nothing tells which one truncates."
         return
@@ -297,10 +300,10 @@ def _loss(difference: LogDifference) -> Iterator[str]:
     if found.snapshot_id is not None:
         snapshot = snapshot_text(found.snapshot_id)
         yield f"In practice {loser} is given snapshot {snapshot} and empties its log."
+    why = IF_STOPPED if if_stopped else "another record is proven committed there"
     yield (
         f"{_records(found.records_lost or 0)} of {loser} lost: {lost.committed} committed, "
-        f"{lost.superseded} never committed (another record is proven committed there), "
-        f"{lost.unproven} unknown."
+        f"{lost.superseded} never committed ({why}), {lost.unproven} unknown."
     )
     if lost.committed:
         yield "COMMITTED records would be lost: don't let these two meet before it is understood."

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
-from jobs.cli.directories.check_inputs import examine_all, find_inputs
+from jobs.cli.directories.check_inputs import examine_all, find_inputs, refuse_unread
 from jobs.cli.directories.notices import damage_lines, printed_at_the_end
 from jobs.cli.output import ProgressLine
 from replica.doctor.check.damaged import bundle_damage
@@ -24,11 +24,12 @@ from replica.metadata.passed_over import NOTHING, PassedOver
 class GivenRounds(NamedTuple):
     """Directories that were read, in a list for each round, the oldest first. unread: the findings
     about what could not be read, or was never started, beside the newest of them. formatted: log
-    directories without a metadata log."""
+    directories without a metadata log. damages: what could not be read of the newest."""
 
     rounds: list[list[Examined]]
     unread: tuple[Finding, ...]
     formatted: tuple[FormattedDirectory, ...] = ()
+    damages: tuple[Damage, ...] = ()
 
 
 @contextmanager
@@ -39,18 +40,19 @@ def rounds_in(
     *,
     all_damages: bool = False,
     passed_over: PassedOver = NOTHING,
+    for_check: bool = False,
 ) -> Iterator[GivenRounds]:
     """The directories below the paths.
 
     Their files can be read until the context ends; then `progress` is cleared, and what can't be
     read is named on stderr, below what was printed in the context. order: see find_inputs, whose
-    errors this raises. all_damages: see damage_lines.
+    errors this raises, for_check likewise. all_damages: see damage_lines.
     passed_over: the types of records that a replay passes over.
     """
     with ExitStack() as stack:
         notices = stack.enter_context(printed_at_the_end())
         stack.callback(progress.clear)
-        inputs = find_inputs(paths, order, stack)
+        inputs = find_inputs(paths, order, stack, for_check=for_check)
         rounds, damages = [], list[Damage]()
         for group in inputs.groups:
             examined, damages = _examined(group, progress, passed_over)
@@ -60,7 +62,7 @@ def rounds_in(
         progress.clear()
         notices += (*map(str, inputs.damages), *inputs.left_out())
         unread = (*inputs.unread(), *bundle_damage(damages))
-        yield GivenRounds(rounds, unread, inputs.formatted)
+        yield GivenRounds(rounds, unread, inputs.formatted, (*inputs.damages, *damages))
 
 
 @contextmanager
@@ -74,12 +76,14 @@ def branches_in(
     passed_over: PassedOver = NOTHING,
 ) -> Iterator[list[Branch]]:
     """The branch of each cluster in the directories, or of the named one, as long as rounds_in
-    says. Raises UsageError where no directory holds a metadata record."""
+    says. Raises UsageError where no directory holds a metadata record, UnreadableFileError where
+    the only reason is that none can be read."""
     with rounds_in(
         paths, order, progress, all_damages=all_damages, passed_over=passed_over
     ) as given:
         found = branches_of(given.rounds, given.formatted)
         if not found:
+            refuse_unread(given.damages)
             raise UsageError(
                 f"{' '.join(paths)}: no metadata log with a record that can be read: no leader was "
                 "ever elected, or the log is damaged; `kraftlake check` says which"

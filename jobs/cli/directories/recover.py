@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -23,7 +23,8 @@ from jobs.cli.directories.offsets_text import pairs
 from jobs.cli.directories.recover_not_read import not_read, why_mixed, why_not_read
 from jobs.cli.directories.recover_steps import NO_BROKERS
 from jobs.cli.directories.recover_text import describe, needs_of
-from jobs.cli.directories.verdict_text import write_verdict
+from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
+from jobs.cli.directories.verdict_text import verdict_in_short, verdict_row
 from jobs.cli.option_values import MAX_REHEARSED, seeds_in
 from jobs.cli.output import ProgressLine, write_either
 from replica.doctor.check.damaged import bundle_damage
@@ -61,15 +62,35 @@ def run(options: RecoverOptions) -> int:
         judged = given.judged()
         parts = by_partition(given.usable, partition_of)
         clusters = [members for part in parts for members in by_cluster(part)]
-        shown: set[str] = set()
+        above = _above(judged, [members[0].owner.cluster_id for members in clusters])
         codes = []
         for members in clusters:
             cluster_id = members[0].owner.cluster_id
-            if cluster_id not in shown:  # the first plan of a cluster has its verdict above it
-                write_verdict(judged[cluster_id].verdict, json_output=in_json)
-                shown.add(cluster_id)
+            if cluster_id in above:  # the first plan of a cluster has its verdict above it
+                row = verdict_row(judged[cluster_id].verdict)
+                write_either([row], above.pop(cluster_id), json_output=in_json)
             codes.append(_plan(members, given, judged[cluster_id], seeds, json_output=in_json))
         return max(codes)
+
+
+def _above(
+    judged: Mapping[str | None, Judged], clusters: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """The lines that stand above the first plan of each cluster: its verdict, and above the first
+    one that on all of them. clusters: their ids, in the order of their plans."""
+    ids = [*dict.fromkeys(clusters)]
+    worst = sorted(ids, key=lambda one: judged[one].verdict.level.rank)
+    whole = one_verdict(
+        [
+            ClusterVerdict(judged[one].verdict, nodes_of_cluster(judged[one].cluster))
+            for one in worst
+        ]
+    )
+    left = dict(zip(worst, whole.verdicts, strict=True))
+    return {
+        one: (*(() if number else whole.lines), *verdict_in_short(left[one]), "")
+        for number, one in enumerate(ids)
+    }
 
 
 def _plan(
@@ -97,7 +118,7 @@ def _plan(
         # This import loads the simulator.
         from jobs.cli.directories.recover_rehearsed import rehearse_plan
 
-        rehearsed = rehearse_plan(plan, by_key, seeds, given.earlier)
+        rehearsed = rehearse_plan(plan, by_key, seeds, given.earlier, given.formatted)
     cluster_id = members[0].owner.cluster_id
     lines = (
         describe(plan, by_key, given.of_other_clusters(cluster_id), hosted)

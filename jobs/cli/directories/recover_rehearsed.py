@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal.outcome import Fate, Outcome
 from replica.doctor.rehearsal.runs import Found, Rehearsal, ScenarioSafety, judge, rehearse_all
 from replica.doctor.rehearsal.step import Scenario, ScenarioStep
+from replica.format.formatted import FormattedDirectory
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.terminal_text import one_line
@@ -79,9 +80,10 @@ def rehearse_plan(
     by_key: Mapping[ReplicaKey, Examined],
     seeds: range,
     earlier: EarlierRounds | None = None,
+    formatted: Sequence[FormattedDirectory] = (),
 ) -> RehearsedPlan:
     """Play what the steps do to the replicas, in a run for each seed. Nothing is written. earlier:
-    earlier looks at the replicas."""
+    earlier looks at the replicas. formatted: log directories without a metadata log."""
     winner = by_key[plan.winner.key]
     if not partition_of(winner).is_metadata:
         reason = "a rehearsal is of a metadata log alone"
@@ -90,7 +92,7 @@ def rehearse_plan(
     if not steps:
         reason = "no step of this plan starts a replica, so there is nothing to play"
         return RehearsedPlan(plan, None, ScenarioSafety.UNKNOWN, (reason,))
-    rehearsed = rehearsed_quorum(list(by_key.values()), earlier)
+    rehearsed = rehearsed_quorum(list(by_key.values()), earlier, formatted)
     rehearsal = rehearse_all(rehearsed.captured, Scenario(steps), seeds)
     unproven = plan.reasons if plan.answer is RecoveryDecision.UNPROVEN else ()
     answer, reasons = judge(rehearsal, (*unproven, *rehearsed.doubts), rehearsed.refusals)

@@ -53,24 +53,24 @@ def describe_verdict(
         held = [fact for fact in others if fact.level is Level.AT_RISK][:1]
         others = tuple(fact for fact in others if fact not in held)
         for fact in held:
-            yield _line("first" if steps else "also", f"{fact.text} {fact.next_step}")
+            yield labelled("first" if steps else "also", f"{fact.text} {fact.next_step}")
     for fact in first if steps else ():
-        yield from _step(fact)
+        yield from step_lines(fact)
     for fact in others[:MAX_ALSO]:
-        yield _line("also", fact.text)
-        yield from _step(fact) if steps else ()
+        yield labelled("also", fact.text)
+        yield from step_lines(fact) if steps else ()
     if len(others) > MAX_ALSO:
         where = "`kraftlake check` lists them" if on_page else "listed below"
-        yield _line("", f"and {len(others) - MAX_ALSO} more, {where}")
+        yield labelled("", f"and {len(others) - MAX_ALSO} more, {where}")
     yield from _runbook(verdict)
     if verdict.not_judged:
-        yield _line("not judged", " ".join(map(_gap, verdict.not_judged)))
+        yield labelled("not judged", " ".join(map(_gap, verdict.not_judged)))
     if verdict.state is not None:
-        yield _line("as of", verdict.state.text)
+        yield labelled("as of", verdict.state.text)
     how = "`kraftlake check -v`" if on_page else "-v"
     identity = ", ".join((*_identity(verdict, how), *filter(None, [capture])))
     if identity:
-        yield _line("cluster", identity)
+        yield labelled("cluster", identity)
 
 
 def _of_other_clusters(verdict: Verdict, *, steps: bool) -> Iterator[str]:
@@ -81,7 +81,7 @@ def _of_other_clusters(verdict: Verdict, *, steps: bool) -> Iterator[str]:
             yield coloured(f"{fact.level.shown:<{_WIDTH}}", _COLOURS[fact.level]) + one_line(
                 fact.text
             )
-            yield from _step(fact) if steps else ()
+            yield from step_lines(fact) if steps else ()
 
 
 def verdict_in_short(verdict: Verdict) -> Iterator[str]:
@@ -92,7 +92,7 @@ def verdict_in_short(verdict: Verdict) -> Iterator[str]:
     yield from _of_other_clusters(verdict, steps=True)
     yield verdict_line(verdict)
     for fact in verdict.facts[:1]:
-        yield from _step(fact) if fact.is_of_other_clusters else ()
+        yield from step_lines(fact) if fact.is_of_other_clusters else ()
     others = [fact for fact in verdict.facts[1:] if not fact.is_of_other_clusters]
     gaps = verdict.not_judged
     if others:
@@ -100,15 +100,15 @@ def verdict_in_short(verdict: Verdict) -> Iterator[str]:
         risks = [fact for fact in others if careful and fact.level is Level.AT_RISK]
         rest = len(others) - 1
         more = f" And {rest} more: `check` lists all." if rest else ""
-        yield _line("also", f"{(risks or others)[0].text}{more}")
+        yield labelled("also", f"{(risks or others)[0].text}{more}")
     elif gaps and verdict.level is not Level.INCOMPLETE:
-        yield _line("not judged", _gap(gaps[0]))
+        yield labelled("not judged", _gap(gaps[0]))
     yield from _runbook(verdict)
 
 
 def _runbook(verdict: Verdict) -> Iterator[str]:
     if verdict.runbook is not None:
-        yield _line("runbook", runbook_text(verdict.runbook))
+        yield labelled("runbook", runbook_text(verdict.runbook))
 
 
 def runbook_text(name: str) -> str:
@@ -116,9 +116,10 @@ def runbook_text(name: str) -> str:
     return f"{name}: `{line('kraftlake', 'explain', '--runbook', name)}` prints it"
 
 
-def _step(fact: Fact) -> Iterator[str]:
+def step_lines(fact: Fact) -> Iterator[str]:
+    """What to do about a fact; nothing where nothing is to be done."""
     if fact.next_step:
-        yield _line("  next", fact.next_step)
+        yield labelled("  next", fact.next_step)
 
 
 def _identity(verdict: Verdict, how: str) -> Iterator[str]:
@@ -134,7 +135,8 @@ def _gap(gap: Gap) -> str:
     return sentence(f"{gap.what}, because {gap.why}") + (f" {gap.next_step}" * bool(gap.next_step))
 
 
-def _line(label: str, text: str) -> str:
+def labelled(label: str, text: str) -> str:
+    """A line of a verdict, below its first one."""
     return f"{label:<{_WIDTH}}{one_line(text)}"
 
 

@@ -3,8 +3,10 @@ do next, on one page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from jobs.cli.clock import ZonedClock, clock_of
@@ -13,6 +15,7 @@ from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.given_rounds import GivenRounds, check_cluster, rounds_in
 from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.partition_folders import not_asked_for
+from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
 from jobs.cli.output import ProgressLine, complain, write_either
 from pipelines.cyclic_garbage import no_search_for_cycles
@@ -25,7 +28,9 @@ from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.timeline.decisive import decisive
 from replica.doctor.timeline.events import Event, timeline
 from replica.doctor.timeline.gaps import gaps_of
+from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster, outages_of
+from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
 from replica.words import counted, named
@@ -48,13 +53,14 @@ class MajorityStop(NamedTuple):
 class Incident:
     """A cluster's verdict by its newest captures, and what led to it. events, outages: the oldest
     first. stop: None unless a majority of the voters stopped. gaps: a sentence for each thing that
-    the log doesn't tell."""
+    the log doesn't tell. nodes: those whose directories were given."""
 
     verdict: Verdict
-    events: Sequence[Event]
-    outages: Sequence[Outage]
-    stop: MajorityStop | None
-    gaps: tuple[str, ...]
+    events: Sequence[Event] = ()
+    outages: Sequence[Outage] = ()
+    stop: MajorityStop | None = None
+    gaps: tuple[str, ...] = ()
+    nodes: tuple[int, ...] = ()
 
 
 def run(options: WhatHappenedOptions) -> int:
@@ -65,7 +71,12 @@ def run(options: WhatHappenedOptions) -> int:
     in_json = options.json_output
     passed_over = passed_over_in(options.pass_over)
     directories = rounds_in(
-        options.paths, order, progress, all_damages=in_json, passed_over=passed_over
+        options.paths,
+        order,
+        progress,
+        all_damages=in_json,
+        passed_over=passed_over,
+        for_check=True,
     )
     with no_search_for_cycles(), directories as given:
         newest = newest_rounds(given.rounds)
@@ -73,10 +84,15 @@ def run(options: WhatHappenedOptions) -> int:
         wanted = {one: newest[one] for one in newest if options.cluster in (None, one)}
         incidents = [*incidents_of(given, wanted, progress)]
         progress.clear()
+        if not newest:  # nothing that was given can be read, or has started
+            evidence = ClusterEvidence(gaps=(NO_LOG,)).with_unread(given.unread)
+            incidents = [Incident(verdict_on(evidence))]
         incidents.sort(key=lambda one: one.verdict.level.rank)
-        for number, incident in enumerate(incidents):
-            lines = describe(incident, clock)
-            write_either(rows_of(incident), ["", *lines] if number else lines, json_output=in_json)
+        whole = one_verdict([ClusterVerdict(one.verdict, one.nodes) for one in incidents])
+        for number, (incident, left) in enumerate(zip(incidents, whole.verdicts, strict=True)):
+            lines = describe(replace(incident, verdict=left), clock)
+            above = [""] if number else whole.lines
+            write_either(rows_of(incident), [*above, *lines], json_output=in_json)
         found = (one.location for group in given.rounds[-1:] for one in group)
         for hint in not_asked_for(found):
             complain(f"what-happened: {hint}")
@@ -112,12 +128,13 @@ def _incident(
     cluster: JudgedCluster, verdict: Verdict, branch: Branch | None, progress: ProgressLine
 ) -> Incident:
     """What happened to a cluster. branch: None where the cluster's logs hold no record."""
+    nodes = nodes_of_cluster(cluster)
     if branch is None:
-        return Incident(verdict, (), (), None, ())
+        return Incident(verdict, nodes=nodes)
     told = timeline(branch, progress.show)
     gaps = tuple(gaps_of(branch, told.unknown))
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
-    return Incident(verdict, decisive(told.events), outages_of(cluster), stop, gaps)
+    return Incident(verdict, decisive(told.events), outages_of(cluster), stop, gaps, nodes)
 
 
 def _stop(cluster: Cluster) -> MajorityStop | None:
@@ -130,7 +147,7 @@ def _stop(cluster: Cluster) -> MajorityStop | None:
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
     """The verdict, the newest events, the first steps, and what isn't known, as lines."""
     yield from describe_verdict(incident.verdict, on_page=True)
-    told = sorted([*_events(incident, clock)])
+    told = [*_in_order(_events(incident, clock))]
     if told:
         yield ""
         yield "What happened:"
@@ -153,22 +170,52 @@ def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
         yield from (f"  {one_line(gap)}" for gap in incident.gaps)
 
 
-def _events(incident: Incident, clock: ZonedClock) -> Iterator[tuple[int, str]]:
-    """(time in ms since 1970, text) of each event."""
+class _Told(NamedTuple):
+    """An event as a line. offset: that of its record; None where it has none. is_placed: whether it
+    stands in the timeline's order already."""
+
+    at: int
+    text: str
+    offset: int | None
+    is_placed: bool = False
+
+
+def _in_order(events: Iterable[_Told]) -> Iterator[tuple[int, str]]:
+    """(time, text) of each event by clock time; where the times of the log go back, in the order of
+    its offsets, as `timeline` has them."""
+    told = [*events]
+    placed = [one for one in told if one.is_placed]
+    newest = [*accumulate((one.at for one in placed), max)]
+    keys = [(at, 0, number) for number, at in enumerate(newest)]
+    for one in told[len(placed) :]:
+        before = (
+            each.at
+            for each in placed
+            if one.offset is not None and each.offset is not None and each.offset < one.offset
+        )
+        keys.append((max([one.at, *before]), 1, 0))
+    for _, one in sorted(zip(keys, told, strict=True), key=itemgetter(0)):
+        yield one.at, one.text
+
+
+def _events(incident: Incident, clock: ZonedClock) -> Iterator[_Told]:
+    """Those of the timeline first, in its order."""
     for event in incident.events:
         what = event.event.replace("_", " ")
-        yield event.at, f"{what}: {event.name} {event.detail}".rstrip()
+        text = f"{what}: {event.name} {event.detail}".rstrip()
+        yield _Told(event.at, text, event.offset, is_placed=True)
     for outage in incident.outages:
         if outage.began.at is None:
             continue
         ended = None if outage.ended is None else outage.ended.at
         end = "and some still have none" if ended is None else f"until {clock.words(ended)}"
         had = f"up to {counted(outage.most, 'partition')} had no leader"
-        yield outage.began.at, f"outage: {had}, {end}"
+        yield _Told(outage.began.at, f"outage: {had}, {end}", outage.began.offset)
     if (stop := incident.stop) is not None:
         voters = named("voter", [str(one) for one in stop.voters])
         lacks = f"{voters} had stopped before the change at offset {stop.offset}, which they lack"
-        yield stop.at, f"majority stopped: {lacks}, or were copied before it"
+        text = f"majority stopped: {lacks}, or were copied before it"
+        yield _Told(stop.at, text, stop.offset)
 
 
 def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:

@@ -32,6 +32,12 @@ _FILES = Gap(
 )
 
 
+_NOT_JUDGED = (
+    "the snapshots, quorum-state and bootstrap.checkpoint of each node have to be readable too: a "
+    "running quorum doesn't tell them, so name the nodes' directories"
+)
+
+
 class NotReadError(KraftlakeError):
     """The log could not be read to the high watermark in time, or has too many bytes."""
 
@@ -50,8 +56,11 @@ class LiveQuorum:
     passed_over: PassedOver = NOTHING
     said: str = field(default="no node answered", init=False)
 
-    def source(self, broker_defaults: Mapping[str, str]) -> ClusterSource:
-        """The state at the end of the log, which reaches the leader's high watermark.
+    def source(
+        self, broker_defaults: Mapping[str, str], read_by: str | None = None
+    ) -> ClusterSource:
+        """The state at the end of the log, which reaches the leader's high watermark. read_by: as
+        in Wanted.
 
         Raises UsageError for unusable values; NotReadError where reading takes too long, or more
         than MAX_BYTES; and what opened_recorder and Recorder.run raise.
@@ -59,10 +68,16 @@ class LiveQuorum:
         raise_limit()
         asyncio.run(self._fetch())
         asked = AskedCluster((self.folder,), passed_over=self.passed_over)
-        found = from_directories(asked, broker_defaults, Wanted())
+        found = from_directories(asked, broker_defaults, Wanted(read_by=read_by))
         # The leader itself says what is committed; no directory of a voter is at hand.
         cluster = replace(found.cluster, quorum=None, unproven_from=None, uncommitted_from=None)
-        return replace(found, cluster=cluster, verdict=verdict_on_state(cluster, _FILES))
+        return replace(
+            found,
+            cluster=cluster,
+            verdict=verdict_on_state(cluster, _FILES),
+            readings=tuple(one._replace(is_of_quorum=True) for one in found.readings),
+            not_judged=_NOT_JUDGED,
+        )
 
     async def _fetch(self) -> None:
         wanted = Observation(

@@ -6,7 +6,6 @@ A process can be ended whatever it does, so a question never takes longer than i
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from subprocess import DEVNULL, PIPE
@@ -17,7 +16,7 @@ from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from jobs.cli.memory_bound import VARIABLE, default_bound
-from replica.import_path import python_of
+from replica.import_path import environment, python_of
 
 _ERROR = "kraftlake: error: "
 _MAX_LINE_BYTES = 1_000_000
@@ -55,7 +54,7 @@ async def output_of(
         stdin=DEVNULL,
         stdout=PIPE,
         stderr=PIPE,
-        env={**os.environ, VARIABLE: f"{limits.memory >> 20}m"},
+        env={**environment(), VARIABLE: f"{limits.memory >> 20}m"},
     )
     complaints = bytearray()
     try:

@@ -97,6 +97,11 @@ class GroupQuorum:
     without_log: frozenset[int] = frozenset()
     """The nodes for which a directory was given that holds no metadata log."""
 
+    @property
+    def absent(self) -> frozenset[int]:
+        """The nodes of voters for which no directory at all was given."""
+        return frozenset(one.node_id for one in self.missing) - self.without_log
+
 
 @dataclass(frozen=True)
 class JudgedGroup:
@@ -179,9 +184,7 @@ def judge_group(
         for facts, replayed in zip(gathered, replays, strict=True)
         if newest and replay and id(facts.examined) in telling
     )
-    quorums = (
-        _quorum(facts, gathered, mixture) for facts in gathered if id(facts.examined) in telling
-    )
+    quorums = (_quorum(facts, gathered, mixture) for facts in _naming(gathered, telling))
     return JudgedGroup(
         members,
         tuple(sorted(between, key=by_severity)),
@@ -191,6 +194,23 @@ def judge_group(
         of_metadata,
         emptied,
     )
+
+
+def _naming(
+    gathered: Sequence[DirectoryFacts], telling: Collection[int]
+) -> Iterator[DirectoryFacts]:
+    """The directory of each cluster that names its voters: the one with the newest log or, before
+    the first record, the first that names some. telling: as in _logs_by_cluster."""
+    known = {cluster_id_of(one.examined) for one in gathered if id(one.examined) in telling}
+    for facts in gathered:
+        cluster_id = cluster_id_of(facts.examined)
+        if id(facts.examined) in telling:
+            yield facts
+            continue
+        is_asked = cluster_id not in known and facts.partition.is_metadata
+        if is_asked and stated_voters(facts.examined, facts.changes):
+            known.add(cluster_id)
+            yield facts
 
 
 def _of_metadata(

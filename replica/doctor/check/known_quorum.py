@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from replica.doctor.check.examined import (
     Examined,
@@ -19,6 +20,7 @@ from replica.doctor.check.examined import (
 from replica.doctor.check.partition import partition_of
 from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
 from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_quorum
+from replica.doctor.quorum.recovery import plan_compared
 from replica.doctor.quorum.went_back import ComparedRound, WentBack, went_back
 from replica.format.control import LeaderVoter
 from replica.format.file_names import FileKind
@@ -50,6 +52,13 @@ class ComparedLogs:
     @property
     def round(self) -> ComparedRound:
         return ComparedRound(self.group, self.commitment)
+
+    @cached_property
+    def settled(self) -> Commitment:
+        """The commitment by which every command counts what a log loses: that of recover's plan for
+        these directories. Beyond `commitment` it holds if no node ran while they were copied."""
+        files = quorum_files(self.members, self.went_back)
+        return plan_compared(self.round, files).commitment if self.group.logs else self.commitment
 
 
 EarlierRounds = Mapping[str, tuple[ComparedRound, ...]]

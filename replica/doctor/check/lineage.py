@@ -11,6 +11,7 @@ from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import ComparedLogs, known_quorum_of
 from replica.doctor.check.rule import Finding
 from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
+from replica.doctor.quorum.reasons import IF_STOPPED
 from replica.history.commitment import (
     Commitment,
     GroupComparison,
@@ -41,6 +42,11 @@ class LogParting:
     """The number of records that the log of `loser` loses by this truncation."""
     lost: Losses | None
     """The lost records, counted by their commitment."""
+    if_stopped: bool = False
+    """Whether some of them were never committed only if no node ran while the directories were
+    copied: see ComparedLogs.settled."""
+    others: tuple[int, ...] = ()
+    """The nodes of the other logs; empty where they aren't gathered."""
 
 
 def judge_lineage(clusters: Iterable[ComparedLogs]) -> Iterator[Finding]:
@@ -82,10 +88,18 @@ def partings_of(logs: ComparedLogs) -> dict[LogParting, list[int]]:
     partings: dict[LogParting, list[int]] = {}
     for a, b, divergence in _divergences(logs):
         if divergence.relation is Relation.DIVERGED:
-            lost = losses(divergence, logs.commitment)
-            parting, other = _parting(a, b, divergence, lost)
+            parting, other = _parting(a, b, divergence, *settled_losses(divergence, logs))
             partings.setdefault(parting, []).append(other.node_id)
-    return partings
+    return {replace(one, others=tuple(others)): others for one, others in partings.items()}
+
+
+def settled_losses(divergence: Divergence, logs: ComparedLogs) -> tuple[Losses | None, bool]:
+    """What the truncating replica loses, and LogParting.if_stopped."""
+    lost = losses(divergence, logs.commitment)
+    if lost is None or not lost.unproven:
+        return lost, False
+    settled = losses(divergence, logs.settled)
+    return settled, settled != lost
 
 
 def _divergences(logs: ComparedLogs) -> Iterator[tuple[ReplicaKey, ReplicaKey, Divergence]]:
@@ -110,7 +124,7 @@ def judge_stale_voter(voter: KnownVoter) -> Finding:
 
 
 def _parting(
-    a: ReplicaKey, b: ReplicaKey, divergence: Divergence, lost: Losses | None
+    a: ReplicaKey, b: ReplicaKey, divergence: Divergence, lost: Losses | None, if_stopped: bool
 ) -> tuple[LogParting, ReplicaKey]:
     offset, epoch_a, epoch_b = divergence.divergence_offset, divergence.epoch_a, divergence.epoch_b
     assert offset is not None, "diverged logs have an offset"
@@ -120,7 +134,7 @@ def _parting(
     if divergence.truncating == b:
         loser, other, epoch, other_epoch = b, a, epoch_b, epoch_a
     told = divergence.truncation_offset, divergence.records_lost
-    return LogParting(loser, offset, epoch, other_epoch, *told, lost), other
+    return LogParting(loser, offset, epoch, other_epoch, *told, lost, if_stopped), other
 
 
 def judge_conflict(offset: int, epoch: int | None, others: Sequence[int]) -> Finding:
@@ -148,8 +162,8 @@ def judge_parting(parting: LogParting, others: Sequence[int]) -> Iterator[Findin
     else:
         message += (
             f"; following them it truncates to {parting.truncates_to} and loses {parting.records} "
-            f"records: {lost.committed} committed, {lost.superseded} never committed, "
-            f"{lost.unproven} unknown"
+            f"records: {lost.committed} committed, {lost.superseded} never committed"
+            f"{f' ({IF_STOPPED})' if parting.if_stopped else ''}, {lost.unproven} unknown"
         )
     yield groups.LOG_DIVERGENCE.at("", message, offset=offset, epoch=parting.epoch)
     if lost is not None and lost.committed:

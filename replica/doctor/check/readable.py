@@ -7,7 +7,7 @@ to which the leader sends its whole log.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from replica.doctor.check.catalogue import files
@@ -27,6 +27,7 @@ from replica.metadata.changes.unread import (
     Unread,
     UnreadPlace,
     unread_level,
+    unread_quorum_state,
     unread_type,
 )
 from replica.metadata.codec import decode
@@ -40,9 +41,15 @@ _FEATURE_LEVEL = "FEATURE_LEVEL_RECORD"
 
 def unread_by(reader: Reader, examined: Examined) -> tuple[UnreadPlace, ...]:
     """What the reader's release can't read of a directory, as far as its files can be read: of each
-    kind the first place. What a node reads at its start stands for what it doesn't."""
+    kind the first place."""
+    return first_of_each(_places(reader, examined))
+
+
+def first_of_each(places: Iterable[UnreadPlace]) -> tuple[UnreadPlace, ...]:
+    """The first place of each kind, with the number of all. What a node reads at its start stands
+    for what it doesn't."""
     found: dict[tuple[Unread, bool], UnreadPlace] = {}
-    for one in _places(reader, examined):
+    for one in places:
         key = one.unread, one.at_start
         known = found.get(key)
         found[key] = one if known is None else replace(known, count=known.count + 1)
@@ -76,9 +83,8 @@ def _findings(reader: Reader, examined: Examined) -> Iterator[Finding]:
 def _places(reader: Reader, examined: Examined) -> Iterator[UnreadPlace]:
     directory = examined.directory
     state = directory.quorum_state
-    if state is not None and state.version > reader.quorum_state:
-        why = f"has version {state.version}; Kafka {reader.release} reads up to version "
-        unread = Unread("quorum-state", f"{why}{reader.quorum_state}", is_fatal=True)
+    unread = None if state is None else unread_quorum_state(reader, state.version)
+    if unread is not None:
         yield UnreadPlace(unread, examined.path_of(FileKind.QUORUM_STATE))
     newest = max(examined.usable_snapshots, default=None, key=lambda one: one[0])
     start = 0 if newest is None else newest[0].offset
@@ -105,10 +111,10 @@ def _in_file(
 ) -> Iterator[UnreadPlace]:
     content = examined.content_of(file)
     inflation = Inflation(content.size)
-    for batch in batches_with(file, content, _sought(reader)):
+    for batch in batches_with(file, content, sought_types(reader)):
         header = batch.header
         for record in content.whole_records(batch, inflation):
-            unread = _unread(reader, record, is_control=header.is_control)
+            unread = unread_record(reader, record, is_control=header.is_control)
             if unread is not None:
                 yield UnreadPlace(
                     unread,
@@ -119,13 +125,13 @@ def _in_file(
                 )
 
 
-def _sought(reader: Reader) -> frozenset[str]:
+def sought_types(reader: Reader) -> frozenset[str]:
     """The types of metadata records of which the release may not read every one."""
     newer = (one.name for one in RECORDS if one.newest > reader.records.get(one.name, -1))
     return frozenset((_FEATURE_LEVEL, *newer))
 
 
-def _unread(reader: Reader, record: Record, *, is_control: bool) -> Unread | None:
+def unread_record(reader: Reader, record: Record, *, is_control: bool) -> Unread | None:
     """What the release can't read of a record; None where it reads it. The rule
     undecodable-record reports a record that doesn't decode."""
     try:

@@ -7,9 +7,10 @@ only these batches are then decoded record by record.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from replica.doctor.check.catalogue import log
@@ -91,6 +92,10 @@ class _Seen:
     record: Finding | str | _Unknown
 
 
+_PASSED_OVER = "passed over, as --pass-over says"
+_OF_API_KEY = re.compile(r"the record at offset \d+ is of api key (?P<api_key>\d+)\b")
+
+
 def note_records(examined: Examined, *, is_metadata: bool = True) -> NotedRecords:
     """Look at every record of the log and of complete snapshots. is_metadata: whether their values
     are metadata records, which are decoded too."""
@@ -119,7 +124,7 @@ def _judge_unknown(stand_out: Sequence[_Seen], passed_over: PassedOver) -> Itera
         if isinstance(seen.record, _Unknown):
             alike.setdefault(seen.record, []).append(seen)
     for unknown, (first, *others) in alike.items():
-        rule, known = unknown.rule, "passed over, as --pass-over says"
+        rule, known = unknown.rule, _PASSED_OVER
         if unknown.api_key is not None and unknown.api_key in passed_over:
             rule = log.RECORD_PASSED_OVER
         else:
@@ -136,6 +141,18 @@ def _judge_unknown(stand_out: Sequence[_Seen], passed_over: PassedOver) -> Itera
         )
 
 
+def without_passed_over(found: Finding, passed_over: PassedOver) -> Finding:
+    """A finding of note_records on a directory of which nothing is passed over, as it is where the
+    replay passes over these types."""
+    named_key = _OF_API_KEY.match(found.message)
+    if found.rule not in (log.UNKNOWN_RECORD_TYPE, log.VENDOR_RECORD_TYPE) or named_key is None:
+        return found
+    if int(named_key["api_key"]) not in passed_over:
+        return found
+    message = f"{found.message.rpartition(': ')[0]}: {_PASSED_OVER}"
+    return replace(found, rule=log.RECORD_PASSED_OVER, message=message)
+
+
 def passed_over(examined: Examined) -> str:
     """The records of the log that the replay passes over, such as `2 records of types 501 and 516`;
     "" where there are none."""
@@ -145,9 +162,16 @@ def passed_over(examined: Examined) -> str:
             key = seen.record.api_key if isinstance(seen.record, _Unknown) else None
             if key is not None and key in examined.passed_over:
                 counts[key] += 1
+    return passed_over_text(counts)
+
+
+def passed_over_text(counts: Mapping[int, int]) -> str:
+    """Such as `2 records of types 501 and 516`; "" without records. counts: by api key."""
     if not counts:
         return ""
-    return f"{counted(counts.total(), 'record')} of {named('type', [*map(str, sorted(counts))])}"
+    return (
+        f"{counted(sum(counts.values()), 'record')} of {named('type', [*map(str, sorted(counts))])}"
+    )
 
 
 def judge_transactions(transactions: tuple[Transaction, ...]) -> Iterator[Finding]:

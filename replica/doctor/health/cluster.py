@@ -202,14 +202,16 @@ class Cluster:
     @property
     def stopped_together(self) -> frozenset[int]:
         """The voters whose logs all end where the newest log goes on with changes, if they are a
-        majority: they ended at one moment, for an idle leader appends two records a second. Empty
-        otherwise, and where the newest log goes on for less than STOPPED_MS: those records may
-        have been under way."""
+        majority and nothing shows that they ran after that: they ended at one moment, for an idle
+        leader appends two records a second. Empty otherwise, and where the newest log goes on for
+        less than STOPPED_MS: those records may have been under way."""
         quorum, since, now = self.quorum, self.uncommitted_at, self.now
         if quorum is None or since is None or now is None or now - since < STOPPED_MS:
             return frozenset()
         end = quorum.possible_end
-        ended = [one.key.node_id for one in quorum.voters if one.held_end == end]
+        ended = [
+            one.key.node_id for one in quorum.voters if one.held_end == end and not one.lived_on
+        ]
         return frozenset(ended) if len(ended) >= majority(len(quorum.voters)) else frozenset()
 
     def holders_of(self, offset: int) -> str:

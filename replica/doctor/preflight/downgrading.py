@@ -24,6 +24,9 @@ class NodeReading(NamedTuple):
     shown: str
     places: tuple[UnreadPlace, ...]
     is_whole: bool = True
+    is_of_quorum: bool = False
+    """Whether it is the log that a quorum tells, and no node's directory: then each node may have
+    a newer snapshot, behind which it reads less of the log."""
 
     @property
     def name(self) -> str:
@@ -31,10 +34,11 @@ class NodeReading(NamedTuple):
 
 
 def downgrade_binaries(
-    cluster: Cluster, release: str, readings: Sequence[NodeReading]
+    cluster: Cluster, release: str, readings: Sequence[NodeReading], not_judged: str = ""
 ) -> Preflight:
     """The start of all nodes with an older release, on the directories as they are. release: a key
-    of NEWEST_LEVELS. readings: what this release can't read of each directory that was given."""
+    of NEWEST_LEVELS. readings: what this release can't read of each directory that was given.
+    not_judged: what nothing here tells of the nodes; "" where there is nothing of the kind."""
     reader = reader_of(release)
     reasons = [*_of_places(cluster, reader, readings)]
     for one in readings:
@@ -42,7 +46,10 @@ def downgrade_binaries(
             told = "a part of its log can't be read: `kraftlake check` says which"
             reasons.append(unknown(f"node {one.name}", told))
     action = f"run Kafka {release} on these directories"
-    return preflight(action, reasons, (*_needs(cluster, readings),))
+    needs = [not_judged] * bool(not_judged)
+    if not any(one.is_of_quorum for one in readings):
+        needs += _needs(cluster, readings)
+    return preflight(action, reasons, tuple(needs))
 
 
 def _of_places(
@@ -51,6 +58,9 @@ def _of_places(
     """A reason for each thing that can't be read, and for all nodes that have it alike."""
     alike: dict[tuple[Unread, bool], list[tuple[str, UnreadPlace]]] = {}
     for reading in readings:
+        if reading.is_of_quorum:
+            yield from _of_quorum(cluster, reader, reading)
+            continue
         for place in reading.places:
             alike.setdefault((place.unread, place.at_start), []).append((reading.name, place))
     for (unread, at_start), places in alike.items():
@@ -64,6 +74,28 @@ def _of_places(
         else:
             told = f"{unread.why}. It would end {nodes}"
             yield unsafe(unread.subject, told + _way_out(cluster, reader, unread.subject), offset)
+
+
+def _of_quorum(cluster: Cluster, reader: Reader, reading: NodeReading) -> Iterator[Reason]:
+    """A reason for each thing in a quorum's log that can't be read. What is in force each node
+    reads, and of the rest what lies behind its newest snapshot."""
+    for place in reading.places:
+        unread, offset = place.unread, place.offset
+        if not (place.at_start and unread.is_fatal):
+            yield note(unread.subject, f"{unread.why}. In the quorum's log", offset)
+        elif _is_in_force(cluster, reader, unread.subject):
+            way_out = _way_out(cluster, reader, unread.subject)
+            yield unsafe(unread.subject, f"{unread.why}. It would end every node{way_out}", offset)
+        else:
+            told = "It ends each node whose newest snapshot doesn't lie above it: name the nodes'"
+            yield unknown(unread.subject, f"{unread.why}. {told} directories", offset)
+
+
+def _is_in_force(cluster: Cluster, reader: Reader, subject: str) -> bool:
+    """Whether the subject is a feature at whose present level a node of the release ends."""
+    if subject not in (*cluster.values("features"), KRAFT_VERSION):
+        return False
+    return unread_level(reader, subject, cluster.level(subject)) is not None
 
 
 def _way_out(cluster: Cluster, reader: Reader, subject: str) -> str:

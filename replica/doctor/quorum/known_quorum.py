@@ -15,8 +15,8 @@ from enum import StrEnum
 from replica.doctor.quorum.sets_in_force import voter_sets_at_end
 from replica.doctor.quorum.went_back import WentBack
 from replica.history.commitment import Commitment, EntryCommitment, GroupComparison
-from replica.history.log import OffsetRange, ReplicaLog
-from replica.history.ranges import Ranges, intersection
+from replica.history.log import ReplicaLog
+from replica.history.ranges import Ranges
 from replica.history.voters import is_majority, is_voter
 from replica.model.epochs import UNDEFINED_EPOCH, election_order
 from replica.model.keys import ReplicaKey
@@ -76,6 +76,9 @@ class KnownVoter:
     can't tell what it held."""
     went_back: WentBack | None = None
     """What an earlier capture shows of it that its disk lacks now; None where none does."""
+    lived_on: bool = False
+    """Whether it is known to have run after the newest log went on beyond held_end: its own log
+    goes on otherwise, or it led or voted in a newer epoch than that of the next record there."""
 
     @property
     def why_stale(self) -> str:
@@ -255,8 +258,9 @@ def settled_end(log: ReplicaLog, commitment: Commitment) -> int:
 
 def _preference(
     log: ReplicaLog, unreadable: Collection[ReplicaKey]
-) -> tuple[bool, tuple[int, int], int, str]:
+) -> tuple[bool, bool, tuple[int, int], int, str]:
     return (
+        log.position().offset > 0,
         log.key not in unreadable,
         election_order(log.position()),
         -log.key.node_id,
@@ -320,13 +324,18 @@ def _known(
     known = [log.known_epoch for log in own if log.known_epoch is not None]
     attested = [_attested(log.key, files.attested) for log in own]
     lost = VoterDoubt.STALE in told or any(log.key in files.unreadable for log in own)
+    held_end = max(_common_end(group, newest, log) for log in own)
+    epochs = [epoch for epoch in (*known, *attested) if epoch is not None]
+    then = newest.batch_at(held_end)
     return KnownVoter(
         voter,
         told[0] if told else None,
         max(known, default=None),
         max((epoch for epoch in attested if epoch is not None), default=None),
-        None if lost else max(_common_end(group, newest, log) for log in own),
+        None if lost else held_end,
         next((files.went_back[log.key] for log in own if log.key in files.went_back), None),
+        any(log.end_offset > held_end for log in own)
+        or (then is not None and max(epochs, default=UNDEFINED_EPOCH) > then.epoch),
     )
 
 
@@ -357,20 +366,6 @@ def _possible_end(newest: ReplicaLog, sets: Sequence[Sequence[KnownVoter]]) -> i
         for voters in sets
     ]
     return max(ends, default=newest.end_offset)
-
-
-def on_no_majority(group: GroupComparison, quorum: KnownQuorum) -> dict[ReplicaKey, Ranges]:
-    """The entries of each replica that are those of the newest log from possible_end on."""
-    newest = quorum.newest
-    if newest is None:
-        return {}
-    behind = (OffsetRange(quorum.possible_end, max(quorum.possible_end, quorum.log_end)),)
-    found: dict[ReplicaKey, Ranges] = {newest: behind}
-    for log in group.logs:
-        if log.key != newest:
-            same = group.between(newest, log.key).ranges(same=True)
-            found[log.key] = intersection(same, behind)
-    return found
 
 
 def _common_end(group: GroupComparison, newest: ReplicaLog, log: ReplicaLog) -> int:

@@ -16,6 +16,9 @@ from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
 from replica.words import counted, listed
 
+IF_STOPPED = "if all nodes were stopped before the first directory was copied"
+"""What a plan relies on, as the end of a sentence."""
+
 
 @dataclass(frozen=True, slots=True)
 class RankedReplica:
@@ -136,8 +139,8 @@ def nobody_wins(quorum: KnownQuorum) -> str:
     short = next((each for each in quorum.voter_sets if not quorum.is_majority(each)), None)
     if short is None:
         return (
-            "no voter that is left can win an election: each needs the vote of a node whose log is "
-            "better than its own"
+            "no voter that is left can win an election and keep the records: each needs the vote "
+            "of a node whose log is better than its own, or holds no record itself"
         )
     left = sum(is_among(voter, quorum.relied, set(quorum.at_hand)) for voter in short)
     if not quorum.log_end:

@@ -31,7 +31,6 @@ from replica.doctor.quorum.known_quorum import (
     KnownVoter,
     QuorumFiles,
     known_quorum,
-    on_no_majority,
 )
 from replica.doctor.quorum.reasons import RankedReplica, nobody_wins, refusals, winners_that_lose
 from replica.doctor.quorum.went_back import ComparedRound
@@ -146,14 +145,14 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
     while the nodes were stopped. files: what their other files say.
 
     Replicas of whose log a part can't be read may hold more than they show, so they come first only
-    if all replicas are such. Raises UsageError where there is no log.
+    if all replicas that hold records are such. Raises UsageError where there is no log.
     """
     group, commitment = compared.group, compared.commitment
     logs = group.logs
     if not logs:
         raise UsageError("no replica to go on with")
     quorum = known_quorum(group, commitment, files)
-    commitment = commitment.with_never_committed(on_no_majority(group, quorum))
+    commitment = commitment.with_never_committed(_on_no_majority(group, quorum))
     unreliable = files.unreadable
     sets = quorum.voter_sets
     voters = sets[0] if sets else None
@@ -209,6 +208,8 @@ def _electable(ranked: Sequence[ReplicaLog], quorum: KnownQuorum) -> list[Replic
         }
         if is_majority(voters, granting, set(quorum.at_hand)):
             found.append(log)
+    if found and not found[0].position().offset and ranked[0].position().offset:
+        return []  # all of them would begin anew, and another log holds records
     return found
 
 
@@ -217,6 +218,20 @@ def _named_by(log: ReplicaLog, otherwise: VoterKeys) -> VoterKeys:
     no such record."""
     named = log.voter_sets or log.leader_changes
     return max(named, key=lambda each: each.offset).voters if named else otherwise
+
+
+def _on_no_majority(group: GroupComparison, quorum: KnownQuorum) -> dict[ReplicaKey, Ranges]:
+    """The entries of each replica that are those of the newest log from possible_end on."""
+    newest = quorum.newest
+    if newest is None:
+        return {}
+    behind = (OffsetRange(quorum.possible_end, max(quorum.possible_end, quorum.log_end)),)
+    found: dict[ReplicaKey, Ranges] = {newest: behind}
+    for log in group.logs:
+        if log.key != newest:
+            same = group.between(newest, log.key).ranges(same=True)
+            found[log.key] = intersection(same, behind)
+    return found
 
 
 def _lacked(led_by: Mapping[ReplicaKey, Sequence[RankedReplica]]) -> dict[ReplicaKey, Ranges]:
@@ -239,13 +254,16 @@ def _may_lose(
 
 def _rank(
     log: ReplicaLog, unreliable: Collection[ReplicaKey], voters: VoterKeys | None
-) -> tuple[bool, tuple[int, int], bool, int, int, str]:
-    """The key by which the logs are ordered. Among equally new logs, a voter comes before an
-    observer, then the longer history, then the lower id. So the order of the arguments doesn't
-    matter."""
-    position, key = election_order(log.position()), log.key
+) -> tuple[bool, bool, tuple[int, int], bool, int, int, str]:
+    """The key by which the logs are ordered: a log without any record comes last, and before it one
+    of which a part can't be read. Among equally new logs, a voter comes before an observer, then
+    the longer history, then the lower id. So the order of the arguments doesn't matter."""
+    position, key = log.position(), log.key
     votes = voters is not None and is_voter(voters, key)
-    return key not in unreliable, position, votes, -log.first_offset, -key.node_id, key.directory_id
+    return (
+        position.offset > 0, key not in unreliable, election_order(position), votes,
+        -log.first_offset, -key.node_id, key.directory_id,
+    )  # fmt: skip
 
 
 def _standing(

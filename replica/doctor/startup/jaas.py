@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 _TOKEN = re.compile(
-    r"""\s*(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?P<sign>[=;])|(?P<word>[^\s=;"']+))""",
+    r"""\s*(?:"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'(?:[^'\\]|\\.)*(?:'|\\?\Z)"""
+    r"""|(?P<sign>[=;])|(?P<word>[^\s=;"']+))""",
     re.DOTALL,
 )
+"""A text without its last quotation mark ends with the value, so that no place is tried twice."""
 _FLAGS = ("required", "requisite", "sufficient", "optional")
 _OF_KAFKA = "org.apache.kafka.common.security."
 _MODULES = (

@@ -63,7 +63,20 @@ def not_replayed(branch: Branch) -> Iterator[str]:
     """A sentence about the records that the replay passes over; none where there are none."""
     records = passed_over(branch.pieces[-1].examined)
     if records:
-        yield f"passed over: {records}, which are taken to change none of Kafka's own state"
+        yield passed_over_text(records)
+
+
+def passed_over_text(records: str) -> str:
+    """Says which records a replay passes over. records: such as `2 records of type 501`."""
+    return f"passed over: {records}, which are taken to change none of Kafka's own state"
+
+
+def conflict_text(start: int, whose: str) -> str:
+    """Says that logs conflict from an offset on. whose: the nodes whose history is shown."""
+    return (
+        f"the logs conflict from offset {start} on, and nobody knows which history is right: this "
+        f"is the history of {whose}"
+    )
 
 
 def offsets_text(unknown: UnknownOffsets) -> str:

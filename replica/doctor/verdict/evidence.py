@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -10,17 +10,54 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
 from replica.doctor.health.past import VisibleChange
-from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
+from replica.doctor.verdict.verdict import (
+    NO_LEADER_YET,
+    NO_RECORD_HERE,
+    NO_VOTERS_NAMED,
+    Gap,
+    KnownState,
+    MissingVoters,
+)
 from replica.history.commitment import Losses
 
 NO_LOG = Gap(
     "a cluster's state and logs",
     "nothing here has a metadata log that can be read",
-    "Name the directories of nodes that have started.",
+    "If nodes of the cluster have started, name their directories. Else start its voters: "
+    "`kraftlake check --config` with the server.properties of each node says which start and join.",
 )
 """What can't be judged where no log was given, such as by directories that were only formatted."""
+NEVER_LED = Gap(
+    "the cluster's state",
+    NO_LEADER_YET,
+    "`kraftlake check --config` with the server.properties of each node says which nodes start and "
+    "join. If all do, look in the controllers' logs for addresses at which no voter answers.",
+)
+NEVER_WRITTEN = Gap(
+    "the cluster's state",
+    NO_RECORD_HERE,
+    "If no other log holds a record either, no voter was ever elected: `kraftlake check --config` "
+    "says which nodes start and join.",
+)
+NO_VOTERS_KNOWN = Gap(
+    "the cluster's state",
+    NO_VOTERS_NAMED,
+    "If a controller's directory is not among these, add it. Else no voter was ever elected: "
+    "`kraftlake check --config` with the server.properties of each node says which nodes start and "
+    "join.",
+)
+PASSED_OVER = "--pass-over says that they change no state of Kafka's"
+"""Why records that a replay passes over aren't judged."""
 MAX_STEPS = 200_000
 """The most offsets of a log that are taken back to find since when partitions have no leader."""
+
+
+def never_written(absent: Collection[int] | None) -> Gap:
+    """The gap of a cluster of which no log holds a record. absent: the voters of whose nodes no
+    directory at all is there; None where no file names the voters."""
+    if absent is None:
+        return NO_VOTERS_KNOWN
+    return NEVER_WRITTEN if absent else NEVER_LED
 
 
 class PlacedFinding(NamedTuple):
@@ -60,7 +97,8 @@ class ToLose:
     nodes: the nodes, such as `2`. first: the first offset. records: their number; None where it
     isn't known which of the logs wins. lost: the records by their commitment; None likewise.
     meaning: what they would have changed, such as `5 topics with 15 partitions were never created`;
-    "" where that isn't known.
+    "" where that isn't known. if_stopped: see LogParting. if_led_by: the nodes that
+    would have to lead, where their own logs lose to others; empty for those that lose to the best.
     """
 
     nodes: tuple[str, ...]
@@ -68,6 +106,25 @@ class ToLose:
     records: int | None
     lost: Losses | None
     meaning: str = ""
+    if_stopped: bool = False
+    if_led_by: tuple[str, ...] = ()
+
+
+def losses_of(sides: Iterable[tuple[ToLose, Iterable[int]]]) -> tuple[ToLose, ...]:
+    """What logs lose, those that lose the same records as one; first what is lost to a log that
+    loses nothing itself. sides: what each log loses, with its only node, and the nodes to whose
+    logs it does."""
+    to: dict[ToLose, set[int]] = {}
+    for loss, others in sides:
+        to.setdefault(loss, set()).update(others)
+    losers = {int(node) for loss in to for node in loss.nodes}
+    alike: dict[ToLose, set[int]] = {}
+    for loss, others in to.items():
+        leaders = tuple(map(str, sorted(others))) if others <= losers else ()
+        key = replace(loss, nodes=(), if_led_by=leaders)
+        alike.setdefault(key, set()).update(map(int, loss.nodes))
+    found = (replace(one, nodes=tuple(map(str, sorted(nodes)))) for one, nodes in alike.items())
+    return tuple(sorted(found, key=lambda one: bool(one.if_led_by)))
 
 
 @dataclass(frozen=True, slots=True)

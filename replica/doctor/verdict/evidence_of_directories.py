@@ -22,34 +22,22 @@ from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
 from replica.doctor.verdict.evidence import (
     MAX_STEPS,
+    PASSED_OVER,
     ClusterEvidence,
     PlacedFinding,
     Since,
     ToLose,
     leaderless,
+    losses_of,
+    never_written,
 )
 from replica.doctor.verdict.verdict import (
-    NO_LEADER_YET,
-    NO_RECORD_HERE,
     Gap,
     KnownState,
     MissingVoters,
 )
 from replica.model.keys import ReplicaKey
 from replica.words import listed, named
-
-_NO_LEADER_YET = Gap(
-    "the cluster's state",
-    NO_LEADER_YET,
-    "`kraftlake check --config` with the server.properties of each node says which nodes start and "
-    "join. If all do, look in the controllers' logs for addresses at which no voter answers.",
-)
-_NO_RECORD_HERE = Gap(
-    "the cluster's state",
-    NO_RECORD_HERE,
-    "Add the directories of all voters. If their logs hold no record either, no voter was ever "
-    "elected: `kraftlake check --config` says which nodes start and join.",
-)
 
 
 @dataclass(frozen=True)
@@ -144,7 +132,7 @@ def evidence_of(
         cluster_id=judged.cluster_id,
         nodes=sum(member.examined.is_directory for member in judged.members),
         findings=tuple(_placed(judged)) if files else (),
-        to_lose=tuple(_to_lose(judged.partings)) if files else (),
+        to_lose=_to_lose(judged.partings) if files else (),
         health=judged.health if health else None,
         partitions=0 if cluster is None else len(cluster.partitions),
         leaderless=_leaderless(judged, cluster),
@@ -176,16 +164,20 @@ def _placed(judged: JudgedCluster) -> Iterator[PlacedFinding]:
         yield PlacedFinding(holders[0] if holders else finding.file, finding)
 
 
-def _to_lose(partings: Sequence[LogParting]) -> Iterator[ToLose]:
-    """The partings, those of several logs that lose the same records as one."""
-    alike: dict[ToLose, list[int]] = {}
-    for one in partings:
-        first = one.offset if one.truncates_to is None else one.truncates_to
-        alike.setdefault(ToLose((), first, one.records, one.lost), []).append(one.loser.node_id)
-    for loss, nodes in alike.items():
-        yield ToLose(
-            tuple(str(node) for node in sorted(set(nodes))), loss.first, loss.records, loss.lost
+def _to_lose(partings: Sequence[LogParting]) -> tuple[ToLose, ...]:
+    return losses_of(
+        (
+            ToLose(
+                (str(one.loser.node_id),),
+                one.offset if one.truncates_to is None else one.truncates_to,
+                one.records,
+                one.lost,
+                if_stopped=one.if_stopped,
+            ),
+            one.others,
         )
+        for one in partings
+    )
 
 
 def outages_of(judged: JudgedCluster) -> Sequence[Outage]:
@@ -241,15 +233,12 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
     if cut:
         yield Gap(f"files of {listed(cut, limit=3)}", "the archive with them breaks off")
     if judged.cluster is not None and judged.cluster.passed_over:
-        yield Gap(
-            judged.cluster.passed_over, "--pass-over says that they change no state of Kafka's"
-        )
+        yield Gap(judged.cluster.passed_over, PASSED_OVER)
     if not replay:
         yield Gap("the content of snapshots, and the cluster's health", "--no-replay was given")
     elif not alone and health and judged.cluster is None and _has_metadata(judged):
         if all(_is_empty(one) for one in judged.members):
-            all_given = quorum is not None and not quorum.missing
-            yield _NO_LEADER_YET if all_given else _NO_RECORD_HERE
+            yield never_written(None if quorum is None else quorum.absent)
         else:
             yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
 

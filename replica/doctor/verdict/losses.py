@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from replica.doctor.check.catalogue import groups
+from replica.doctor.quorum.reasons import IF_STOPPED
 from replica.doctor.verdict.evidence import ToLose
 from replica.doctor.verdict.verdict import Fact, Level
 from replica.severity import Severity
-from replica.words import counted, named
+from replica.words import counted, listed, named
 
 LOSS_RULES = (groups.LOG_DIVERGENCE.id,)
 """The rules whose findings these facts tell."""
 _KEEP = "No action needed; keep a copy."
+_COPY_AGAIN = (
+    "If a node ran while the directories were copied, copy all of them again; else keep a copy, "
+    "and nothing else is needed."
+)
 
 
 def loss_facts(losses: Iterable[ToLose]) -> Iterator[Fact]:
@@ -36,6 +41,8 @@ def _fact(loss: ToLose) -> Fact:
         )
     records = counted(loss.records, "record")
     where = f"{who} will discard {records} (from offset {loss.first} on)"
+    if loss.if_led_by:
+        where = f"if node {listed(loss.if_led_by, last='or')} leads, {where}"
     where = f"{where[0].upper()}{where[1:]}"
     lost = loss.lost
     if lost.committed:
@@ -56,9 +63,8 @@ def _fact(loss: ToLose) -> Fact:
         )
     meaning = f" ({loss.meaning})" if loss.meaning else ""
     were = "was" if loss.records == 1 else "were"
-    return Fact(
-        Level.ATTENTION,
-        Severity.WARNING,
-        f"{where} that {were} never committed{meaning}. {_KEEP}",
-        rules=rules,
-    )
+    never = f"{where} that {were} never committed{meaning}"
+    if loss.if_stopped:
+        what = f"{never}, {IF_STOPPED}."
+        return Fact(Level.ATTENTION, Severity.WARNING, what, _COPY_AGAIN, rules)
+    return Fact(Level.ATTENTION, Severity.WARNING, f"{never}. {_KEEP}", rules=rules)

@@ -32,7 +32,8 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "snapshot-hole": (snapshots.SNAPSHOT_LOG_HOLE, snapshots.LOG_START_WITHOUT_SNAPSHOT),
         "power-cut": (
             snapshots.SNAPSHOT_EMPTY, files.STATE_FILE_BROKEN, files.EPOCH_CHECKPOINT_MISSING,
-            log.ZERO_HOLE, log.TORN_SEGMENT,
+            files.EPOCH_CHECKPOINT_MISMATCH, files.EPOCH_CHECKPOINT_ORDER, log.ZERO_HOLE,
+            log.TORN_SEGMENT,
         ),
         "votes-that-do-not-count": (files.VOTER_DIRECTORY_ID, files.QUORUM_STATE_VOTE),
         "unreplayable-record": (
@@ -47,8 +48,7 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "never-came-up": (
             startup.FORMATTED_WITHOUT_VOTERS, startup.BOOTSTRAP_RECORDS_DIFFER,
             startup.NO_VOTERS_ANYWHERE, groups.FORMATTED_FOR_ANOTHER_CLUSTER,
-            groups.CLUSTER_IDS_DIFFER, groups.VOTER_WITHOUT_OWN_DISK,
-            groups.DISK_OF_ANOTHER_CLUSTER,
+            groups.CLUSTER_IDS_DIFFER,
         ),
         "will-it-start": (
             startup.SETTING_NOT_UNDERSTOOD, startup.PROCESS_ROLES_WRONG, startup.NODE_ID_WRONG,
@@ -63,6 +63,7 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
             startup.CONFIGURED_VOTERS_DIFFER, startup.VOTER_ADDRESS_DIFFERS,
             startup.NO_CONTROLLER_AT_ADDRESS, startup.SETTING_UNKNOWN, startup.SETTING_TWICE,
             startup.LINE_WITHOUT_KEY, groups.LOG_DIRECTORIES_DIFFER, groups.METADATA_LOG_TWICE,
+            groups.VOTER_WITHOUT_OWN_DISK, groups.DISK_OF_ANOTHER_CLUSTER,
         ),
         "migrate-from-zookeeper": (
             health.MIGRATION_WAITS, health.MIGRATION_RUNS, health.ZK_BROKER_LEFT,

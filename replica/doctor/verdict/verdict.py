@@ -74,6 +74,8 @@ class Fact:
 
 NO_LEADER_YET = "the logs hold no record: no voter was ever elected"
 NO_RECORD_HERE = "no log that was given holds a record: its node never followed a leader"
+NO_VOTERS_NAMED = "no log that was given holds a record, and no file names the voters"
+_MAY_BE_NEW = (NO_LEADER_YET, NO_RECORD_HERE, NO_VOTERS_NAMED)
 """Why the state of a quorum that may never have had a leader can't be judged."""
 
 
@@ -185,7 +187,7 @@ class Verdict:
     def runbook(self) -> str | None:
         """The name of the runbook that says more than the steps; None where there is none."""
         of_facts = runbook_of({rule for fact in self.facts for rule in fact.rules})
-        is_new = any(one.why in (NO_LEADER_YET, NO_RECORD_HERE) for one in self.not_judged)
+        is_new = any(one.why in _MAY_BE_NEW for one in self.not_judged)
         return of_facts or ("never-came-up" if is_new else None)
 
     @property

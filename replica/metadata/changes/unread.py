@@ -71,6 +71,14 @@ def unread_level(reader: Reader, feature: str, level: int) -> Unread | None:
     return Unread(feature, f"level {level}; Kafka {reader.release} {knows}", is_fatal=True)
 
 
+def unread_quorum_state(reader: Reader, version: int) -> Unread | None:
+    """Why the release can't read a quorum-state of this version; None where it can."""
+    if version <= reader.quorum_state:
+        return None
+    why = f"has version {version}; Kafka {reader.release} reads up to version "
+    return Unread("quorum-state", f"{why}{reader.quorum_state}", is_fatal=True)
+
+
 def unread_type(reader: Reader, name: str, version: int, newest: int | None) -> Unread | None:
     """Why the release can't read records of a type and version; None where it can. newest: the
     newest version that it knows; None where it doesn't know the type.

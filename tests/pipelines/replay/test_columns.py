@@ -10,13 +10,14 @@ import pytest
 
 from pipelines.delta import Lake
 from pipelines.lake.delta_rs import newest_versions
-from pipelines.replay.columns import RECORDS, RecordPlace, is_unknown, spread
+from pipelines.replay.columns import RECORDS, RecordPlace, counts_passed_over, is_unknown, spread
 from pipelines.replay.entries import bucket_of, stored_record
 from pipelines.stages.pins import Pins
 from pipelines.tables import bronze
 from replica.metadata.codec import encode
 from replica.metadata.image.partitioning import BROADCAST, KEY_FIELDS, key_of
 from replica.metadata.json_text import json_text
+from replica.metadata.passed_over import NOTHING, parse
 from replica.metadata.record import MetadataRecord, UnknownRecord, new_record
 
 BUCKETS = 5
@@ -88,6 +89,18 @@ def test_a_type_or_version_that_this_release_does_not_know_is_unknown_and_seen_b
     )
     assert is_unknown(rows).tolist() == [False, True]
     assert [_seen(rows, bucket) for bucket in range(BUCKETS)] == [[1]] * BUCKETS
+
+
+@pytest.mark.parametrize("is_redacted", [False, True])
+def test_a_type_that_is_passed_over_is_counted_and_seen_by_no_part(is_redacted: bool) -> None:
+    """A version of a type that this release knows is never passed over."""
+    records = [UnknownRecord(key, 0, b"\x01") for key in (501, 99, 501)]
+    records.append(UnknownRecord(3, 120, b"\x01"))
+    rows = _table(*(_row(one, is_redacted=is_redacted) for one in records))
+    passed_over = parse("vendors")
+    assert is_unknown(rows, passed_over).tolist() == [False, True, False, True]
+    assert counts_passed_over(rows, passed_over) == {501: 2}
+    assert counts_passed_over(rows, NOTHING) == {}
 
 
 def test_a_control_record_of_an_unknown_type_is_unknown() -> None:

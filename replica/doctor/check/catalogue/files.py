@@ -31,7 +31,8 @@ EPOCH_CHECKPOINT_MISSING = error(
     "There are batches but no leader-epoch-checkpoint.",
     "Starts with an empty epoch cache: the node may answer a fetch with a wrong divergence, and "
     "may truncate its log.",
-    "Rebuild it from the batches: `kraftlake dump --batches` lists their epochs.",
+    "Stop the node, and write the file by `kraftlake dump --batches`: a line 0, a line "
+    "with the number of epochs, and for each epoch a line with the epoch and its first offset.",
     ("KAFKA-16541", "linkedin/kafka#395", "linkedin/kafka#401"),
 )
 STATE_FILE_BROKEN = error(
@@ -62,14 +63,18 @@ EPOCH_CHECKPOINT_ORDER = error(
     "epoch-checkpoint-order",
     "The entries of leader-epoch-checkpoint don't rise in both epoch and start offset.",
     "Drops entries when it loads the file, and then gives wrong ends of epochs.",
-    "Rebuild it from the batches.",
+    "Stop the node, keep the file, and write it anew by `kraftlake dump --batches`: a line 0, a "
+    "line with the number of epochs, and for each epoch a line with the epoch and its first "
+    "offset.",
     ("KAFKA-10706", "KAFKA-10432"),
 )
 EPOCH_CHECKPOINT_MISMATCH = error(
     "epoch-checkpoint-mismatch",
     "leader-epoch-checkpoint and the batches have different starts of leader epochs.",
     "Believes the file: followers are told to truncate at wrong offsets.",
-    "Rebuild it from the batches, which come with LeaderChange records.",
+    "Stop the node, keep the file, and write it anew by `kraftlake dump --batches`: a line 0, a "
+    "line with the number of epochs, and for each epoch a line with the epoch and its first "
+    "offset.",
     ("KAFKA-16541", "KAFKA-10432", "linkedin/kafka#401"),
 )
 EPOCH_CHECKPOINT_AHEAD = info(

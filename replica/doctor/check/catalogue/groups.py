@@ -66,14 +66,18 @@ METADATA_LOG_TWICE = error(
     "__cluster_metadata-0 away; keep a copy.",
     ("apache/kafka#22418",),
 )
+_OWN_DISK = (
+    "Give the node its own disk: stop it, mount the disk on which it ran, and start it. If "
+    "cluster-id-mismatch names this disk, set cluster.id in its meta.properties instead. If its "
+    "own disk is gone, or the node is new, `kraftlake recover --plan` has the commands."
+)
 DISK_OF_ANOTHER_CLUSTER = error(
     "disk-of-another-cluster",
     "A cluster lacks the directory of a voter, and a directory given for that node is of another "
     "cluster: the node was formatted with another cluster id, or got another cluster's disk.",
     "Refuses the node's requests (INCONSISTENT_CLUSTER_ID), or refuses to start it: Invalid "
     "cluster.id.",
-    "Give the node its own disk. If it never held records, move the directory away, and format an "
-    "empty folder with the id of the others.",
+    _OWN_DISK,
     (
         "strimzi/strimzi-kafka-operator#11516",
         "confluentinc/cp-all-in-one#106",
@@ -85,9 +89,7 @@ VOTER_WITHOUT_OWN_DISK = error(
     "The directory that was given for a voter is of another cluster, and no directory of its own "
     "cluster was given: see disk-of-another-cluster.",
     "Goes on without this voter: no majority may count it.",
-    "Give the node its own disk. If only the meta.properties of the disk names another cluster, "
-    "correct the id there; if the disk never held records, move the directory away, and format an "
-    "empty folder with the id of the others.",
+    _OWN_DISK,
     ("strimzi/strimzi-kafka-operator#11516",),
 )
 CLUSTER_IDS_DIFFER = error(
@@ -97,7 +99,8 @@ CLUSTER_IDS_DIFFER = error(
     "Refuses the nodes' requests to each other (INCONSISTENT_CLUSTER_ID), so that nobody is ever "
     "elected.",
     "Choose one of these cluster ids. For each other node move the directory away, and format an "
-    "empty folder with this id: no log holds a record, so nothing is lost.",
+    "empty folder with this id (kafka-storage.sh format --cluster-id): no log holds a record, so "
+    "nothing is lost.",
     ("confluentinc/cp-all-in-one#106", "apache/kafka#11209"),
 )
 LOG_DIRECTORIES_DIFFER = error(
@@ -127,7 +130,9 @@ CLUSTER_ID_MISMATCH = error(
     "cluster-id-mismatch",
     "Two directories hold the same records but name different clusters.",
     "Refuses requests of a node with another cluster id.",
-    "Correct the cluster id in the meta.properties of the node that was formatted anew.",
+    "Stop this node, set cluster.id in the meta.properties of each of its log directories to the "
+    "id of the other directory, and start it again. If this node's id is that of most nodes, do so "
+    "on the other node instead.",
     ("strimzi/strimzi-kafka-operator#10722",),
 )
 VOTER_SETS_DIFFER = warning(

@@ -13,12 +13,19 @@ from replica.model.keys import ReplicaKey
 END, SINCE = 10, 1_700_000_000_000
 
 
-def found(held: dict[int, int | None], after_ms: int = STOPPED_MS) -> list[str]:
+def found(
+    held: dict[int, int | None], after_ms: int = STOPPED_MS, lived_on: tuple[int, ...] = ()
+) -> list[str]:
     """The rules that report something. held: the end of what each voter holds of the newest log;
     None for a voter whose directory wasn't given. after_ms: the time from the first change that no
     majority holds to the log's end."""
     voters = tuple(
-        KnownVoter(ReplicaKey(one), VoterDoubt.NOT_GIVEN if end is None else None, held_end=end)
+        KnownVoter(
+            ReplicaKey(one),
+            VoterDoubt.NOT_GIVEN if end is None else None,
+            held_end=end,
+            lived_on=one in lived_on,
+        )
         for one, end in held.items()
     )
     cluster = Cluster(
@@ -49,3 +56,8 @@ def test_otherwise_the_state_is_only_not_committed(
     held: dict[int, int | None], after_ms: int
 ) -> None:
     assert found(held, after_ms) == ["state-not-committed"]
+
+
+def test_a_voter_that_is_known_to_have_run_later_has_not_stopped() -> None:
+    assert found({1: END, 2: END, 3: 20}, lived_on=(2,)) == ["state-not-committed"]
+    assert found({**dict.fromkeys((1, 2, 3, 4), END), 5: 20}, lived_on=(2,)) == ["majority-stopped"]

@@ -60,3 +60,17 @@ def test_a_log_that_can_t_be_read_whole_is_unknown() -> None:
     found = downgrade_binaries(cluster(), "4.1", [NodeReading(None, "copy", (), is_whole=False)])
     assert found.answer is ChangeSafety.UNKNOWN
     assert found.reasons[0].subject == "node copy"
+
+
+def test_a_quorum_s_log_alone_tells_of_nodes_what_is_in_force() -> None:
+    """How much of the log a node reads at its start depends on its newest snapshot."""
+    lowered, present = raised("metadata.version", 29, 7), raised("streams.version", 1, 5)
+    state = cluster(controller(1), level("streams.version", 1), voters=(1,))
+    log = NodeReading(None, "log", (lowered, present), is_of_quorum=True)
+    found = downgrade_binaries(state, "4.1", [log], "the snapshots of each node")
+    in_force, former = found.reasons
+    assert (in_force.answer, in_force.subject) == (ChangeSafety.UNSAFE, "streams.version")
+    assert "It would end every node" in in_force.detail
+    assert (former.answer, former.offset) == (ChangeSafety.UNKNOWN, 7)
+    assert "whose newest snapshot doesn't lie above it" in former.detail
+    assert found.needs == ("the snapshots of each node",)

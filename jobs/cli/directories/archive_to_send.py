@@ -1,0 +1,63 @@
+"""The copies of `kraftlake redact` as one archive, which can be sent as it is."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from replica.errors import UnwritableFileError, UsageError
+
+ENDING = ".tar.gz"
+_OWNER_S = 0o600
+
+
+@contextmanager
+def archived(output: str) -> Iterator[str]:
+    """The folder for the copies. Where the output is called *.tar.gz, it is a temporary one beside
+    it, which becomes the archive when the block ends without an error.
+
+    Raises UsageError where the archive exists already, UnwritableFileError where it can't be
+    written.
+    """
+    if not output.endswith(ENDING) or "://" in output:
+        yield output
+        return
+    target = Path(output)
+    if os.path.lexists(target):
+        raise UsageError(f"-o {output}: is there already: name a new file")
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=".kraftlake-", dir=target.parent)
+    except OSError as error:
+        raise UnwritableFileError(output, error.strerror or str(error)) from error
+    with folder as place:
+        copies = Path(place, target.name.removesuffix(ENDING) or "copies")
+        yield str(copies)
+        draft = Path(place, "archive")
+        try:
+            _write(copies, draft)
+            os.link(draft, target)  # fails where somebody made such a file meanwhile
+        except OSError as error:
+            raise UnwritableFileError(output, error.strerror or str(error)) from error
+
+
+def _write(copies: Path, draft: Path) -> None:
+    """The archive names no owner, and no time but those in capture.json."""
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_S)
+    with (
+        open(handle, "wb") as raw,
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as out,
+    ):
+        for file in sorted(copies.rglob("*")):
+            out.add(file, file.relative_to(copies.parent), recursive=False, filter=_without_owner)
+
+
+def _without_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = entry.mtime = 0
+    entry.uname = entry.gname = ""
+    return entry

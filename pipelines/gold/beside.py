@@ -1,0 +1,82 @@
+"""What the directories that were captured together with a cluster's own show of its voters' nodes:
+disks of other clusters, and log directories without a metadata log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from replica.doctor.check.formatted import Judged, judge_formatted
+from replica.doctor.check.mixture import ClusterMixture
+from replica.doctor.check.rule import Finding
+from replica.doctor.quorum.known_quorum import ABSENT, KnownQuorum, VoterDoubt
+from replica.format.formatted import FormattedDirectory
+
+
+class FormattedMember(NamedTuple):
+    """The capture of a log directory in a round that was formatted and never started."""
+
+    capture_id: str
+    directory: FormattedDirectory
+
+
+@dataclass(frozen=True)
+class RoundDirectories:
+    """The directories that were captured in one ingest round."""
+
+    logs: tuple[Judged, ...]
+    """Those with a metadata log."""
+    formatted: tuple[FormattedMember, ...] = ()
+    """Those without one, by their names."""
+
+    @property
+    def clusters(self) -> frozenset[str]:
+        """The clusters of which a metadata log was captured."""
+        return frozenset(replica.cluster_id for replica, _ in self.logs)
+
+    def findings(self) -> Iterator[tuple[FormattedMember, Finding]]:
+        """The findings about the directories without a metadata log, by the others."""
+        captures = {one.directory.meta_properties: one for one in self.formatted}
+        for finding in judge_formatted([one.directory for one in self.formatted], self.logs):
+            yield captures[finding.file], finding
+
+    def beside(
+        self, cluster_id: str, quorum: KnownQuorum, elsewhere: frozenset[int]
+    ) -> BesideCluster:
+        """What the round shows of the voters of a cluster. quorum: what the cluster's own
+        directories prove. elsewhere: as in BesideCluster."""
+        mixture = ClusterMixture(
+            owners=frozenset(replica for replica, _ in self.logs),
+            formatted=tuple(one.directory for one in self.formatted),
+        )
+        captures = {one.directory: one for one in self.formatted}
+        absent = {voter.key.node_id for voter in quorum.in_doubt(*ABSENT)}
+        without_log = {
+            node: captures[directory]
+            for node, directory in mixture.without_log(cluster_id).items()
+            if node in absent
+        }
+        return BesideCluster(elsewhere, without_log)
+
+
+@dataclass(frozen=True)
+class BesideCluster:
+    """The voters of a cluster for whose nodes only other directories than their own were captured
+    with its newest captures."""
+
+    elsewhere: frozenset[int] = frozenset()
+    """The nodes of which there are only directories of another cluster."""
+    without_log: Mapping[int, FormattedMember] = field(default_factory=dict)
+    """For each node with a directory without a metadata log: this directory."""
+
+    def __bool__(self) -> bool:
+        return bool(self.elsewhere or self.without_log)
+
+    def doubted(self, quorum: KnownQuorum) -> KnownQuorum:
+        """The quorum, with the doubts about these voters."""
+        known = quorum.with_doubt(VoterDoubt.OF_ANOTHER_CLUSTER, self.elsewhere)
+        return known.with_doubt(VoterDoubt.NO_LOG, self.without_log)
+
+
+NOTHING_BESIDE = BesideCluster()

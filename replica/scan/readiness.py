@@ -1,0 +1,91 @@
+"""Whether the kernels are compiled, and what compiles them while the scalar reader goes on.
+
+Compiling takes half a minute of a processor, in which the scalar reader reads some 100 MB. So
+nothing waits for the compiler before there is much to read, and for little nothing is compiled.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import signal
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+
+from replica.import_path import environment, python_of
+from replica.scan import store
+from replica.scan.compiled import KERNELS
+from replica.scan.compiling import compile_all
+
+PAYS_BYTES = 64 * 1024 * 1024
+"""How much a process reads by the scalar reader before another one begins to compile."""
+WAITS_BYTES = 256 * 1024 * 1024
+"""The size of a file from which on to wait for the compiler is faster than the scalar reader."""
+_LOOKS_EVERY_S = 1.0
+_CHANGING = threading.Lock()
+
+
+class _Readiness:
+    """What this process knows of the kernels."""
+
+    is_ready = False
+    looked_at = float("-inf")
+    expected_bytes = 0
+    compiling: subprocess.Popen[bytes] | None = None
+
+
+def ready() -> bool:
+    """Whether no kernel needs a compiler. Once that is so, it stays so."""
+    if not _Readiness.is_ready and time.monotonic() - _Readiness.looked_at >= _LOOKS_EVERY_S:
+        _Readiness.looked_at = time.monotonic()
+        _Readiness.is_ready = all(store.find(kernel.name) is not None for kernel in KERNELS)
+    return _Readiness.is_ready
+
+
+def expect(size_bytes: int) -> bool:
+    """Say that so many bytes are about to be read. Returns `ready()`.
+
+    Where the kernels aren't compiled, and numba is installed, this function compiles them if the
+    bytes are many; it has another process do so, and goes on, once all bytes together are many.
+    Raises KraftlakeError where the compiler fails for what is waited for.
+    """
+    if ready() or find_spec("numba") is None:
+        return _Readiness.is_ready
+    if size_bytes >= WAITS_BYTES:
+        compile_all()
+        _Readiness.is_ready = True  # even where they can't be stored: this process has them
+        return True
+    with _CHANGING:
+        _Readiness.expected_bytes += size_bytes
+        if _Readiness.expected_bytes >= PAYS_BYTES and _Readiness.compiling is None:
+            _Readiness.compiling = _compile_beside()
+    return _Readiness.is_ready
+
+
+def _compile_beside() -> subprocess.Popen[bytes]:
+    """Another process, which ends with this one at the latest. What it has compiled is kept."""
+    logging.getLogger(__name__).warning(
+        "compiling the bulk reader for this CPU, once, beside the slower one"
+    )
+    process = subprocess.Popen(  # noqa: S603 - This is our own interpreter and module.
+        python_of("replica.scan.compiling", "--beside"),
+        cwd=os.sep,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # with the compilers that it starts
+    )
+    atexit.register(_end, process, os.getpid())
+    return process
+
+
+def _end(process: subprocess.Popen[bytes], owner: int) -> None:
+    if process.poll() is None and os.getpid() == owner:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
