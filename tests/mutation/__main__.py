@@ -86,7 +86,9 @@ def lines(name: str) -> Iterator[str]:
     )
     yield f"## {name}"
     yield ""
-    yield ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) + "."
+    left_over = {"not judged yet": SAMPLE - len(verdicts)} if len(verdicts) < SAMPLE else {}
+    told = {**dict(sorted(counts.items())), **left_over}
+    yield ", ".join(f"{count} {word}" for word, count in told.items()) + "."
     left = [
         (one, f"equivalent: {EQUIVALENT[one]}" if same else verdict)
         for same, (one, verdict) in zip(is_same, verdicts, strict=True)
