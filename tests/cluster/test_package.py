@@ -27,11 +27,12 @@ DATA_FILES = (
     "conf/log4j2.properties",
     "conf/spark-defaults.conf",
     "conf/spark-local.conf",
+    "jobs/cli/schemas/check.schema.json",
+    "kraftlake/py.typed",
     "pipelines/report/templates/report.css",
     "pipelines/report/templates/report.html",
-    "replica/py.typed",
 )
-ENDINGS = (".py", ".typed", ".html", ".css", ".js", ".toml", ".conf", ".properties", ".tar.xz")
+ENDINGS = (".py", ".typed", ".html", ".css", ".js", ".toml", ".conf", ".json", ".properties", ".tar.xz")
 
 
 def made(root: Path, target: Path) -> Path:
