@@ -32,7 +32,18 @@ DATA_FILES = (
     "pipelines/report/templates/report.css",
     "pipelines/report/templates/report.html",
 )
-ENDINGS = (".py", ".typed", ".html", ".css", ".js", ".toml", ".conf", ".json", ".properties", ".tar.xz")
+ENDINGS = (
+    ".py",
+    ".typed",
+    ".html",
+    ".css",
+    ".js",
+    ".toml",
+    ".conf",
+    ".json",
+    ".properties",
+    ".tar.xz",
+)
 
 
 def made(root: Path, target: Path) -> Path:
