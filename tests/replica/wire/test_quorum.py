@@ -127,4 +127,4 @@ def test_no_other_module_reads_the_voters_of_an_answer():
             is_key = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
             if is_key and node.slice.value == "currentVoters":
                 readers.add(str(path.relative_to(REPLICA)))
-    assert readers == {"wire/quorum.py", "format/quorum_state.py"}
+    assert readers == {"wire/describe_quorum.py", "format/quorum_state.py"}
