@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,6 +53,18 @@ os.environ.pop("KRAFTLAKE_LAKE", None)
 # Modules and tests are all that the collection makes, and they stay: a fifth of its processor time
 # went into walking them.
 gc.disable()
+
+
+def pytest_unconfigure() -> None:
+    """DuckDB's bindings list on stderr what is alive when the interpreter has ended, in fifty
+    lines. They are the library's, and end as the process does."""
+    if "duckdb" in sys.modules:
+        atexit.register(_quiet)
+
+
+def _quiet() -> None:
+    sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def pytest_collection_finish() -> None:
