@@ -34,7 +34,7 @@ def majority_reason(
         why = "its directory" if len(unreliable) == 1 else "their directories"
         told += f"; {_voters(unreliable)} can't be counted: {why} can't be relied on"
     if stopped:
-        told += f"; {_voters(stopped)} seem to be stopped"
+        told += f"; {_voters(stopped)} {'seems' if len(stopped) == 1 else 'seem'} to be stopped"
     if len(left) >= needed:
         return note(subject, told)
     return (unsafe if len(rest - down) < needed else unknown)(subject, told)

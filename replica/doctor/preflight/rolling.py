@@ -152,7 +152,12 @@ def _doubted(cluster: Cluster) -> Iterator[Reason]:
         yield unknown(f"node {node}", told)
     stopped = cluster.stopped_together - cluster.unreliable_voters
     if stopped:
-        told = "seem to be stopped: start them, and ask again with new copies"
+        told = (
+            "seems to be stopped: start it"
+            if len(stopped) == 1
+            else "seem to be stopped: start them"
+        )
+        told += ", and ask again with new copies"
         yield unknown(named("node", [str(node) for node in sorted(stopped)]), told)
 
 
