@@ -155,8 +155,8 @@ def after_the_end_of(
 
 
 def told_to_be_harmed(answer: Mapping[str, Any]) -> set[str]:
-    found = (one["subject"] for one in answer["reasons"] if one["answer"] == "unsafe")
-    return {subject.removesuffix("-0") for subject in found}
+    found = {one["subject"] for one in answer["reasons"] if one["answer"] == "unsafe"}
+    return {subject.removesuffix("-0") for subject in found - {"partitions"}}  # that is their sum
 
 
 def in_words(harmed: set[str], topics: Topics) -> str:

@@ -19,6 +19,10 @@ from tests.replica.doctor.startup.made import CASES
 from tests.replica.doctor.startup.made_pairs import PAIRS, LayPair, pair
 from tests.rights import kraftlake
 
+OTHER_THREAD = {
+    "Error loading metadata log record from offset": "Unable to apply FeatureLevelRecord record",
+}
+"""What Kafka says instead where another of its threads is the first to end the process."""
 RELEASES = tuple(one for one in VERSIONS if one != "4.3.1")
 
 
@@ -48,7 +52,7 @@ def _compared(lay: Lay, folder: Path, version: str) -> tuple[str, str]:
     said, words = _said(version, place, place.properties)
     did, log = what_kafka_does(place, version)
     assert said == did, log[-3000:]
-    assert words in log
+    assert words in log or OTHER_THREAD.get(words, words) in log
     return did, words
 
 
