@@ -20,6 +20,7 @@ from replica.doctor.check.examined import (
 from replica.doctor.check.partition import partition_of
 from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
 from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_quorum
+from replica.doctor.quorum.lacks_own import LogEnd, lacks_own
 from replica.doctor.quorum.recovery import plan_compared
 from replica.doctor.quorum.went_back import ComparedRound, WentBack, went_back
 from replica.format.control import LeaderVoter
@@ -182,7 +183,22 @@ def quorum_files(
         next((voters for voters in configured if voters), frozenset()),
         {one.key: one for one in went_back},
         frozenset(log.key for one, log in members if _hides_votes(one)),
+        lacks_own(list(_log_ends(members, changes))),
     )
+
+
+def _log_ends(
+    members: Sequence[tuple[Examined, ReplicaLog]],
+    changes: Sequence[Sequence[LeaderChangeBatch]],
+) -> Iterator[LogEnd]:
+    for (one, log), own in zip(members, changes, strict=True):
+        if one.last_batch is not None:
+            last = one.last_batch.header
+            leads = bool(own) and own[-1].epoch == last.leader_epoch
+            is_leader = leads and own[-1].message.leader_id == log.key.node_id
+            yield LogEnd(
+                log.key, last.leader_epoch, last.next_offset, last.max_timestamp, is_leader
+            )
 
 
 def _hides_votes(examined: Examined) -> bool:

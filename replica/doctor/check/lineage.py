@@ -118,7 +118,11 @@ def _stale_voters(logs: ComparedLogs) -> Iterator[Finding]:
 def judge_stale_voter(voter: KnownVoter) -> Finding:
     """The finding about a voter whose directory is older than what it did, or than an earlier
     capture of it. The caller adds the file."""
-    rule = groups.STALE_VOTER if voter.went_back is None else groups.REPLICA_WENT_BACK
+    rule = groups.STALE_VOTER
+    if voter.went_back is not None:
+        rule = groups.REPLICA_WENT_BACK
+    elif voter.lacks_own is not None:
+        rule = groups.LEADER_LACKS_OWN_RECORDS
     message = f"voter {voter.key.node_id}: {voter.why_stale}"
     return rule.at("", message, epoch=voter.known_epoch)
 

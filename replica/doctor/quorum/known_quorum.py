@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from replica.doctor.quorum.lacks_own import LacksOwn
 from replica.doctor.quorum.sets_in_force import voter_sets_at_end
 from replica.doctor.quorum.went_back import WentBack
 from replica.history.commitment import Commitment, EntryCommitment, GroupComparison
@@ -79,12 +80,16 @@ class KnownVoter:
     lived_on: bool = False
     """Whether it is known to have run after the newest log went on beyond held_end: its own log
     goes on otherwise, or it led or voted in a newer epoch than that of the next record there."""
+    lacks_own: LacksOwn | None = None
+    """What its log lacks of the records that it wrote as a leader; None where it has them."""
 
     @property
     def why_stale(self) -> str:
         """Why its disk is older than what is known of it, for a voter with this doubt."""
         if self.went_back is not None:
             return str(self.went_back)
+        if self.lacks_own is not None:
+            return str(self.lacks_own)
         if (self.attested_epoch or 0) <= (self.known_epoch or 0):
             return "an earlier capture of it shows more than its directory has now"
         return (
@@ -209,6 +214,8 @@ class QuorumFiles:
     """For each replica what an earlier capture shows that its files lack now."""
     unreadable_states: frozenset[ReplicaKey] = frozenset()
     """The replicas whose quorum-state is there and can't be read."""
+    lacks_own: Mapping[ReplicaKey, LacksOwn] = field(default_factory=dict)
+    """For each leader what its log lacks of its own records."""
 
 
 NO_FILES = QuorumFiles()
@@ -225,13 +232,15 @@ def known_quorum(
     newest = max(logs, key=lambda log: _preference(log, files.unreadable))
     proven_end = settled_end(newest, commitment)
     sets = voter_sets_at_end(newest, proven_end) or ((files.configured,) * bool(files.configured))
+    pairs = [(min(pair), max(pair), one.conflict_offset) for pair, one in group.pairs.items()]
+    conflicts = sorted(LogConflict(a, b, at) for a, b, at in pairs if at is not None)
+    if conflicts:  # Who wrote which records isn't known then.
+        files = replace(files, lacks_own={})
     doubts = _doubts(logs, files, sets)
     known = [
         tuple(_known(group, newest, voter, doubts, files) for voter in sorted(voters))
         for voters in sets
     ]
-    pairs = [(min(pair), max(pair), one.conflict_offset) for pair, one in group.pairs.items()]
-    conflicts = sorted(LogConflict(a, b, at) for a, b, at in pairs if at is not None)
     is_known = not (conflicts or commitment.contested)
     possible = _possible_end(newest, known) if is_known else newest.end_offset
     return KnownQuorum(
@@ -299,7 +308,7 @@ def _is_stale(log: ReplicaLog, files: QuorumFiles) -> bool:
     is_behind = attested is not None and attested > known
     back = files.went_back.get(log.key)
     if log.key not in files.unreadable:
-        return is_behind or back is not None
+        return is_behind or back is not None or log.key in files.lacks_own
     has_forgotten = is_behind or (back is not None and back.has_forgotten_an_epoch)
     return has_forgotten and log.quorum_epoch != UNDEFINED_EPOCH
 
@@ -336,6 +345,7 @@ def _known(
         next((files.went_back[log.key] for log in own if log.key in files.went_back), None),
         any(log.end_offset > held_end for log in own)
         or (then is not None and max(epochs, default=UNDEFINED_EPOCH) > then.epoch),
+        next((files.lacks_own[log.key] for log in own if log.key in files.lacks_own), None),
     )
 
 

@@ -39,7 +39,8 @@ AT_RISK = frozenset(
     {
         groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id, groups.TWO_LEADERS.id,
         groups.DUPLICATE_IDENTITY.id, groups.STALE_VOTER.id, groups.VOTER_DISK_EMPTY.id,
-        groups.REPLICA_WENT_BACK.id, groups.DISK_OF_ANOTHER_CLUSTER.id,
+        groups.REPLICA_WENT_BACK.id, groups.LEADER_LACKS_OWN_RECORDS.id,
+        groups.DISK_OF_ANOTHER_CLUSTER.id,
         groups.VOTER_WITHOUT_OWN_DISK.id,
         partition_folders.STRAY_PARTITION.id, partition_folders.REPLICA_WITHOUT_FOLDER.id,
         startup.CONFIGURED_VOTERS_DIFFER.id,

@@ -21,8 +21,8 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "two-quorums": (groups.VOTER_SETS_DIFFER, groups.INITIAL_VOTERS_DIFFER),
         "disk-that-forgot": (
             groups.COMMITTED_DATA_AT_RISK, groups.REPLICA_WENT_BACK, groups.STALE_VOTER,
-            groups.VOTER_DISK_EMPTY, groups.TWO_LEADERS, files.QUORUM_STATE_MISSING,
-            files.QUORUM_STATE_BEHIND,
+            groups.LEADER_LACKS_OWN_RECORDS, groups.VOTER_DISK_EMPTY, groups.TWO_LEADERS,
+            files.QUORUM_STATE_MISSING, files.QUORUM_STATE_BEHIND,
         ),
         "majority-lost": (health.MAJORITY_STOPPED,),
         "endless-elections": (

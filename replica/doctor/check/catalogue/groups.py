@@ -176,6 +176,16 @@ STALE_VOTER = warning(
     ("KIP-595", "KIP-853", "etcd-io/etcd#13766"),
 )
 
+LEADER_LACKS_OWN_RECORDS = warning(
+    "leader-lacks-own-records",
+    "A leader's own log lacks records that others hold and that only it can have written: its disk "
+    "was restored from an older copy or lost them, or was copied before the others.",
+    "Counts on what a voter has acknowledged: after a start, such a voter helps to elect a leader "
+    "without committed records.",
+    "If its disk was restored, leave the node stopped and let it join anew with an empty directory "
+    "(`kraftlake recover --plan` says how). If it was copied before the others, copy all again.",
+    ("KIP-595", "KIP-853"),
+)
 VOTER_DISK_EMPTY = warning(
     "voter-disk-empty",
     "A voter led or voted in an election, and the only directory that was given for its node holds "

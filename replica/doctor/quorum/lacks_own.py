@@ -1,0 +1,60 @@
+"""Finds leaders whose own logs lack records that they wrote: only a leader writes the records of
+its epoch, so it had what its followers have of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from replica.model.keys import ReplicaKey
+
+COPYING_MS = 10_000
+"""The directories of a running cluster may be copied one after the other for so long (ms): then
+the leader's copy may be that much older than those of its followers."""
+
+
+class LogEnd(NamedTuple):
+    """Where the log of a replica ends."""
+
+    key: ReplicaKey
+    epoch: int
+    """The epoch of its last batch."""
+    end: int
+    """The offset behind that batch (exclusive)."""
+    at_ms: int
+    """The largest time in that batch, in ms since 1970 (UTC)."""
+    is_leader: bool
+    """Whether its own log says that it leads this epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class LacksOwn:
+    """What the log of a leader lacks of its own records."""
+
+    epoch: int
+    end: int
+    """The end (exclusive) of its log."""
+    others_end: int
+    """The end (exclusive) of the records of its epoch that others hold."""
+    lacking_ms: int
+    """How long after its newest record the newest one of the others was written."""
+
+    def __str__(self) -> str:
+        return (
+            f"it led epoch {self.epoch}, and its own log ends at offset {self.end}, while others "
+            f"hold what it wrote up to offset {self.others_end - 1}, "
+            f"{self.lacking_ms / 1000:.0f} s later"
+        )
+
+
+def lacks_own(ends: Sequence[LogEnd]) -> dict[ReplicaKey, LacksOwn]:
+    """The leaders of the newest epochs that lack more than a copy of running nodes explains."""
+    found = {}
+    for own in ends:
+        same = [one for one in ends if one.epoch == own.epoch]
+        furthest = max(same, key=lambda one: one.end)
+        lacking_ms = furthest.at_ms - own.at_ms
+        if own.is_leader and furthest.end > own.end and lacking_ms >= COPYING_MS:
+            found[own.key] = LacksOwn(own.epoch, own.end, furthest.end, lacking_ms)
+    return found
