@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pipelines.lake import Lake
-from pipelines.lake.tables import tables_of
-from replica.errors import UsageError
+from pipelines.lake.tables import check_table, tables_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,9 +46,6 @@ class OpenLake:
     def dataframe(self, spark: SparkSession, table: str) -> DataFrame:
         """A table as a DataFrame. spark: a session with Delta, such as `spark_session` starts.
         Raises KraftlakeError where the lake has no such table."""
-        if table not in self.tables:
-            raise UsageError(
-                f"{table}: the lake has no such table; it has {', '.join(self.tables)}"
-            )
+        check_table(table, self.tables)
         schema, _, name = table.partition(".")
         return spark.read.format("delta").load(self._lake.path(schema, name))

@@ -61,8 +61,8 @@ def environment() -> dict[str, str]:
 
 
 def checkout_path() -> str | None:
-    """A PYTHONPATH with which a Python runs the checkout that holds this code, whatever is
-    installed; None where this code is no checkout."""
+    """The PYTHONPATH by which another Python process runs the checkout that holds this code, also
+    where another kraftlake is installed; None where this code is not in a checkout."""
     if os.path.isfile(os.path.join(_ROOT, "pyproject.toml")):
         return os.pathsep.join((_ROOT, *_named()))
     return None

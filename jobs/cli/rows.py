@@ -1,4 +1,4 @@
-"""What a command prints with --json, as values for programs in Python."""
+"""Runs a command for a program in Python, which gets as values what --json prints."""
 
 from __future__ import annotations
 

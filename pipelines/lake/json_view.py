@@ -19,7 +19,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from pipelines.lake.delta_rs import batches_of, open_table
 from pipelines.lake.lake import Lake
-from pipelines.lake.tables import tables_of
+from pipelines.lake.tables import check_table, tables_of
 from replica.errors import UnreadableFileError, UsageError
 from replica.scan.variant_texts import is_variant, variant_texts
 
@@ -38,8 +38,7 @@ def json_view(
     delta-rs can't open the table.
     """
     lake = lake if isinstance(lake, Lake) else Lake(lake)
-    if table not in (held := tables_of(lake)):
-        raise UsageError(f"{table}: the lake has no such table; it has {', '.join(held)}")
+    check_table(table, tables_of(lake))
     uri = lake.table_uri(table)
     try:
         rows = open_table(uri).to_pyarrow_dataset()

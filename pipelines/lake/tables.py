@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,12 @@ def is_own(name: str) -> bool:
 def _is_table(name: str) -> bool:
     """Whether a table may have this name. A folder of any other name is none, whatever it holds."""
     return name in NAMES or is_own(name)
+
+
+def check_table(table: str, tables: Sequence[str]) -> None:
+    """Raises UsageError for a table that a lake doesn't have. tables: those that it has."""
+    if table not in tables:
+        raise UsageError(f"{table}: the lake has no such table; it has {', '.join(tables)}")
 
 
 def tables_of(lake: Lake) -> tuple[str, ...]:

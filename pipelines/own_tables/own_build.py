@@ -48,7 +48,9 @@ class OwnBuild:
 
     def stale(self) -> list[OwnTable]:
         """The tables that need to be derived. Notes the rows of the others."""
-        states = self._states(self.tables)
+        return self._stale(self._states())
+
+    def _stale(self, states: Mapping[str, TableState]) -> list[OwnTable]:
         found = []
         for one in self.tables:
             known = self._known.get(one.name)
@@ -61,8 +63,8 @@ class OwnBuild:
     def run(self, runner: Runner, progress: Callable[[str], None], run_id: str) -> None:
         """Derives what is stale, and commits each table once. progress, run_id: as in
         pipelines.build.build. Raises what delta-rs raises."""
-        tables = self.stale()
-        states = self._states(tables)
+        states = self._states()
+        tables = self._stale(states)
         pins = Pins(self.lake, {name: version for name, (_, version) in states.items()})
         units = [one for table in tables for one in self._unit(table, table.name in states)]
         if not units:
@@ -93,8 +95,10 @@ class OwnBuild:
             raise OwnTablesError(self.problems, both)
         return both
 
-    def _states(self, tables: Sequence[OwnTable]) -> dict[str, TableState]:
-        return newest_states(self.lake, {n for one in tables for n in (*one.reads, one.name)})
+    def _states(self) -> dict[str, TableState]:
+        """The states of the own tables, and of those that they read."""
+        names = {name for one in self.tables for name in (*one.reads, one.name)}
+        return newest_states(self.lake, names)
 
     def _unit(self, table: OwnTable, is_there: bool) -> list[OwnUnit]:
         """The unit of a table. None for one in whose place the lake has something else."""

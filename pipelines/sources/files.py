@@ -85,8 +85,8 @@ _FORMATS = {FileKind.SEGMENT: "kraft_log", FileKind.SNAPSHOT: "kraft_snapshot"}
 
 
 def _refuse_other(shown: str, wanted: FileKind) -> None:
-    """Raises UsageError for a single file that the other source reads: a snapshot where segments
-    are wanted, or a segment where snapshots are."""
+    """Raises UsageError where kraft_log is given a single snapshot, or kraft_snapshot a single
+    segment: the other of the two sources reads it. wanted: the kind that the asked source reads."""
     kind = classify(file_name(shown)).kind
     if kind in _FORMATS and kind is not wanted:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Compiles all kernels before their first use.
+"""Compiles all kernels of the bulk reader before a command uses them.
 
 python -P -m replica.scan.compiling            compiles every kernel that isn't stored yet
 python -P -m replica.scan.compiling --beside   the same when nothing else wants the processor

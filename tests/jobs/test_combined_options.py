@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.main import get_command
 
-from jobs.cli.main import app
 from tests.jobs.conftest import Kraftlake
+from tests.jobs.registry import commands
 
 LAKE = ("--lake", "nowhere")
 PUBLISH = ("publish", *LAKE)
@@ -107,17 +104,9 @@ def test_an_option_without_the_one_that_it_belongs_to_is_named(
 
 def one_valued() -> list[tuple[tuple[str, ...], str]]:
     """(the words of a command, an option of it that takes one value), for all of the registry."""
-
-    def commands(group: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-        for name, command in group.commands.items():
-            if hasattr(command, "commands"):
-                yield from commands(command, (*words, name))
-            else:
-                yield (*words, name), command
-
     return [
         (words, max(each.opts, key=len))
-        for words, command in commands(get_command(app), ())
+        for words, command in commands()
         for each in command.params
         if each.param_type_name == "option" and not (each.multiple or each.is_flag)
     ]

@@ -9,25 +9,18 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from typer.main import get_command
 
-from jobs.cli.main import app
 from jobs.cli.schemas import schemas
 from tests.jobs.conftest import Kraftlake
 from tests.jobs.printed_json import breach
+from tests.jobs.registry import commands
 
 
 def with_json() -> Iterator[str]:
     """The words of each command that takes --json."""
-
-    def commands(group: Any, words: tuple[str, ...]) -> Iterator[str]:
-        for name, command in group.commands.items():
-            if hasattr(command, "commands"):
-                yield from commands(command, (*words, name))
-            elif any("--json" in each.opts for each in command.params):
-                yield " ".join((*words, name))
-
-    return commands(get_command(app), ())
+    for words, command in commands():
+        if any("--json" in each.opts for each in command.params):
+            yield " ".join(words)
 
 
 def described(schema: dict[str, Any]) -> Iterator[tuple[str, bool]]:

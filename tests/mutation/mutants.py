@@ -16,7 +16,7 @@ _OTHER: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult,
     ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
 }  # fmt: skip
-"""What stands in an operator's place."""
+"""For each operator the one by which a mutant replaces it."""
 
 
 @dataclass(frozen=True)

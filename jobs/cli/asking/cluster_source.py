@@ -53,15 +53,16 @@ class ClusterSource:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is wanted besides the state. content: how many records of each type the log has. past:
-    since which record each failure would do the harm that it would do now. verdict: that of
-    `check`."""
+    """What a command wants to know of a cluster besides its state."""
 
     content: bool = False
+    """How many records of each type the log has."""
     past: bool = False
+    """Since which record each failure would do the harm that it would do now."""
     verdict: bool = False
+    """The verdict of `check`."""
     read_by: str | None = None
-    """A release: what it can't read of the directories."""
+    """What this release of Kafka can't read of the directories; None where nobody asks that."""
 
 
 def from_directories(

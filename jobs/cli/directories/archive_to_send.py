@@ -1,4 +1,4 @@
-"""The copies of `kraftlake redact` as one archive, which can be sent as it is."""
+"""Packs the copies that `kraftlake redact` makes into one archive, which a user can send."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ class CheckInputs:
 
     @property
     def captures(self) -> int:
-        """How many of the groups are captures of directories. They come first, the oldest at the
-        front; groups of files follow."""
+        """How many of the groups are captures of directories. These captures come first in
+        `groups`, the oldest one at the front. Groups of files follow them."""
         return sum(isinstance(group[0], DirectoryPath) for group in self.groups)
 
     @cached_property

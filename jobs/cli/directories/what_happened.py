@@ -171,13 +171,15 @@ def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
 
 
 class _Told(NamedTuple):
-    """An event as a line. offset: that of its record; None where it has none. is_placed: whether it
-    stands in the timeline's order already."""
+    """An event, as the page tells it in one line."""
 
     at: int
+    """Its time, in ms since 1970 (UTC)."""
     text: str
     offset: int | None
+    """The offset of its record; None where no record tells the event."""
     is_placed: bool = False
+    """Whether the event comes from the timeline, and so stands in the right order already."""
 
 
 def _in_order(events: Iterable[_Told]) -> Iterator[tuple[int, str]]:

@@ -23,7 +23,7 @@ from jobs.cli.memory_bound import bound_of, keep_within
 from jobs.cli.output import complain, write_json, write_table
 from jobs.cli.sharing.export_draft import replaced
 from pipelines.dialects import DATA_FUSION
-from pipelines.lake.tables import tables_of
+from pipelines.lake.tables import check_table, tables_of
 from pipelines.sql_text import check_not_empty, tables_named
 from replica.errors import KraftlakeError, UnwritableFileError, UsageError
 
@@ -116,8 +116,7 @@ def _queries(query: str | None, tables: Sequence[str], in_lake: Sequence[str]) -
         check_not_empty(query)
         return {ANSWER: query}
     for name in tables:
-        if name not in in_lake:
-            raise UsageError(f"{name}: the lake has no such table; it has {', '.join(in_lake)}")
+        check_table(name, in_lake)
     return {name: f"SELECT * FROM {DATA_FUSION.table(name)}" for name in tables}
 
 
