@@ -24,7 +24,7 @@ from pipelines.cluster.control import (
 from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs
 from pipelines.cluster.rows import Row
 from pipelines.gold.beside import NOTHING_BESIDE, BesideCluster
-from pipelines.gold.divergence_points import with_settled_losses
+from pipelines.gold.divergence_points import SettledLosses, with_settled_losses
 from pipelines.gold.failure_exposure import EarlierExposure
 from pipelines.gold.findings import Judged, emptied_rows, findings
 from pipelines.gold.health_rules import FINDING, JudgedState
@@ -214,7 +214,7 @@ class Gold:
         does, which also knows quorum-state."""
         groups = self.silver.groups
         newest = newest_group(groups)
-        settled = cache(lambda: plan_compared(*self._newest_round).commitment)
+        settled = SettledLosses(cache(lambda: plan_compared(*self._newest_round)))
         return [
             with_settled_losses(row, settled) if row["capture_group"] == newest else row
             for row in groups
