@@ -21,7 +21,7 @@ from pipelines.cluster.control import (
     control_records,
     snapshot_voter_sets,
 )
-from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs
+from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs, unsynced_from
 from pipelines.cluster.rows import Row
 from pipelines.gold.beside import NOTHING_BESIDE, BesideCluster
 from pipelines.gold.divergence_points import SettledLosses, with_settled_losses
@@ -254,7 +254,8 @@ class Gold:
         """Rows of gold.truncations."""
         proven = partial(proven_ranges, self.silver.held, self.silver.groups)
         of = self.bronze
-        return list(truncations(of.batches, self.silver.agreed, proven, of.captures))
+        unsynced = unsynced_from(of.found)
+        return list(truncations(of.batches, self.silver.agreed, proven, of.captures, unsynced))
 
     @cached_property
     def judged(self) -> list[Row]:
