@@ -80,10 +80,11 @@ def _sampled(history: ClusterHistory) -> str:
     return (
         f"Sampled: {len(history.changes.rows):,} of {history.all_changes:,} changes and "
         f"{len(history.versions.rows):,} of {history.all_versions:,} versions of partitions and "
-        "brokers are in this view. The rules choose entities, each with its changes: first those of the "
-        "whole cluster (brokers, controllers, features, voters), then those that a lost branch "
-        f"tells of, then those that changed last; of one entity the newest {queries.MAX_OF_ONE:,}. "
-        "Counts of partitions are those of the chosen ones; health is judged on all. "
+        "brokers are in this view. The rules choose entities, each with its changes: first those "
+        "of the whole cluster (brokers, controllers, features, voters), then those that a lost "
+        "branch tells of, then those that changed last; of one entity the newest "
+        f"{queries.MAX_OF_ONE:,}. Counts of partitions are those of the chosen ones; health is "
+        "judged on all. "
         "--cluster makes a page of one cluster, which has more room."
     )
 
