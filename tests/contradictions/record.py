@@ -27,7 +27,7 @@ row counts the statements that one rule of tests/contradictions holds to that.
 
 - Unknown: the command says that it doesn't know, or nothing.
 - Hidden: untrue, and no file shows it: a disk was replaced by an older copy, and no other file
-  tells what it held. `recover` names this limit in docs/how-to/runbooks/disk-that-forgot.md.
+  tells what it held. docs/how-to/runbooks/disk-that-forgot.md names this limit.
 
 {totals}
 
