@@ -31,7 +31,7 @@ _NO_END = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Stayed:
-    """The part of a cluster's logs and snapshots that is as the build before saw it."""
+    """The part of a cluster's logs and snapshots that has not changed since the last build."""
 
     base_offset: int
     """The batches that begin below this offset have stayed, with their records."""

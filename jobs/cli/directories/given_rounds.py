@@ -44,9 +44,11 @@ def rounds_in(
 ) -> Iterator[GivenRounds]:
     """The directories below the paths.
 
-    Their files can be read until the context ends; then `progress` is cleared, and what can't be
-    read is named on stderr, below what was printed in the context. order: see find_inputs, whose
-    errors this raises, for_check likewise. all_damages: see damage_lines.
+    Their files can be read until the context ends. Then `progress` is cleared, and stderr names
+    what can't be read, below what was printed in the context. Raises what find_inputs raises.
+
+    order, for_check: see find_inputs.
+    all_damages: see damage_lines.
     passed_over: the types of records that a replay passes over.
     """
     with ExitStack() as stack:
