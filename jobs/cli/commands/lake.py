@@ -1,4 +1,4 @@
-"""Commands that fill a lake and keep it."""
+"""The commands that fill a lake, check it, show it and maintain it."""
 
 from jobs.cli.commands import options
 from jobs.cli.commands.combinations import alone, exclusive, given

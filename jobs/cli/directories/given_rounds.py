@@ -77,9 +77,14 @@ def branches_in(
     all_damages: bool = False,
     passed_over: PassedOver = NOTHING,
 ) -> Iterator[list[Branch]]:
-    """The branch of each cluster in the directories, or of the named one, as long as rounds_in
-    says. Raises UsageError where no directory holds a metadata record, UnreadableFileError where
-    the only reason is that none can be read."""
+    """The branch of each cluster in the directories. Its files can be read until the context ends.
+
+    Raises what rounds_in raises, UsageError where no directory holds a metadata record, and
+    UnreadableFileError where no directory can be read.
+
+    cluster: the id of the only cluster to give; None for all clusters.
+    order, progress, all_damages, passed_over: see rounds_in.
+    """
     with rounds_in(
         paths, order, progress, all_damages=all_damages, passed_over=passed_over
     ) as given:

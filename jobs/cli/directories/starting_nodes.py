@@ -27,7 +27,8 @@ _NEWEST = tuple(NEWEST_LEVELS)[-1]
 
 @dataclass(frozen=True, slots=True)
 class NodeFiles:
-    """A node's settings, and its log directories: the metadata log's first."""
+    """A node's settings, and its log directories: the directory of the metadata log is the
+    first."""
 
     config: NodeConfig
     dirs: tuple[LogDir, ...]
