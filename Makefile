@@ -158,7 +158,8 @@ docs: ## build/site: docs/ as a site with search, its links checked
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet -f packaging/site/mkdocs.yml; \
 	echo "build/site: read it by python3 -m http.server --bind 127.0.0.1 -d build/site"
 
-pin = .venv-lock/bin/uv pip compile $(1) --quiet --upgrade --generate-hashes --universal \
+# Extras stay: without them pip takes mashumaro[msgpack] for a package that no line pins.
+pin = .venv-lock/bin/uv pip compile $(1) --quiet --upgrade --generate-hashes --universal --no-strip-extras \
 	--python-version 3.11 --no-emit-index-url --custom-compile-command "make lock" \
 	--output-file $(dir $(1))requirements.lock
 PINNED := airflow dbt packaging/audit packaging/zipapp packaging/installers packaging/site tests/fuzz/guided
