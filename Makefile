@@ -164,7 +164,7 @@ pin = .venv-lock/bin/uv pip compile $(1) --quiet --upgrade --generate-hashes --u
 	--output-file $(dir $(1))requirements.lock
 PINNED := airflow dbt packaging/audit packaging/zipapp packaging/installers packaging/site tests/fuzz/guided
 
-lock: ## make all eight requirements.lock again, with the newest releases
+lock: ## make each requirements.lock again, with the newest releases
 	@test -x .venv-lock/bin/uv || { python3 -m venv .venv-lock && .venv-lock/bin/pip install -q uv; }
 	@$(call pin,pyproject.toml) --extra lake --extra dev
 	@set -e; $(foreach one,$(PINNED),$(call pin,$(one)/requirements.in);)

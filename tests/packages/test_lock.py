@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
+from itertools import pairwise
 
 from packaging.markers import Marker
 from packaging.requirements import Requirement
@@ -16,6 +18,8 @@ LOCKED_EXTRAS = ("lake", "dev")
 _ENTRY = re.compile(
     r"^([A-Za-z0-9][^\n]*?) ?((?:\\\n +--hash=sha256:[0-9a-f]{64} ?)*)$", re.MULTILINE
 )
+
+_PIN = re.compile(r"uv pip compile ([^;\n]*)")
 
 
 def project() -> dict[str, dict[str, list[str]]]:
@@ -67,14 +71,20 @@ def test_the_extra_lake_has_all_of_scan_and_of_s3() -> None:
     assert {*extras["scan"], *extras["s3"]} <= set(extras["lake"])
 
 
-def test_the_lock_is_made_by_make_from_what_these_tests_read() -> None:
-    text = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
-    (recipe,) = re.findall(r"^lock:.*\n((?:\t.*\n)+)", text, re.MULTILINE)
-    assert tuple(re.findall(r"--extra (\w+)", recipe)) == LOCKED_EXTRAS
-    assert {"--upgrade", "--generate-hashes", "--universal"} <= set(recipe.split())
-    python = re.search(r"--python-version (\S+)", recipe)
-    assert python is not None
-    assert f">={python[1]}" == project()["requires-python"]
+def test_make_pins_each_list_of_requirements_of_the_tree() -> None:
+    """As `make -n` says, for any Python from the oldest on, with hashes."""
+    told = subprocess.run(["make", "-n", "lock"], cwd=REPOSITORY, capture_output=True, check=True)
+    pins = {words[0]: words[1:] for words in map(str.split, _PIN.findall(told.stdout.decode()))}
+    for words in pins.values():
+        assert {"--upgrade", "--generate-hashes", "--universal"} <= {*words}
+        oldest = words[words.index("--python-version") + 1]
+        assert f">={oldest}" == project()["requires-python"]
+    ours = pins.pop("pyproject.toml")
+    extras = [name for before, name in pairwise(ours) if before == "--extra"]
+    assert tuple(extras) == LOCKED_EXTRAS
+    tracked = ["git", "ls-files", "requirements.in", "*/requirements.in"]
+    there = subprocess.run(tracked, cwd=REPOSITORY, capture_output=True, check=True)
+    assert {*pins} == {*there.stdout.decode().split()}
 
 
 def test_the_locked_versions_for_this_machine_are_installed() -> None:
