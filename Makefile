@@ -64,7 +64,7 @@ setup: ## make .venv with what running needs, pinned (the first time takes some 
 			exit 1; \
 		fi; \
 	fi; \
-	echo "kraftlake: installing into $(VENV) (the first time: SIZE MB to download, some minutes)" >&2; \
+	echo "kraftlake: installing into $(VENV) (the first time: 760 MB to download, some minutes)" >&2; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes -r requirements.lock; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
