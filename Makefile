@@ -15,7 +15,7 @@ PYTHON :=
 STAMP := $(VENV)/.made-from
 TOOLS_STAMP := $(VENV)/.tools-from
 
-.PHONY: help setup jars package wheel zipapp man airflow demo test test-all lint bench kafka-drift format lock audit \
+.PHONY: help setup jars package wheel zipapp release man airflow demo test test-all lint bench kafka-drift format lock audit \
 	docs fuzz-tool simulator clean
 
 # For an environment that is to be made anew. One that a link leads to is somebody's, and is not emptied.
@@ -170,7 +170,7 @@ audit: ## ask PyPI for known vulnerabilities of the pinned packages: packaging/a
 		echo "$$key" >.venv-audit/.made-from; \
 	fi; \
 	.venv-audit/bin/python packaging/audit/audit.py packaging/audit/OUTCOME.md \
-		requirements.lock airflow/requirements.lock
+		requirements.lock tests/requirements.lock airflow/requirements.lock
 
 # mkdocs has an environment of its own, too. NO_MKDOCS_2_WARNING: the version is pinned.
 docs: ## build/site: docs/ as a site with search, its links checked
@@ -208,6 +208,13 @@ wheel: setup ## dist/: the wheel, the same bytes for the same commit, and the sd
 # One file to copy to a host without a network; the packages in it come from the network once.
 zipapp: wheel ## dist/kraftlake.pyz: the core as one file, for any Python from 3.11 on
 	@$(BIN)/python packaging/one_file.py "$$(ls -t dist/*.whl | head -n 1)" dist/kraftlake.pyz
+
+release: zipapp ## dist/: all files of a release, what it runs with (CycloneDX), and their hashes
+	@$(BIN)/python packaging/sbom.py dist/kraftlake.cdx.json
+	@version=$$($(BIN)/python -c 'import tomllib; \
+		print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])'); \
+	cd dist && sha256sum kraftlake-$$version-py3-none-any.whl kraftlake-$$version.tar.gz \
+		kraftlake.pyz kraftlake.cdx.json >SHA256SUMS && cat SHA256SUMS
 
 man: setup ## dist/man: a man page for each command
 	@$(BIN)/python packaging/man_pages.py dist/man

@@ -1,4 +1,4 @@
-"""What kraftlake runs with, as a list that scanners of vulnerabilities and licences read: CycloneDX.
+"""What kraftlake runs with, as a list for scanners of vulnerabilities and licences: CycloneDX.
 
     python packaging/sbom.py dist/kraftlake.cdx.json
 

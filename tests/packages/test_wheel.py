@@ -92,6 +92,7 @@ def test_the_same_sources_give_the_same_wheel_wherever_and_whenever(
     assert again.read_bytes() == wheel.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_same_sources_give_the_same_sdist_wherever_and_whenever(
     sdist: Path, tmp_path: Path
 ) -> None:
