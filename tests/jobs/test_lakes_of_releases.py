@@ -23,7 +23,7 @@ from tests.jobs.conftest import Kraftlake
 LAKES = Path(__file__).parents[1] / "golden" / "lakes"
 REPOSITORY = Path(__file__).parents[2]
 CLUSTER = "kafka-3.7.2-static"
-"""Its captures `live` made the lakes; `split` and `final` come later."""
+"""Its captures `live` made the lakes; `split` comes later."""
 pytestmark = pytest.mark.slow
 
 
@@ -44,7 +44,7 @@ def at_captures(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ingest(kraftlake: Kraftlake, lake: Path, *names: str, build: bool = True) -> None:
     for name in names:
-        at = f"2026-11-21T0{('live', 'split', 'final').index(name)}:00Z"
+        at = f"2026-11-21T0{('live', 'split').index(name)}:00Z"
         kraftlake("ingest", "--lake", lake, "--captured-at", at, "--accept-damage", name)
     if build:
         assert kraftlake("build", "--lake", lake).code == 0
@@ -89,10 +89,6 @@ def test_a_lake_of_a_release_is_opened_appended_to_and_built(
 
     ingest(kraftlake, lake, "split")
     ingest(kraftlake, fresh, "live", "split")
-    assert differing_tables(Lake(lake), Lake(fresh))[1] == []
-    assert kraftlake("maintain", "--lake", lake).code == 0
-    ingest(kraftlake, lake, "final")
-    ingest(kraftlake, fresh, "final")
     assert differing_tables(Lake(lake), Lake(fresh))[1] == []
     written = "SELECT action, release FROM bronze.lake_versions ORDER BY at"
     first, *_ = kraftlake("sql", "--lake", lake, "--json", written).rows

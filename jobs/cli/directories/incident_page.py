@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from jobs.cli.clock import ZonedClock
 from jobs.cli.directories.incident import Incident, Told, told_of
+from jobs.cli.directories.verdict_text import runbook_text
 from pipelines.html_text import Html, document, element, joined, packaged, ticks
 from replica.installation import release
 from replica.words import sentence, time_text
@@ -64,8 +65,7 @@ def _verdict(incident: Incident) -> Iterator[Html]:
         if fact.text != verdict.headline:
             yield element("p", ticks(fact.text))
     if verdict.runbook is not None:
-        command = f"kraftlake explain --runbook {verdict.runbook}"
-        yield element("p", ticks(f"`{command}` prints the runbook."))
+        yield element("p", ticks(f"Runbook {runbook_text(verdict.runbook)}."))
     if verdict.state is not None:
         yield element("p", f"As of {verdict.state.text}.", class_="quiet")
 
