@@ -28,7 +28,7 @@ def test_each_answer_has_an_exit_code(data: Path, kraftlake: Kraftlake) -> None:
 
 def test_json_has_a_line_for_each_change(data: Path, kraftlake: Kraftlake) -> None:
     rows = kraftlake("plan", "--json", "--stop-broker", "11", "--to-dynamic", data / FINAL).answers
-    assert [row["answer"] for row in rows] == ["unsafe", "safe"]
+    assert [row["answer"] for row in rows] == ["unsafe", "nothing-to-do"]
     assert rows[0]["end_offset"] == 2665
     counted, first, *rest = rows[0]["reasons"]
     assert len(rest) == 499
@@ -50,8 +50,9 @@ def test_records_that_too_few_directories_prove_committed_are_a_condition(
     data: Path, kraftlake: Kraftlake
 ) -> None:
     (row,) = kraftlake("plan", "--json", "--to-dynamic", data / FINAL / "1").answers
-    assert row["answer"] == "safe"
-    (need,) = row["needs"]
+    assert (row["answer"], row["is_conditional"]) == ("nothing-to-do", True)
+    unseen, need = row["needs"]
+    assert unseen.startswith("voters 2 and 3 have to hold nothing newer: their logs were not given")
     assert need.startswith("the records from offset 2149 on have to be committed")
     (row,) = kraftlake("plan", "--json", "--to-dynamic", data / FINAL).answers
     assert row["needs"] == []

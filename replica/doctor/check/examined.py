@@ -71,6 +71,13 @@ class Examined:
         return self.is_directory and isinstance(location, DirectoryPath) and not location.is_cut
 
     @property
+    def breaks_off(self) -> bool:
+        """Whether the node's log may go on behind its end here, because this is a part of a log, or
+        a copy that breaks off."""
+        is_cut = isinstance(self.location, DirectoryPath) and self.location.is_cut
+        return is_cut or self.directory.is_fragment
+
+    @property
     def replica(self) -> ReplicaId | None:
         """The replica that owns the directory; None without a readable meta.properties."""
         return self.directory.replica

@@ -39,6 +39,14 @@ LOST_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAg"
 PartitionKey: TypeAlias = tuple[str, int]
 
 
+class Lag(NamedTuple):
+    """How far a node's log ends before the newest log. end: its end (exclusive). ms: the time from
+    the first record that it lacks to the newest one."""
+
+    end: int
+    ms: int
+
+
 class Beginning(NamedTuple):
     """The record with which something began."""
 
@@ -82,6 +90,11 @@ class Cluster:
     committed when the directories were read."""
     uncommitted_at: int | None = None
     """The time of that record, in ms since 1970 (UTC)."""
+    lags: Mapping[int, Lag] = field(default_factory=dict)
+    """For each node at hand whose log ends so long before the newest one that copying running nodes
+    doesn't explain it: how far."""
+    cut_copy: str = ""
+    """The name of the directory that gave the state if it breaks off; else ""."""
     passed_over: str = ""
     """The records that the replay passes over, such as `2 records of types 501 and 516`."""
 

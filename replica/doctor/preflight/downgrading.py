@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.doctor.preflight.majority import caught_up_needs
 from replica.metadata.changes.readers import Reader, reader_of
 from replica.metadata.changes.unread import BOOTSTRAP, Unread, UnreadPlace, unread_level
 from replica.metadata.image.settings import METADATA_VERSION
@@ -49,6 +50,9 @@ def downgrade_binaries(
     needs = [not_judged] * bool(not_judged)
     if not any(one.is_of_quorum for one in readings):
         needs += _needs(cluster, readings)
+        needs += caught_up_needs(
+            cluster, [one.node_id for one in readings if one.node_id is not None]
+        )
     return preflight(action, reasons, tuple(needs))
 
 

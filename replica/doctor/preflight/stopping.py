@@ -24,7 +24,7 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
-from replica.doctor.preflight.majority import majority_needs, majority_reason
+from replica.doctor.preflight.majority import caught_up_needs, majority_needs, majority_reason
 from replica.metadata.image.partition import Partition
 from replica.words import counted, named
 
@@ -48,9 +48,17 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
         *(harm.reason for harm in of_partitions),
     ]
     action = action or f"stop {named('node', [str(one) for one in sorted(gone)])}"
-    stops_voters = not cluster.voters.isdisjoint(gone)
-    needs = majority_needs(cluster, cluster.voters, gone) if stops_voters else ()
-    return preflight(action, reasons, needs)
+    relied = {
+        other
+        for partition in cluster.partitions.values()
+        if not gone.isdisjoint(partition.replicas)
+        for other in cluster.live_brokers.intersection(partition.replicas)
+    }
+    needs: tuple[str, ...] = ()
+    if not cluster.voters.isdisjoint(gone):
+        needs = majority_needs(cluster, cluster.voters, gone)
+        relied |= cluster.voters
+    return preflight(action, reasons, (*needs, *caught_up_needs(cluster, relied - gone)))
 
 
 class _Harm(NamedTuple):

@@ -8,7 +8,15 @@ from typing import Any
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.features import RegisteredNode, registered_nodes
-from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.doctor.preflight.answer import (
+    Preflight,
+    Reason,
+    done,
+    note,
+    preflight,
+    unknown,
+    unsafe,
+)
 from replica.metadata.changes.readers import reader_of
 from replica.metadata.changes.releases import METADATA_CHANGES, NEWEST_LEVELS, release_of
 from replica.metadata.image.settings import METADATA_VERSION, migration_name
@@ -87,7 +95,7 @@ def _change(cluster: Cluster, action: str, wanted: int) -> Preflight:
         return preflight(action, [unknown(METADATA_VERSION, "the state has none")])
     at = cluster.offsets("features")[METADATA_VERSION]
     if now == wanted:
-        return preflight(action, [note(METADATA_VERSION, "is at that level already", at)])
+        return preflight(action, [done(METADATA_VERSION, "is at that level already", at)])
     if cluster.is_migrating:
         since = cluster.offsets("zk_migration").get("")
         told = (

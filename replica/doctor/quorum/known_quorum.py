@@ -8,9 +8,10 @@ knows which history is right.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from replica.doctor.quorum.lacks_own import LacksOwn
 from replica.doctor.quorum.sets_in_force import voter_sets_at_end
@@ -35,6 +36,8 @@ class VoterDoubt(StrEnum):
     """The directory that was given for its node is formatted, and holds no metadata log."""
     UNREADABLE = "unreadable"
     """A part of its log can't be read."""
+    CUT = "cut"
+    """The copy of its disk breaks off, so that nobody knows where its log ends."""
     STALE = "stale"
     """Other files show that it led or voted in an epoch of which its own directory knows nothing:
     the directory was restored from an older copy, or copied earlier than the others. Or an earlier
@@ -47,7 +50,9 @@ class VoterDoubt(StrEnum):
 
 ABSENT = (VoterDoubt.NOT_GIVEN, VoterDoubt.OF_ANOTHER_CLUSTER, VoterDoubt.NO_LOG)
 """The doubts about voters of whose own disks nothing is at hand."""
-BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt not in ABSENT)
+NOT_AT_HAND = (*ABSENT, VoterDoubt.CUT)
+"""The doubts about voters of whose own disks nothing is at hand, or a part."""
+BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt not in NOT_AT_HAND)
 """The doubts about disks that are at hand."""
 MAY_VOTE_TWICE = (
     VoterDoubt.STALE,
@@ -82,6 +87,8 @@ class KnownVoter:
     goes on otherwise, or it led or voted in a newer epoch than that of the next record there."""
     lacks_own: LacksOwn | None = None
     """What its log lacks of the records that it wrote as a leader; None where it has them."""
+    cut_copy: str = ""
+    """The name of the copy of its disk that breaks off; "" where none does."""
 
     @property
     def why_stale(self) -> str:
@@ -106,6 +113,8 @@ class KnownVoter:
             return "the disk that was given for its node is of another cluster"
         if self.doubt is VoterDoubt.NO_LOG:
             return "the directory that was given for its node holds no metadata log"
+        if self.doubt is VoterDoubt.CUT:
+            return f"{self.cut_copy} breaks off, so nobody knows where its log ends"
         if self.doubt is VoterDoubt.NO_QUORUM_STATE:
             return "it has no quorum-state, so it may vote twice in one epoch"
         if self.doubt is VoterDoubt.UNREADABLE_QUORUM_STATE:
@@ -115,6 +124,14 @@ class KnownVoter:
     def holds(self, offset: int) -> bool:
         """Whether it is known to hold this entry of the newest log."""
         return self.held_end is not None and offset < self.held_end
+
+
+class LogBehind(NamedTuple):
+    """A replica at hand whose log ends before the newest one, or left it. end: the end (exclusive)
+    of what it has of the newest log."""
+
+    key: ReplicaKey
+    end: int
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -158,6 +175,9 @@ class KnownQuorum:
     """The replicas whose files are at hand and may be relied on."""
     at_hand: frozenset[ReplicaKey] = frozenset()
     """All replicas whose files are at hand."""
+    behind: tuple[LogBehind, ...] = ()
+    """The replicas at hand, voters or not, that may be relied on and lack the end of the newest
+    log."""
 
     @property
     def missing(self) -> VoterKeys:
@@ -216,6 +236,13 @@ class QuorumFiles:
     """The replicas whose quorum-state is there and can't be read."""
     lacks_own: Mapping[ReplicaKey, LacksOwn] = field(default_factory=dict)
     """For each leader what its log lacks of its own records."""
+    cut: Mapping[ReplicaKey, str] = field(default_factory=dict)
+    """For each replica whose copy breaks off, so that its log may go on: the name of the copy."""
+
+    @property
+    def hidden(self) -> frozenset[ReplicaKey]:
+        """The replicas whose logs may hold what they don't show."""
+        return self.unreadable.union(self.cut)
 
 
 NO_FILES = QuorumFiles()
@@ -229,7 +256,7 @@ def known_quorum(
     logs = group.logs
     if not logs:
         return KnownQuorum()
-    newest = max(logs, key=lambda log: _preference(log, files.unreadable))
+    newest = max(logs, key=lambda log: _preference(log, files.hidden))
     proven_end = settled_end(newest, commitment)
     sets = voter_sets_at_end(newest, proven_end) or ((files.configured,) * bool(files.configured))
     pairs = [(min(pair), max(pair), one.conflict_offset) for pair, one in group.pairs.items()]
@@ -255,7 +282,17 @@ def known_quorum(
         commitment.contested,
         frozenset(log.key for log in logs if log.key not in doubts),
         frozenset(log.key for log in logs),
+        tuple(sorted(_behind(group, newest, doubts))),
     )
+
+
+def _behind(
+    group: GroupComparison, newest: ReplicaLog, doubts: Collection[ReplicaKey]
+) -> Iterator[LogBehind]:
+    for log in group.logs:
+        end = _common_end(group, newest, log)
+        if end < newest.end_offset and log.key not in doubts:
+            yield LogBehind(log.key, end)
 
 
 def settled_end(log: ReplicaLog, commitment: Commitment) -> int:
@@ -266,11 +303,11 @@ def settled_end(log: ReplicaLog, commitment: Commitment) -> int:
 
 
 def _preference(
-    log: ReplicaLog, unreadable: Collection[ReplicaKey]
+    log: ReplicaLog, hidden: Collection[ReplicaKey]
 ) -> tuple[bool, bool, tuple[int, int], int, str]:
     return (
         log.position().offset > 0,
-        log.key not in unreadable,
+        log.key not in hidden,
         election_order(log.position()),
         -log.key.node_id,
         log.key.directory_id,
@@ -289,6 +326,8 @@ def _doubts(
         votes = any(is_voter(voters, log.key) for voters in sets)
         if votes and _is_stale(log, files):
             found[log.key] = VoterDoubt.STALE
+        elif log.key in files.cut:
+            found[log.key] = VoterDoubt.CUT
         elif votes and log.quorum_epoch == UNDEFINED_EPOCH and not is_new:
             is_there = log.key in files.unreadable_states
             found[log.key] = (
@@ -307,7 +346,7 @@ def _is_stale(log: ReplicaLog, files: QuorumFiles) -> bool:
     known = max(log.quorum_epoch, log.position().epoch)
     is_behind = attested is not None and attested > known
     back = files.went_back.get(log.key)
-    if log.key not in files.unreadable:
+    if log.key not in files.hidden:
         return is_behind or back is not None or log.key in files.lacks_own
     has_forgotten = is_behind or (back is not None and back.has_forgotten_an_epoch)
     return has_forgotten and log.quorum_epoch != UNDEFINED_EPOCH
@@ -332,7 +371,7 @@ def _known(
     told = [doubts[log.key] for log in own if log.key in doubts]
     known = [log.known_epoch for log in own if log.known_epoch is not None]
     attested = [_attested(log.key, files.attested) for log in own]
-    lost = VoterDoubt.STALE in told or any(log.key in files.unreadable for log in own)
+    lost = VoterDoubt.STALE in told or any(log.key in files.hidden for log in own)
     held_end = max(_common_end(group, newest, log) for log in own)
     epochs = [epoch for epoch in (*known, *attested) if epoch is not None]
     then = newest.batch_at(held_end)
@@ -346,6 +385,7 @@ def _known(
         any(log.end_offset > held_end for log in own)
         or (then is not None and max(epochs, default=UNDEFINED_EPOCH) > then.epoch),
         next((files.lacks_own[log.key] for log in own if log.key in files.lacks_own), None),
+        next((files.cut[log.key] for log in own if log.key in files.cut), ""),
     )
 
 

@@ -153,7 +153,7 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
         raise UsageError("no replica to go on with")
     quorum = known_quorum(group, commitment, files)
     commitment = commitment.with_never_committed(_on_no_majority(group, quorum))
-    unreliable = files.unreadable
+    unreliable = files.hidden
     sets = quorum.voter_sets
     voters = sets[0] if sets else None
     ranked = sorted(logs, key=lambda log: _rank(log, unreliable, voters), reverse=True)
