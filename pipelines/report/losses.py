@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
+from pipelines.report.divergences import Parting, Replica, replica_of
 from pipelines.report.meaning import Effect
-from pipelines.report.partings import Parting, Replica, replica_of
 from pipelines.report.source import Row
 
 MAX_LOSSES_TOLD = 3

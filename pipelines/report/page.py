@@ -16,8 +16,8 @@ from pipelines.lake import Lake
 from pipelines.report import meaning, queries, view
 from pipelines.report.evidence import gather
 from pipelines.report.source import Figure, ReportSource, Row, moment
+from pipelines.report.travel.cluster_history import gather_history
 from pipelines.report.travel.queries import MAX_CHANGES
-from pipelines.report.travel.trip import gather_trip
 from pipelines.report.view import ClusterView, cluster_view
 from pipelines.report.words import bytes_text, duration_text
 from replica.errors import UsageError
@@ -67,7 +67,7 @@ def make_report(
     views = []
     for number, summary in enumerate(shown, start=1):
         evidence = gather(source, summary)
-        views.append(cluster_view(evidence, number, gather_trip(source, evidence, share)))
+        views.append(cluster_view(evidence, number, gather_history(source, evidence, share)))
     return Report(
         source.lake,
         version,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.report.partings import Replica, replica_of
+from pipelines.report.divergences import Replica, replica_of
 from pipelines.report.source import Row
 from replica.errors import DataError
 from replica.metadata.json_text import from_plain, json_text
