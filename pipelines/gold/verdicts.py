@@ -20,7 +20,8 @@ from pipelines.gold.verdict_rows import verdict_row
 from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.catalogue.groups import VOTER_DISK_EMPTY
 from replica.doctor.check.formatted import RULES as RULES_ABOUT_FORMATTED
-from replica.doctor.quorum.known_quorum import ABSENT, KnownQuorum
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import ABSENT
 from replica.doctor.verdict.evidence import (
     NO_LOG,
     PASSED_OVER,

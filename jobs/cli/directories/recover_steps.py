@@ -20,7 +20,7 @@ from jobs.cli.directories.recover_stand_ins import StandIns
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import PartitionFolder, partition_of
 from replica.doctor.health.hosted import HostedReplicas
-from replica.doctor.quorum.known_quorum import NOT_AT_HAND
+from replica.doctor.quorum.known_voter import NOT_AT_HAND
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal import step as rehearsal
 from replica.model.keys import ReplicaKey

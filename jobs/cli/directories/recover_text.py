@@ -11,7 +11,7 @@ from jobs.cli.output import coloured
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import partition_of
 from replica.doctor.health.hosted import HostedReplicas
-from replica.doctor.quorum.known_quorum import ABSENT, NOT_AT_HAND, KnownVoter, VoterDoubt
+from replica.doctor.quorum.known_voter import ABSENT, NOT_AT_HAND, KnownVoter, VoterDoubt
 from replica.doctor.quorum.reasons import RankedReplica
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.history.divergence import Relation

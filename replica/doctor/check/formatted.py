@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from replica.doctor.check.catalogue import groups
 from replica.doctor.check.rule import Finding
-from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
 

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from replica.doctor.check.rule import Finding, Rule, Subject
-from replica.doctor.quorum.known_quorum import UNCOUNTED, KnownQuorum
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import UNCOUNTED
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.settings import (

@@ -68,7 +68,9 @@ def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
     """The nodes that lack the end of the newest log, each with its lag, where that is longer than
     copying running nodes takes."""
     now = known.last_timestamp
-    for one in () if known.quorum is None or now is None else known.quorum.behind:
+    if known.quorum is None or now is None:
+        return
+    for one in known.quorum.behind:
         since = _time_of(known.examined, one.end)
         if since is not None and now - since >= COPYING_MS:
             yield one.key.node_id, Lag(one.end, now - since)

@@ -12,13 +12,8 @@ from dataclasses import replace
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown
-from replica.doctor.quorum.known_quorum import (
-    ABSENT,
-    NOT_AT_HAND,
-    UNCOUNTED,
-    KnownQuorum,
-    VoterDoubt,
-)
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import ABSENT, NOT_AT_HAND, UNCOUNTED, VoterDoubt
 from replica.model.voters import majority
 from replica.words import named
 

@@ -24,14 +24,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from replica.doctor.quorum.known_quorum import (
-    BAD_DISKS,
-    NO_FILES,
-    KnownQuorum,
-    KnownVoter,
-    QuorumFiles,
-    known_quorum,
-)
+from replica.doctor.quorum.known_quorum import NO_FILES, KnownQuorum, QuorumFiles, known_quorum
+from replica.doctor.quorum.known_voter import BAD_DISKS, KnownVoter
 from replica.doctor.quorum.reasons import RankedReplica, nobody_wins, refusals, winners_that_lose
 from replica.doctor.quorum.went_back import ComparedRound
 from replica.errors import UsageError

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from pipelines.tables.bronze import FINDINGS
-from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import VoterDoubt
 from tests.pipelines.cluster.captures import gold_of, tables_of
 from tests.pipelines.cluster.tables import bronze_tables
 from tests.pipelines.quorums import Batch, Capture, epoch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from replica.doctor.preflight.answer import ChangeSafety, Preflight
 from replica.doctor.preflight.decommissioning import decommission
 from replica.doctor.preflight.stopping import stop_brokers, stop_rack
-from replica.doctor.quorum.known_quorum import VoterDoubt
+from replica.doctor.quorum.known_voter import VoterDoubt
 from tests.replica.doctor.preflight.clusters import broker, cluster, known, partition
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from replica.doctor.health.cluster import Cluster, Lag
 from replica.doctor.preflight.answer import ChangeSafety, Preflight
+from replica.doctor.preflight.certainty import grounded
 from replica.doctor.preflight.decommissioning import decommission
 from replica.doctor.preflight.downgrading import NodeReading, downgrade_binaries
-from replica.doctor.preflight.ground import grounded
 from replica.doctor.preflight.migrating import finish_migration
 from replica.doctor.preflight.reassigning import reassign
 from replica.doctor.preflight.reassignment_file import Assignment
@@ -19,18 +19,17 @@ from replica.doctor.preflight.rolling import roll
 from replica.doctor.preflight.stopping import stop_brokers
 from replica.doctor.preflight.upgrading import downgrade, upgrade
 from replica.doctor.preflight.voters import add_voter, remove_voter, to_dynamic
-from replica.doctor.quorum.known_quorum import NOT_AT_HAND, VoterDoubt
+from replica.doctor.quorum.known_voter import NOT_AT_HAND, VoterDoubt
 from replica.model.keys import ReplicaKey
 from tests.replica.doctor.preflight.clusters import (
     cluster,
     controller,
     known,
-    level,
     partition,
 )
+from tests.replica.doctor.preflight.test_quorum_and_levels import dynamic
 
 LATE = "node 2 (offset 99, 14 s earlier) has to be caught up: its log ends before the newest one"
-DYNAMIC = level("kraft.version", 1)
 
 
 def late(of: Cluster) -> Cluster:
@@ -38,7 +37,7 @@ def late(of: Cluster) -> Cluster:
 
 
 def controllers(**more: object) -> Cluster:
-    return cluster(DYNAMIC, *map(controller, (1, 2, 3, 4)), voters=(1, 2, 3), **more)
+    return cluster(*map(controller, (1, 2, 3, 4)), voters=(1, 2, 3), **more)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_no_change_is_safe_by_a_log_that_breaks_off() -> None:
     "found",
     [
         finish_migration(cluster()),
-        to_dynamic(controllers()),
+        to_dynamic(dynamic((1, 2, 3))),
         upgrade(cluster(), "4.0"),
         downgrade(cluster(), "4.0"),
         reassign(cluster(partition(0, (1, 2))), [Assignment("orders", 0, (1, 2))]),
