@@ -150,7 +150,7 @@ class Gold:
     silver: Silver
     records: Records
     judge_health: Callable[[Sequence[Row]], Sequence[JudgedState]]
-    """The function that judges some newest states."""
+    """The function that judges the newest states, given as rows of Gold.newest_states."""
 
     @property
     def bronze(self) -> BronzeRows:

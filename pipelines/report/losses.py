@@ -66,9 +66,11 @@ class LostRecordCount:
 def losses(
     truncations: Iterable[Row], partings: Iterable[Parting], newest: Mapping[Replica, str]
 ) -> tuple[LostRecordCount, ...]:
-    """Each loss once, those with committed records first.
+    """The losses, each once; first the losses of committed records.
 
-    truncations: rows of queries.truncations. newest: each replica's newest capture group.
+    truncations: rows of queries.truncations.
+    partings: the divergences that the captures show.
+    newest: each replica's newest capture group.
     """
     gone = [_gone(row) for row in truncations]
     told = {(loss.replicas[0], loss.first) for loss in gone}

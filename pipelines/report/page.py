@@ -55,10 +55,13 @@ def make_report(
     generated_at: datetime,
     of_directories: tuple[str, ...] = (),
 ) -> Report:
-    """The report. cluster: only this one. of_directories: as in Report.
+    """The report on the clusters of a lake. Raises UsageError where there is no such cluster, or
+    where tables that `ingest` and `build` make are missing.
 
-    Raises UsageError where there is no such cluster, or where tables that `ingest` and `build` make
-    are missing.
+    cluster: the id of the only cluster to report on; None for all clusters.
+    version: the version of kraftlake, for the page's footer.
+    generated_at: the time that the page shows as its own, in UTC.
+    of_directories: as in Report.
     """
     _check_tables(source)
     summaries = _chosen(source.ask(queries.CLUSTERS), cluster)

@@ -32,8 +32,8 @@ class RecordRow:
 
     offset: int
     cells: tuple[Cell | None, ...]
-    """One for each branch, None where the branch has no record there; a single cell where all
-    branches have the same record."""
+    """One cell for each branch, None where the branch has no record at this offset; a single cell
+    where all branches have the same record."""
 
 
 def branch_rows(rows: Iterable[Row], speakers: Sequence[Replica]) -> tuple[RecordRow, ...]:

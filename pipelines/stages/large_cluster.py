@@ -292,7 +292,8 @@ class LookingBack:
 
 
 def look_back(unit: LookingBack, pins: Pins) -> UnitResult:
-    """Reads one range of the history of the newest state. `told` of the result is a PastRange."""
+    """Reads one range of the history of the newest state. The field `told` of the result is a
+    PastRange."""
     versions = _versions(unit, pins)
     return UnitResult((), told=look_back_rows(versions, unit.state_row, unit.steps, unit.asked))
 

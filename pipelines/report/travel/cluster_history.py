@@ -91,15 +91,15 @@ class ClusterHistory:
     steps: ReportSteps
     """The steps that these rows make."""
     all_changes: int
-    """How many changes the tables have."""
+    """How many changes of the cluster the tables have."""
     all_versions: int
     """How many versions the tables have."""
     is_sampled: bool
-    """Whether some are left out."""
+    """Whether changes or versions of the tables are left out."""
     judgements: tuple[MomentJudgement, ...]
     """The health at some of the steps, in the order of offsets."""
     judged_by: str | None
-    """The SQL of one of these states; None where no state was judged."""
+    """The SQL that gives one of the judged states; None where no state was judged."""
 
 
 def gather_history(source: ReportSource, evidence: Evidence, share: int) -> ClusterHistory | None:

@@ -35,7 +35,7 @@ class LogBehind(NamedTuple):
 
 @dataclass(frozen=True, slots=True, order=True)
 class LogConflict:
-    """Two replicas whose logs Raft never leaves (see Relation.CONFLICT)."""
+    """Two replicas whose logs can't both come from Raft (see Relation.CONFLICT)."""
 
     a: ReplicaKey
     b: ReplicaKey
@@ -50,9 +50,9 @@ class KnownQuorum:
     voters: tuple[KnownVoter, ...] = ()
     """The voters in force at the end of the newest log, sorted; empty where no file names them."""
     leaving: tuple[KnownVoter, ...] = ()
-    """The voters at hand that the set before names and this set lacks, sorted; empty where the set
-    in force is proven to be committed. Each of them is still a voter by its own log, so it stands
-    for election when it is started."""
+    """The voters, with a directory at hand, that the voter set before the newest one names and the
+    newest set lacks, sorted; empty where the newest set is proven to be committed. Each of them is
+    still a voter by its own log, so it stands for election when it is started."""
     voter_sets: tuple[VoterKeys, ...] = ()
     """Every voter set of which a majority is needed: the set in force and, where that isn't proven
     to be committed, the set before it."""

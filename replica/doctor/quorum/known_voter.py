@@ -56,8 +56,8 @@ class KnownVoter:
     key: ReplicaKey
     """The key of the voter, as the voter set names it."""
     doubt: VoterDoubt | None
-    """The reason why its disk may not be counted; None where the disk is at hand and nothing speaks
-    against it."""
+    """The reason why no majority may count the voter's disk; None where the disk is at hand and
+    there is no such reason."""
     known_epoch: int | None = None
     """The newest epoch that its own files show; None without files or quorum-state."""
     attested_epoch: int | None = None
@@ -66,12 +66,14 @@ class KnownVoter:
     """The end (exclusive) of the entries of the newest log that its log has; None where its disk
     can't tell what it held."""
     went_back: WentBack | None = None
-    """What an earlier capture shows of it that its disk lacks now; None where none does."""
+    """What an earlier capture of this voter shows, and its disk lacks now; None where the disk
+    lacks nothing of it."""
     lived_on: bool = False
     """Whether it is known to have run after the newest log went on beyond held_end: its own log
     goes on otherwise, or it led or voted in a newer epoch than that of the next record there."""
     lacks_own: LacksOwn | None = None
-    """What its log lacks of the records that it wrote as a leader; None where it has them."""
+    """The records that this voter wrote as a leader and that its log lacks; None where it lacks
+    none."""
     cut_copy: str = ""
     """The name of the copy of its disk that breaks off; "" where none does."""
 
