@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 from collections.abc import Iterator
@@ -97,6 +98,29 @@ def test_a_lake_answers_as_the_directories_do(
     of_lake = kraftlake("plan", "--json", *change, "--lake", lake)
     of_directories = kraftlake("plan", "--json", *change, data / FINAL)
     assert of_lake.answers == of_directories.answers
+
+
+def test_a_node_that_does_not_start_again_is_not_stopped_and_no_majority_counts_it(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    """metadata.log.dir of node 1 was changed: both of its log directories have a metadata log."""
+    nodes = tmp_path / "nodes"
+    for node in ("1", "2", "3"):
+        shutil.copytree(data / FINAL / node, nodes / node / "new")
+    shutil.copytree(data / "kafka-4.4.0-dynamic/live/1", nodes / "1/old")
+    meta = nodes / "1/old/meta.properties"
+    own = re.sub("directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAAAAQ", meta.read_text())
+    meta.write_text(own)
+    stop = kraftlake("plan", "--json", "--stop-broker", "1", nodes)
+    (own_stop,) = stop.answers
+    assert (stop.code, own_stop["answer"]) == (1, "unsafe")
+    (reason,) = (one for one in own_stop["reasons"] if one["subject"] == "node 1")
+    assert "refuses to start again" in reason["detail"]
+    assert "metadata-log-twice" in reason["detail"]
+    other = kraftlake("plan", "--json", "--stop-broker", "2", nodes)
+    assert (other.code, other.answers[0]["answer"]) == (3, "unknown")
+    assert "voter 1 can't be counted" in other.answers[0]["reasons"][0]["detail"]
+    assert not any(need.startswith("node 1") for need in other.answers[0]["needs"])
 
 
 def test_a_lake_of_one_node_names_what_it_cannot_prove_to_be_committed(

@@ -94,6 +94,9 @@ class Cluster:
     lags: Mapping[int, Lag] = field(default_factory=dict)
     """For each node at hand whose log ends so long before the newest one that copying running nodes
     doesn't explain it: how far."""
+    unstartable: Mapping[int, str] = field(default_factory=dict)
+    """For each node that refuses to start with its directories: the rule, and what was found; empty
+    where nobody asked `check`."""
     cut_copy: str = ""
     """The name of the directory that gave the state if it breaks off; else ""."""
     passed_over: str = ""
@@ -196,9 +199,9 @@ class Cluster:
     def unreliable_voters(self) -> frozenset[int]:
         """The voters that may not be counted for a majority, by the disk that was given for their
         node."""
-        if self.quorum is None:
-            return frozenset()
-        return frozenset(voter.key.node_id for voter in self.quorum.in_doubt(*UNCOUNTED))
+        doubted = () if self.quorum is None else self.quorum.in_doubt(*UNCOUNTED)
+        by_disks = frozenset(voter.key.node_id for voter in doubted)
+        return by_disks | (self.voters & self.unstartable.keys())
 
     @cached_property
     def uncounted_voters(self) -> frozenset[int]:

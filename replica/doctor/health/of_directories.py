@@ -70,9 +70,12 @@ def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
     now = known.last_timestamp
     if known.quorum is None or now is None:
         return
+    behind = {one.key for one in known.quorum.behind}
+    caught_up = {key.node_id for key in known.quorum.at_hand - behind}  # by another disk of theirs
     for one in known.quorum.behind:
         since = _time_of(known.examined, one.end)
-        if since is not None and now - since >= COPYING_MS:
+        is_behind = one.key.node_id not in caught_up
+        if is_behind and since is not None and now - since >= COPYING_MS:
             yield one.key.node_id, Lag(one.end, now - since)
 
 

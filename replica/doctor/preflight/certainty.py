@@ -22,7 +22,13 @@ _MORE = "`kraftlake check` says more"
 
 def grounded(found: Preflight, cluster: Cluster) -> Preflight:
     """The result of a judgement, with the doubts about the state that it stands on."""
+    named = {reason.subject for reason in found.reasons}
     reasons = [*_doubts(cluster), *found.reasons]
+    reasons += (
+        note(f"voter {node}", f"refuses to start: {cluster.unstartable[node]}")
+        for node in sorted(cluster.voters & cluster.unstartable.keys())
+        if f"node {node}" not in named
+    )
     judged = preflight(found.action, reasons, (*found.needs, *_conditions(cluster)))
     return replace(judged, order=found.order)
 

@@ -42,6 +42,7 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
     ]
     reasons = [
         *not_registered(cluster, gone),
+        *_never_back(cluster, gone),
         *_down_already(cluster, gone),
         *_majority(cluster, gone),
         *_counted(of_partitions, len(cluster.partitions)),
@@ -101,6 +102,13 @@ def not_registered(cluster: Cluster, gone: Collection[int]) -> Iterator[Reason]:
     for broker in sorted(set(gone) - {*brokers, *cluster.voters}):
         told = f"no broker with this id is registered; registered are: {known}"
         yield unsafe(f"broker {broker}", told)
+
+
+def _never_back(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
+    """A node that is stopped is to come back. Some refuse to start with their directories."""
+    for node in sorted(gone & cluster.unstartable.keys()):
+        told = f"refuses to start again with its directories ({cluster.unstartable[node]})"
+        yield unsafe(f"node {node}", f"{told}: do first what `kraftlake check` says of it")
 
 
 def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:

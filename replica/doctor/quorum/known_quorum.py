@@ -160,8 +160,8 @@ def known_quorum(
     sets = voter_sets_at_end(newest, proven_end) or ((files.configured,) * bool(files.configured))
     pairs = [(min(pair), max(pair), one.conflict_offset) for pair, one in group.pairs.items()]
     conflicts = sorted(LogConflict(a, b, at) for a, b, at in pairs if at is not None)
-    if conflicts:  # Who wrote which records isn't known then.
-        files = replace(files, lacks_own={})
+    if conflicts:  # Who wrote which records, and who was elected in which history, isn't known.
+        files = replace(files, lacks_own={}, attested={})
     doubts = _doubts(logs, files, sets)
     known = [
         tuple(_known(group, newest, voter, doubts, files) for voter in sorted(voters))
