@@ -25,9 +25,9 @@ def grounded(found: Preflight, cluster: Cluster) -> Preflight:
     named = {reason.subject for reason in found.reasons}
     reasons = [*_doubts(cluster), *found.reasons]
     reasons += (
-        note(f"voter {node}", f"refuses to start: {cluster.unstartable[node]}")
-        for node in sorted(cluster.voters & cluster.unstartable.keys())
-        if f"node {node}" not in named
+        note(f"voter {node}", why)
+        for node, why in _voters_in_doubt(cluster)
+        if named.isdisjoint((f"node {node}", f"voter {node}"))
     )
     judged = preflight(found.action, reasons, (*found.needs, *_conditions(cluster)))
     return replace(judged, order=found.order)
@@ -66,8 +66,14 @@ def _of_logs(cluster: Cluster, quorum: KnownQuorum) -> Iterator[Reason]:
     for each in quorum.contested[:1]:
         told = f"offsets {each.start} to {each.end - 1} hold different records, all committed"
         yield unknown("state", f"{told}: start no node. {_MORE}", each.start)
-    for voter in quorum.in_doubt(*UNCOUNTED):
-        yield note(f"voter {voter.key.node_id}", voter.why_doubted)
+
+
+def _voters_in_doubt(cluster: Cluster) -> Iterator[tuple[int, str]]:
+    """The voters that no majority counts, each with the reason."""
+    for node in sorted(cluster.voters & cluster.unstartable.keys()):
+        yield node, f"refuses to start: {cluster.unstartable[node]}"
+    for voter in () if cluster.quorum is None else cluster.quorum.in_doubt(*UNCOUNTED):
+        yield voter.key.node_id, voter.why_doubted
 
 
 def _conditions(cluster: Cluster) -> Iterator[str]:

@@ -25,6 +25,7 @@ from replica.doctor.preflight.answer import (
     unsafe,
 )
 from replica.doctor.preflight.majority import caught_up_needs, majority_needs, majority_reason
+from replica.doctor.quorum.known_voter import MAY_VOTE_TWICE
 from replica.metadata.image.partition import Partition
 from replica.words import counted, named
 
@@ -43,6 +44,7 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
     reasons = [
         *not_registered(cluster, gone),
         *_never_back(cluster, gone),
+        *_forgetful(cluster, gone),
         *_down_already(cluster, gone),
         *_majority(cluster, gone),
         *_counted(of_partitions, len(cluster.partitions)),
@@ -109,6 +111,17 @@ def _never_back(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
     for node in sorted(gone & cluster.unstartable.keys()):
         told = f"refuses to start again with its directories ({cluster.unstartable[node]})"
         yield unsafe(f"node {node}", f"{told}: do first what `kraftlake check` says of it")
+
+
+def _forgetful(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
+    """A voter that runs knows its votes. Once it is stopped, it knows what its disk has kept."""
+    doubted = () if cluster.quorum is None else cluster.quorum.in_doubt(*MAY_VOTE_TWICE)
+    for voter in doubted:
+        if voter.key.node_id in gone:
+            told = (
+                "leave it stopped then, until `kraftlake recover --plan` has told how it comes back"
+            )
+            yield unknown(f"voter {voter.key.node_id}", f"{voter.why_doubted}: {told}")
 
 
 def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
