@@ -178,7 +178,7 @@ def _where(source: ClusterSource) -> None:
     cluster = source.cluster
     complain(f"state: of cluster {cluster.cluster_id} at offset {cluster.end_offset}")
     if not cluster.is_whole:
-        complain(f"state: {cluster.file}: the log goes on, with what can't be replayed")
+        complain(f"state: {cluster.file}: the log has later records, which can't be replayed")
     quorum = cluster.quorum
     missing = () if quorum is None else quorum.in_doubt(VoterDoubt.NOT_GIVEN)
     if missing:

@@ -127,7 +127,7 @@ def _checked(text: str) -> str:
     hint = "did you mean " + ", ".join(stems[name] for name in near) + "?"
     if not near:
         hint = "known are " + ", ".join(sorted(names.values()))
-    raise UsageError(f"--type {text}: no record type is called that; {hint}")
+    raise UsageError(f"--type {text}: no record type has this name; {hint}")
 
 
 def _plain(name: str) -> str:

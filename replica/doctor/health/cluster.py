@@ -122,7 +122,7 @@ class Cluster:
 
     @property
     def zk_brokers(self) -> tuple[int, ...]:
-        """The registered brokers that still are brokers of ZooKeeper (KIP-866)."""
+        """The registered brokers that still run with ZooKeeper (KIP-866)."""
         brokers = self.values("brokers")
         return tuple(sorted(one for one in brokers if brokers[one].get("isMigratingZkBroker")))
 

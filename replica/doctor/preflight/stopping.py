@@ -104,7 +104,7 @@ def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
         waiting = sum(
             broker in _awaited(cluster, partition) for partition in cluster.partitions.values()
         )
-        told = f"is {state} already, and leads nothing"
+        told = f"is {state} already, and leads no partition"
         reason = note(f"broker {broker}", told, offsets[broker])
         if waiting:
             told += f"; {counted(waiting, 'partition')} without a leader can get one from it"

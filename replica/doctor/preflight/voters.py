@@ -18,6 +18,7 @@ from replica.doctor.preflight.majority import majority_needs, majority_reason
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
 from replica.model.voters import majority
+from replica.words import counted
 
 UPGRADES_FROM_STATIC = 26
 """The metadata.version 4.1-IV0, which every node of Kafka 4.1 supports. Kafka 4.1 is the first
@@ -103,11 +104,17 @@ def _of_dynamic_quorum(cluster: Cluster) -> Iterator[Reason]:
 
 def _tolerance(before: int, after: int) -> Iterator[Reason]:
     was, will = before - majority(before), after - majority(after)
-    told = f"{after} voters: {will} may fail; of the {before} now {was} may"
+    told = (
+        f"of {counted(after, 'voter')} {will} may fail; "
+        f"of the present {counted(before, 'voter')} {was} may fail"
+    )
     if will < was or after == 1:
         yield note("voters", f"{told}: add another one soon")
     elif after % 2 == 0:
-        yield note("voters", f"{told}: an even number bears no more failures than one voter less")
+        yield note(
+            "voters",
+            f"{told}: an even number of voters survives no more failures than one voter less",
+        )
 
 
 def _majority(cluster: Cluster, voters: frozenset[int]) -> Iterator[Reason]:

@@ -231,7 +231,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
         )
     cut = [node_of(one) for one in judged.members if _is_cut(one)]
     if cut:
-        yield Gap(f"files of {listed(cut, limit=3)}", "the archive with them breaks off")
+        yield Gap(f"files of {listed(cut, limit=3)}", "the archive with these files is cut off")
     if judged.cluster is not None and judged.cluster.passed_over:
         yield Gap(judged.cluster.passed_over, PASSED_OVER)
     if not replay:
