@@ -59,7 +59,7 @@ class Cluster:
     end_offset: int = 0
     """The end (exclusive) of the state."""
     is_whole: bool = True
-    """False where the log goes on behind this end."""
+    """False where the log has more records behind this end."""
     refused_at: int | None = None
     """The offset of the first record before the end that can't be applied; None where all could
     be."""
