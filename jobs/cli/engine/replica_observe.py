@@ -100,7 +100,7 @@ def _address(option: str, text: str, who_needs: str) -> Address | None:
     if found is None:
         raise UsageError(f"{option} {text}: expected HOST:PORT, such as localhost:9093")
     if not all(found):
-        raise UsageError(f"{option} {text}: {who_needs} a host and a port to come to")
+        raise UsageError(f"{option} {text}: {who_needs} a host and a port to connect to")
     return found
 
 

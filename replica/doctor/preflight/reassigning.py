@@ -82,8 +82,8 @@ def _result(
     if least is None and len(replicas) < len(partition.replicas):
         yield unknown(
             name,
-            f"min.insync.replicas is not known, {len(replicas)} replicas are to be left: "
-            "--broker-config tells the default",
+            f"min.insync.replicas is not known, and {len(replicas)} replicas are to be left: "
+            "--broker-config FILE gives the default",
         )
     elif least is not None and len(replicas) < least:
         told = f"{len(replicas)} replicas, but min.insync.replicas is {least}"

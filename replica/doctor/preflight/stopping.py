@@ -148,8 +148,8 @@ def _of_partition(
         yield _Harm("without a leader then", unsafe(name, told))
     elif left.min_isr is None:
         told = (
-            f"min.insync.replicas is not known, {len(left.in_sync)} in sync are left: "
-            "--broker-config tells the default"
+            f"min.insync.replicas is not known, and {counted(len(left.in_sync), 'replica')} in "
+            "sync would be left: --broker-config FILE gives the default"
         )
         yield _Harm("whose min.insync.replicas is not known", unknown(name, told))
     elif left.is_below_min_isr:

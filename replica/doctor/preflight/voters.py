@@ -90,7 +90,9 @@ def to_dynamic(cluster: Cluster) -> Preflight:
         if voter in cluster.voters_down:
             told = "is down, as its broker is fenced: the leader has to hear from every voter"
             reasons.append(unknown(f"voter {voter}", told, cluster.offsets("brokers")[voter]))
-    needs = ("every voter has to run: the leader refuses it until each has told its endpoints",)
+    needs = (
+        "every voter has to run: the leader refuses it until each voter has sent its endpoints",
+    )
     return preflight(action, reasons, needs)
 
 
