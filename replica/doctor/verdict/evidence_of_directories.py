@@ -249,7 +249,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
         )
     cut = [node_of(one) for one in judged.members if _is_cut(one)]
     if cut:
-        yield Gap(f"files of {listed(cut, limit=3)}", "the copy with these files is cut off")
+        yield Gap(f"files of {listed(cut, limit=3)}", "the copy with these files breaks off")
     if judged.cluster is not None and judged.cluster.passed_over:
         yield Gap(judged.cluster.passed_over, PASSED_OVER)
     if not replay:
