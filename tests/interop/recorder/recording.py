@@ -1,0 +1,51 @@
+"""One cluster from a seed: played, copied, asked about, and what is called safe done to it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from random import Random
+
+from tests.interop.recorder.answers import asked
+from tests.interop.recorder.cluster import CLUSTER_ID, RecordedCluster
+from tests.interop.recorder.doing import compare_dumps, do_what_is_safe
+from tests.interop.recorder.player import Player
+from tests.interop.recorder.script import Script
+from tests.interop.recorder.statements import Statement, judged
+from tests.interop.recorder.story import Story, loaded
+from tests.interop.recorder.tools import Tools
+
+COPIES = "copies"
+
+
+def recorded(folder: Path, script: Script) -> Iterator[Path]:
+    """A folder for each round, with its copies and its story, as soon as it is played."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    shape = script.shape
+    with Tools(folder, shape.version) as tools, RecordedCluster(folder, shape, tools) as cluster:
+        player = Player(script, cluster)
+        try:
+            player.settle()
+            for number, one in enumerate(script.rounds):
+                place = folder / f"round-{number}"
+                player.play(one)
+                copies = player.copies(place / COPIES, one.shown)
+                then = deepcopy(player.story)
+                then.save(place)
+                do_what_is_safe(player, copies, Random(f"doing {script.seed} {number}"))
+                compare_dumps(player, copies)
+                then.done, then.dumps = player.story.done, player.story.dumps
+                then.save(place)
+                yield place
+        finally:
+            player.close()
+
+
+def judged_again(place: Path) -> tuple[Story, str, list[Statement]]:
+    """The story of a round, the headline of the verdict, and what is true of the answers now."""
+    story = loaded(place)
+    answers = asked((place / COPIES).iterdir(), CLUSTER_ID)
+    return story, str(answers.verdict["headline"]), judged(story, answers)
