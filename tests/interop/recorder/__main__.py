@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import SubprocessError
 
-from tests.interop.recorder.recording import judged_again, recorded
+from tests.interop.recorder.recording import ROUNDS, judged_again, recorded
 from tests.interop.recorder.script import drawn
 from tests.interop.recorder.statements import Is, Statement
 from tests.interop.recorder.story import FILE, Story
@@ -80,7 +80,7 @@ def main() -> None:
     given = parser.parse_args()
     rounds: list[Round] = []
     if given.again:
-        places = sorted(one.parent for one in given.keep.glob(f"*/*/{FILE}"))
+        places = sorted(one.parent for one in given.keep.glob(f"*/{ROUNDS}/*/{FILE}"))
         rounds = [told(place) for place in places]
     else:
         first, _, end = given.seeds.partition(":")
@@ -93,7 +93,7 @@ def main() -> None:
                 OSError,
                 ValueError,
                 SubprocessError,
-            ) as failed:  # the others go on
+            ) as failed:
                 _say(f"== {seed} ended: {str(failed)[-300:]}")
                 traceback.print_exc(limit=4)
     for row in rows(rounds):

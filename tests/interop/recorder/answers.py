@@ -63,6 +63,12 @@ def asked(copies: Iterable[Path], cluster_id: str) -> Answers:
     )
 
 
+def asked_in_order(folder: Path, names: Iterable[str], cluster_id: str) -> list[Row]:
+    """The events of a cluster by several captures of its nodes, the oldest first."""
+    rows = _rows("timeline", "--json", "--order", ",".join(names), "--cluster", cluster_id, folder)
+    return [row for row in rows if row["cluster_id"] == cluster_id]
+
+
 def _rows(*arguments: object) -> list[Row]:
     ran = kraftlake(*arguments)
     assert "Traceback" not in ran.stderr, (arguments, ran.stderr)

@@ -117,7 +117,7 @@ class Player:
         else:
             outcome, text, name = self.operations.do(step)
         self.story.deeds.append(
-            Deed(began, now(), type(step).__name__, name, nodes, outcome, text[-600:])
+            Deed(began, now(), type(step).__name__, name, nodes, outcome, text[:600])
         )
 
     def settle(self) -> None:
@@ -171,6 +171,12 @@ class Player:
             with ThreadPoolExecutor() as pool:
                 list(pool.map(self._stop, nodes))
         return nodes
+
+    def ends(self, node: int) -> None:
+        """In order, as for maintenance; told as a deed."""
+        began = now()
+        self._stop(node)
+        self.story.deeds.append(Deed(began, now(), "End", How.STOP.value, [node], DONE))
 
     def _stop(self, node: int) -> None:
         """A broker that finds no controller waits for minutes before it ends."""

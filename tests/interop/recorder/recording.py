@@ -8,16 +8,16 @@ from copy import deepcopy
 from pathlib import Path
 from random import Random
 
-from tests.interop.recorder.answers import asked
+from tests.interop.recorder.answers import asked, asked_in_order
 from tests.interop.recorder.cluster import CLUSTER_ID, RecordedCluster
 from tests.interop.recorder.doing import compare_dumps, do_what_is_safe
 from tests.interop.recorder.player import Player
 from tests.interop.recorder.script import Script
-from tests.interop.recorder.statements import Statement, judged
+from tests.interop.recorder.statements import Statement, judged, judged_in_order
 from tests.interop.recorder.story import Story, loaded
 from tests.interop.recorder.tools import Tools
 
-COPIES = "copies"
+COPIES, ROUNDS = "copies", "rounds"
 
 
 def recorded(folder: Path, script: Script) -> Iterator[Path]:
@@ -30,7 +30,7 @@ def recorded(folder: Path, script: Script) -> Iterator[Path]:
         try:
             player.settle()
             for number, one in enumerate(script.rounds):
-                place = folder / f"round-{number}"
+                place = folder / ROUNDS / f"round-{number}"
                 player.play(one)
                 copies = player.copies(place / COPIES, one.shown)
                 then = deepcopy(player.story)
@@ -45,7 +45,14 @@ def recorded(folder: Path, script: Script) -> Iterator[Path]:
 
 
 def judged_again(place: Path) -> tuple[Story, str, list[Statement]]:
-    """The story of a round, the headline of the verdict, and what is true of the answers now."""
+    """The story of a round, the headline of the verdict, and what is true of the answers now; those
+    about all rounds so far are answers to the captures in their order."""
     story = loaded(place)
     answers = asked((place / COPIES).iterdir(), CLUSTER_ID)
-    return story, str(answers.verdict["headline"]), judged(story, answers)
+    found = judged(story, answers)
+    so_far = sorted(one.name for one in place.parent.iterdir() if one.name <= place.name)
+    if len(so_far) > 1:
+        events = asked_in_order(place.parent, so_far, CLUSTER_ID)
+        earlier = [loaded(place.parent / name) for name in so_far]
+        found += judged_in_order(earlier, events)
+    return story, str(answers.verdict["headline"]), found

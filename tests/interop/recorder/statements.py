@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from tests.interop.recorder.answers import Answers
+from tests.interop.recorder.answers import Answers, Row
 from tests.interop.recorder.story import DONE, Deed, Story
 
 _SHOWS_MS = 9_000
@@ -151,6 +151,30 @@ def _broken(story: Story) -> set[int]:
     return story.down_nodes | {int(one) for one in story.changed} | shown
 
 
+def disks_that_went_back_are_those_that_were_changed(story: Story, answers: Answers) -> Judged:
+    """In this round or an earlier one: a healed disk may have left traces."""
+    changed = {node for one in story.deeds if one.step in ("Restore", "Wipe") for node in one.nodes}
+    shown = {story.shown_node} if story.shown in ("one voter's is an older copy",) else set()
+    for event in answers.events("went_back"):
+        named = {int(one) for one in re.findall(r"\d+", event["name"])}
+        yield _is(named <= changed | shown), f"{event}, changed {changed}, shown {shown}"
+
+
+def no_acknowledged_record_is_called_lost(story: Story, answers: Answers) -> Judged:
+    """Kafka's quorums keep what they committed: what a node will discard was never committed."""
+    for one in answers.recover:
+        if one["kind"] == "replica" and one["cluster_id"] == answers.cluster_id:
+            yield _is(one["committed_lost"] == 0), f"{one}"
+
+
+def what_a_safe_plan_relies_on_a_majority_has(story: Story, answers: Answers) -> Judged:
+    """One voter of three is changed or not given at most: nothing committed is lost."""
+    found = {one["answer"] for one in answers.recover
+             if one["kind"] == "replica" and one["cluster_id"] == answers.cluster_id}  # fmt: skip
+    is_safe = found == {"safe"}
+    yield (Is.RIGHT if is_safe else Is.UNKNOWN), f"{found}: {_broken(story)}"
+
+
 def nobody_else_is_accused(story: Story, answers: Answers) -> Judged:
     """By the verdict's facts that need action."""
     for text in answers.warnings:
@@ -167,7 +191,7 @@ def healthy_is_said_of_what_is_whole(story: Story, answers: Answers) -> Judged:
         yield _is(answers.level == "healthy"), told
     elif answers.level == "healthy":
         yield (Is.UNKNOWN if not _shows(story) else Is.WRONG), told
-    elif story.shown == "all but one voter's" and broken == {story.shown_node}:
+    elif story.shown == "all but one voter's" and not (story.down or story.changed):
         yield _is(answers.level == "incomplete"), told
     else:
         yield Is.RIGHT, told
@@ -232,6 +256,9 @@ KINDS: tuple[Callable[[Story, Answers], Judged], ...] = (
     the_state_is_what_kafka_described,
     who_led_an_epoch_led_it,
     causes_of_elections_are_true,
+    disks_that_went_back_are_those_that_were_changed,
+    no_acknowledged_record_is_called_lost,
+    what_a_safe_plan_relies_on_a_majority_has,
     nobody_else_is_accused,
     healthy_is_said_of_what_is_whole,
     who_is_down_is_named,
@@ -245,6 +272,30 @@ def judged(story: Story, answers: Answers) -> list[Statement]:
         for kind in KINDS
         for is_, text in kind(story, answers)
     ]  # fmt: skip
+
+
+def judged_in_order(stories: list[Story], events: list[Row]) -> list[Statement]:
+    """Of captures one after the other: whose disk is said to have gone back; that no node has
+    discarded what was acknowledged; who led."""
+    last = stories[-1]
+    changed = {n for one in last.deeds if one.step in ("Restore", "Wipe") for n in one.nodes}
+    changed |= {one.shown_node for one in stories if "older" in one.shown}
+    leaders = {one.epoch: one.leader for one in last.sights}
+    found = []
+    for event in events:
+        named = {int(one) for one in re.findall(r"\d+", event["name"])}
+        match event["event"]:
+            case "went_back":
+                holds, told = named <= changed, f"{event}, changed {changed}"
+            case "truncation" | "divergence":
+                holds, told = event["commitment"] == "superseded", f"{event}"
+            case "election" if event["leader_epoch"] in leaders:
+                leader = leaders[event["leader_epoch"]]
+                holds, told = named == {leader}, f"{event}, seen {leader}"
+            case _:
+                continue
+        found.append(Statement(f"captures_in_order_{event['event']}", _is(holds), told))
+    return found
 
 
 def _is(holds: bool) -> Is:
