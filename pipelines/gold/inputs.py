@@ -21,10 +21,9 @@ from pipelines.cluster.control import (
     control_records,
     snapshot_voter_sets,
 )
-from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs
+from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs, unsynced_from
 from pipelines.cluster.rows import Row
-from pipelines.gold.beside import NOTHING_BESIDE, BesideCluster
-from pipelines.gold.divergence_points import with_settled_losses
+from pipelines.gold.divergence_points import SettledLosses, with_settled_losses
 from pipelines.gold.failure_exposure import EarlierExposure
 from pipelines.gold.findings import Judged, emptied_rows, findings
 from pipelines.gold.health_rules import FINDING, JudgedState
@@ -32,6 +31,7 @@ from pipelines.gold.known_epochs import known_epochs
 from pipelines.gold.known_quorums import furthest_captures, newest_captures, quorum_files_of
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.newest_states import newest_states
+from pipelines.gold.other_disks import NOTHING_BESIDE, BesideCluster
 from pipelines.gold.replica_status import replica_status
 from pipelines.gold.retention_forecast import MAX_MS
 from pipelines.gold.snapshot_cadence import marks_of, snapshot_cadence
@@ -154,7 +154,7 @@ class Gold:
     silver: Silver
     records: Records
     judge_health: Callable[[Sequence[Row]], Sequence[JudgedState]]
-    """The function that judges some newest states."""
+    """The function that judges the newest states, given as rows of Gold.newest_states."""
 
     @property
     def bronze(self) -> BronzeRows:
@@ -214,7 +214,7 @@ class Gold:
         does, which also knows quorum-state."""
         groups = self.silver.groups
         newest = newest_group(groups)
-        settled = cache(lambda: plan_compared(*self._newest_round).commitment)
+        settled = SettledLosses(cache(lambda: plan_compared(*self._newest_round)))
         return [
             with_settled_losses(row, settled) if row["capture_group"] == newest else row
             for row in groups
@@ -254,7 +254,8 @@ class Gold:
         """Rows of gold.truncations."""
         proven = partial(proven_ranges, self.silver.held, self.silver.groups)
         of = self.bronze
-        return list(truncations(of.batches, self.silver.agreed, proven, of.captures))
+        unsynced = unsynced_from(of.found)
+        return list(truncations(of.batches, self.silver.agreed, proven, of.captures, unsynced))
 
     @cached_property
     def judged(self) -> list[Row]:

@@ -10,18 +10,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from typing import TYPE_CHECKING
 
-from pipelines.html_text import Html, Templates, content_hash, element, joined, packaged, templates
+from pipelines.html_text import content_hash, joined, packaged, templates, ticks
 from pipelines.lake import Lake
 from pipelines.report import meaning, queries, view
 from pipelines.report.evidence import gather
 from pipelines.report.source import Figure, ReportSource, Row, moment
+from pipelines.report.travel.cluster_history import gather_history
 from pipelines.report.travel.queries import MAX_CHANGES
-from pipelines.report.travel.trip import gather_trip
 from pipelines.report.view import ClusterView, cluster_view
 from pipelines.report.words import bytes_text, duration_text
 from replica.errors import UsageError
 from replica.words import counted, listed, ms_range_text, ms_text, time_text
+
+if TYPE_CHECKING:
+    from pipelines.html_text import Templates
 
 MAX_CLUSTERS = 10
 """The most clusters on one page; `--cluster` chooses one where there are more."""
@@ -55,10 +59,13 @@ def make_report(
     generated_at: datetime,
     of_directories: tuple[str, ...] = (),
 ) -> Report:
-    """The report. cluster: only this one. of_directories: as in Report.
+    """The report on the clusters of a lake. Raises UsageError where there is no such cluster, or
+    where tables that `ingest` and `build` make are missing.
 
-    Raises UsageError where there is no such cluster, or where tables that `ingest` and `build` make
-    are missing.
+    cluster: the id of the only cluster to report on; None for all clusters.
+    version: the version of kraftlake, for the page's footer.
+    generated_at: the time that the page shows as its own, in UTC.
+    of_directories: as in Report.
     """
     _check_tables(source)
     summaries = _chosen(source.ask(queries.CLUSTERS), cluster)
@@ -67,7 +74,7 @@ def make_report(
     views = []
     for number, summary in enumerate(shown, start=1):
         evidence = gather(source, summary)
-        views.append(cluster_view(evidence, number, gather_trip(source, evidence, share)))
+        views.append(cluster_view(evidence, number, gather_history(source, evidence, share)))
     return Report(
         source.lake,
         version,
@@ -120,7 +127,7 @@ def _environment() -> Templates:
             "ms": ms_text,
             "ms_range": lambda times: ms_range_text(*times),
             "moment": moment,
-            "ticks": _ticks,
+            "ticks": ticks,
             "duration": duration_text,
         },
         names={
@@ -130,11 +137,4 @@ def _environment() -> Templates:
             "limits": queries,
             "limits_of": meaning.limits,
         },
-    )
-
-
-def _ticks(text: str) -> Html:
-    """The text of a rule, with `code` for backticks."""
-    return joined(
-        element("code", one) if place % 2 else one for place, one in enumerate(text.split("`"))
     )

@@ -26,8 +26,7 @@ from replica.model.keys import ReplicaKey
 @dataclass(frozen=True, slots=True)
 class LogParting:
     """The place where the log of `loser` diverges from other logs. Equal partings from several logs
-    become one finding. truncates_to, records and lost are None where neither log would win an
-    election."""
+    become one finding."""
 
     loser: ReplicaKey
     offset: int
@@ -37,11 +36,12 @@ class LogParting:
     other_epoch: int
     """The epoch at this offset in the other logs."""
     truncates_to: int | None
-    """The end (exclusive) of the log of `loser` after it has followed the others."""
+    """The end (exclusive) of the log of `loser` after its truncation; None where neither log would
+    win an election."""
     records: int | None
-    """The number of records that the log of `loser` loses by this truncation."""
+    """The number of records that the log of `loser` loses by this truncation; None likewise."""
     lost: Losses | None
-    """The lost records, counted by their commitment."""
+    """The lost records, counted by their commitment; None likewise."""
     if_stopped: bool = False
     """Whether some of them were never committed only if no node ran while the directories were
     copied: see ComparedLogs.settled."""
@@ -88,9 +88,22 @@ def partings_of(logs: ComparedLogs) -> dict[LogParting, list[int]]:
     partings: dict[LogParting, list[int]] = {}
     for a, b, divergence in _divergences(logs):
         if divergence.relation is Relation.DIVERGED:
-            parting, other = _parting(a, b, divergence, *settled_losses(divergence, logs))
+            parting, other = _parting(a, b, *_among_all(a, b, divergence, logs))
             partings.setdefault(parting, []).append(other.node_id)
     return {replace(one, others=tuple(others)): others for one, others in partings.items()}
+
+
+def _among_all(
+    a: ReplicaKey, b: ReplicaKey, divergence: Divergence, logs: ComparedLogs
+) -> tuple[Divergence, Losses | None, bool]:
+    """What the pair does where all logs are, with its settled_losses. The better log of two may be
+    one that nobody follows: then neither is truncated to the other."""
+    lost, if_stopped = settled_losses(divergence, logs)
+    leader = a if divergence.truncating == b else b
+    if lost is None or not lost.committed or leader not in logs.outvoted:
+        return divergence, lost, if_stopped
+    alone = replace(divergence, truncating=None, truncation_offset=None, records_lost=None)
+    return alone, None, False
 
 
 def settled_losses(divergence: Divergence, logs: ComparedLogs) -> tuple[Losses | None, bool]:

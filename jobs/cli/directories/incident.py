@@ -1,0 +1,87 @@
+"""An incident: a cluster's verdict and what led to it, with its events in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import itemgetter
+from typing import NamedTuple
+
+from jobs.cli.clock import ZonedClock
+from replica.doctor.health.leaderless import Outage
+from replica.doctor.timeline.events import Event
+from replica.doctor.verdict.verdict import Verdict
+from replica.words import counted, named
+
+
+class MajorityStop(NamedTuple):
+    """Voters whose logs end where others go on. at: the time of the first change that they lack, ms
+    since 1970; offset: its offset. voters: their node ids."""
+
+    at: int
+    offset: int
+    voters: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Incident:
+    """A cluster's verdict by its newest captures, and what led to it. events, outages: the oldest
+    first. stop: None unless a majority of the voters stopped. gaps: a sentence for each thing that
+    the log doesn't tell. nodes: those whose directories were given."""
+
+    verdict: Verdict
+    events: Sequence[Event] = ()
+    outages: Sequence[Outage] = ()
+    stop: MajorityStop | None = None
+    gaps: tuple[str, ...] = ()
+    nodes: tuple[int, ...] = ()
+
+
+class Told(NamedTuple):
+    """An event, as the page tells it in one line."""
+
+    at: int
+    """Its time, in ms since 1970 (UTC)."""
+    text: str
+    offset: int | None
+    """The offset of its record; None where no record tells the event."""
+    is_placed: bool = False
+    """Whether the event comes from the timeline, and so stands in the right order already."""
+
+
+def told_of(incident: Incident, clock: ZonedClock) -> list[Told]:
+    """Each event of an incident by clock time; where the times of the log go back, in the order of
+    its offsets, as `timeline` has them."""
+    told = [*_events(incident, clock)]
+    placed = [one for one in told if one.is_placed]
+    newest = [*accumulate((one.at for one in placed), max)]
+    keys = [(at, 0, number) for number, at in enumerate(newest)]
+    for one in told[len(placed) :]:
+        before = (
+            each.at
+            for each in placed
+            if one.offset is not None and each.offset is not None and each.offset < one.offset
+        )
+        keys.append((max([one.at, *before]), 1, 0))
+    return [one for _, one in sorted(zip(keys, told, strict=True), key=itemgetter(0))]
+
+
+def _events(incident: Incident, clock: ZonedClock) -> Iterator[Told]:
+    """Those of the timeline first, in its order."""
+    for event in incident.events:
+        what = event.event.replace("_", " ")
+        text = f"{what}: {event.name} {event.detail}".rstrip()
+        yield Told(event.at, text, event.offset, is_placed=True)
+    for outage in incident.outages:
+        if outage.began.at is None:
+            continue
+        ended = None if outage.ended is None else outage.ended.at
+        end = "and some still have none" if ended is None else f"until {clock.words(ended)}"
+        had = f"up to {counted(outage.most, 'partition')} had no leader"
+        yield Told(outage.began.at, f"outage: {had}, {end}", outage.began.offset)
+    if (stop := incident.stop) is not None:
+        voters = named("voter", [str(one) for one in stop.voters])
+        lacks = f"{voters} had stopped before the change at offset {stop.offset}, which they lack"
+        text = f"majority stopped: {lacks}, or were copied before it"
+        yield Told(stop.at, text, stop.offset)
