@@ -94,8 +94,8 @@ def main() -> None:
                 ValueError,
                 SubprocessError,
             ) as failed:
-                _say(f"== {seed} ended: {str(failed)[-300:]}")
-                traceback.print_exc(limit=4)
+                where = traceback.extract_tb(failed.__traceback__)[-1]
+                _say(f"== {seed} ended in {where.name}, line {where.lineno}: {str(failed)[-500:]}")
     for row in rows(rounds):
         _say(row)
     if given.write:

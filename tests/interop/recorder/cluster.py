@@ -26,6 +26,7 @@ _SMALL = {
     "auto.create.topics.enable": "false",
     "broker.session.timeout.ms": 4000,
     "broker.heartbeat.interval.ms": 500,
+    "initial.broker.registration.timeout.ms": 300_000,
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
     "super.users": "User:ANONYMOUS",
@@ -39,7 +40,8 @@ class RecordedCluster:
         self.folder, self.shape, self.tools = folder, shape, tools
         is_both = shape.kind in (Kind.COMBINED, Kind.JBOD)
         self.voters = (1,) if shape.kind is Kind.ONE else (1, 2, 3)
-        self.brokers = self.voters if is_both else (11, 12)
+        alone = (11, 12) if shape.kind is Kind.ONE else (11,)
+        self.brokers = self.voters if is_both else alone
         self.ports = dict(zip(self.voters, free_ports(len(self.voters)), strict=True))
         self.plain = dict(zip(self.brokers, free_ports(len(self.brokers)), strict=True))
         self.nodes = {

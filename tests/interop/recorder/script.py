@@ -13,8 +13,8 @@ _SNAPSHOTS_FROM = (4, 0)
 
 
 class Kind(Enum):
-    """Controllers 1 to 3 and brokers 11, 12; one controller; controllers that are brokers, too;
-    these with two log directories each."""
+    """Controllers 1 to 3 and broker 11; controller 1 and brokers 11, 12; controllers that are
+    brokers, too; these with two log directories each."""
 
     THREE = "three controllers"
     ONE = "one controller"
