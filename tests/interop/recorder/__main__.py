@@ -15,9 +15,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import SubprocessError
 
-from tests.interop.recorder.recording import ROUNDS, judged_again, recorded
+from tests.interop.recorder.answers import asked
+from tests.interop.recorder.cluster import CLUSTER_ID
+from tests.interop.recorder.recording import ROUNDS, judged_again, recorded, variants
 from tests.interop.recorder.script import drawn
-from tests.interop.recorder.statements import Is, Statement
+from tests.interop.recorder.statements import Is, Statement, judged
 from tests.interop.recorder.story import FILE, Story
 
 RESULTS = Path(__file__).with_name("RECORDER.md")
@@ -27,6 +29,22 @@ Round = tuple[Story, list[Statement]]
 def told(place: Path) -> Round:
     """A round is judged, and what isn't right is printed."""
     story, headline, found = judged_again(place)
+    _tell(place, story, headline, found)
+    return story, found
+
+
+def of_variants(place: Path) -> list[Statement]:
+    """The same with one directory less, or an older copy of it."""
+    told = []
+    for story, copies in variants(place):
+        answers = asked(copies, CLUSTER_ID)
+        found = judged(story, answers)
+        _tell(place, story, str(answers.verdict["headline"]), found)
+        told += found
+    return told
+
+
+def _tell(place: Path, story: Story, headline: str, found: list[Statement]) -> None:
     counts = Counter(one.is_.value for one in found)
     kind = f"{story.kind}, {'static' if story.is_static else 'dynamic'}"
     shown = f"{story.shown} {story.shown_node if story.shown_node >= 0 else ''}"
@@ -35,7 +53,6 @@ def told(place: Path) -> Round:
     for one in found:
         if one.is_ is not Is.RIGHT:
             _say(f"   {one.is_.name} {one.kind} {one.text[:900]}")
-    return story, found
 
 
 def rows(rounds: list[Round]) -> list[str]:
@@ -76,12 +93,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="of each cluster")
     parser.add_argument("--keep", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--again", action="store_true", help="record nothing")
+    parser.add_argument(
+        "--variants", action="store_true", help="also with one directory less, or an older one"
+    )
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     rounds: list[Round] = []
     if given.again:
         places = sorted(one.parent for one in given.keep.glob(f"*/{ROUNDS}/*/{FILE}"))
-        rounds = [told(place) for place in places]
+        for place in places:
+            story, found = told(place)
+            rounds.append((story, [*found, *(of_variants(place) if given.variants else ())]))
     else:
         first, _, end = given.seeds.partition(":")
         for seed in range(int(first), int(end)):

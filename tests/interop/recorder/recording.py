@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -12,7 +13,7 @@ from tests.interop.recorder.answers import asked, asked_in_order
 from tests.interop.recorder.cluster import CLUSTER_ID, RecordedCluster
 from tests.interop.recorder.doing import compare_dumps, do_what_is_safe
 from tests.interop.recorder.player import Player
-from tests.interop.recorder.script import Script
+from tests.interop.recorder.script import Script, Shown
 from tests.interop.recorder.statements import Statement, judged, judged_in_order
 from tests.interop.recorder.story import Story, loaded
 from tests.interop.recorder.tools import Tools
@@ -42,6 +43,27 @@ def recorded(folder: Path, script: Script) -> Iterator[Path]:
                 yield place
         finally:
             player.close()
+
+
+def variants(place: Path) -> Iterator[tuple[Story, list[Path]]]:
+    """The story and the copies of a round in which all were given, but for one voter's: left out,
+    or in its place that of the round before, as if restored from a backup."""
+    story = loaded(place)
+    if story.shown != Shown.ALL.value or len(story.voters) == 1:
+        return
+    copies = {int(one.name): one for one in (place / COPIES).iterdir()}
+    before = place.parent / f"round-{int(place.name.rpartition('-')[2]) - 1}" / COPIES
+    for voter in story.voters:
+        other = replace(story, shown_node=voter, done=[], dumps={}, quiet="")
+        left = [path for node, path in copies.items() if node != voter]
+        yield replace(other, shown=Shown.LEFT_OUT.value), left
+        older = before / str(voter)
+        if older.is_dir() and not _is_foreign(older):
+            yield replace(other, shown=Shown.OLDER.value), [*left, older]
+
+
+def _is_foreign(copy: Path) -> bool:
+    return CLUSTER_ID not in (copy / "meta.properties").read_text()
 
 
 def judged_again(place: Path) -> tuple[Story, str, list[Statement]]:

@@ -113,7 +113,9 @@ def who_led_an_epoch_led_it(story: Story, answers: Answers) -> Judged:
     for sight in story.sights:
         event = won.get(sight.epoch)
         if event is None:
-            yield Is.UNKNOWN, f"{sight}: no election of this epoch"
+            denied = any(" before it had no winner" in one["detail"] for one in won.values()
+                         if one["leader_epoch"] == sight.epoch + 1)  # fmt: skip
+            yield (Is.WRONG if denied else Is.UNKNOWN), f"{sight}: no election of this epoch"
             continue
         is_led = event["name"] == f"node {sight.leader}"
         yield _is(is_led), f"{sight}, told {event['name']}"
