@@ -164,6 +164,6 @@ class ClusterEvidence:
 
     def with_unread(self, unread: Iterable[Finding]) -> ClusterEvidence:
         """The evidence together with findings about what could not be read. Their places are their
-        files."""
-        placed = (PlacedFinding(finding.file, finding) for finding in unread)
+        files, or the nodes that they name."""
+        placed = (PlacedFinding(finding.where, finding) for finding in unread)
         return replace(self, findings=(*self.findings, *placed))
