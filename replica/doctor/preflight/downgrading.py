@@ -132,4 +132,7 @@ def _needs(cluster: Cluster, readings: Sequence[NodeReading]) -> Iterator[str]:
     missing = sorted(nodes - given)
     if missing:
         names = named("node", [str(one) for one in missing], limit=5)
-        yield f"the directories of {names}, which were not given, have to be readable too"
+        if len(missing) == 1:
+            yield f"the directory of {names}, which was not given, has to be readable too"
+        else:
+            yield f"the directories of {names}, which were not given, have to be readable too"

@@ -50,7 +50,7 @@ def roll(cluster: Cluster) -> Preflight:
         *blocked.values(),
         *_no_order(without),
     ]
-    needs = (*_needs(cluster), *caught_up_needs(cluster, nodes))
+    needs = (*_needs(cluster), *caught_up_needs(cluster, up))
     found = preflight("restart all nodes, one at a time", reasons, needs)
     return replace(found, order=order)
 
