@@ -15,8 +15,8 @@ PYTHON :=
 STAMP := $(VENV)/.made-from
 TOOLS_STAMP := $(VENV)/.tools-from
 
-.PHONY: help setup jars package wheel zipapp release man airflow demo test test-all lint bench kafka-drift format lock audit \
-	docs fuzz-tool simulator clean
+.PHONY: help setup jars package wheel zipapp release man airflow dbt demo test test-all lint bench kafka-drift format \
+	lock audit docs fuzz-tool simulator clean
 
 # For an environment that is to be made anew. One that a link leads to is somebody's, and is not emptied.
 keep_linked = if test -L $(1) && test -n "$$(ls -A $(1)/ 2>/dev/null)"; then \
@@ -78,7 +78,7 @@ tools: setup
 	@set -e; \
 	key=$$(cat $(STAMP) tests/requirements.lock | cksum); \
 	if test "$$(cat $(TOOLS_STAMP) 2>/dev/null)" = "$$key"; then exit 0; fi; \
-	echo "kraftlake: installing test tools into $(VENV) (the first time: TOOLSIZE MB to download)" >&2; \
+	echo "kraftlake: installing test tools into $(VENV) (the first time: 170 MB to download)" >&2; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes -r requirements.lock -r tests/requirements.lock; \
 	echo "$$key" >$(TOOLS_STAMP)
@@ -98,21 +98,23 @@ package: setup ## dist/: the code as a zip and its Python packages as an archive
 demo: setup ## both jobs by Spark on real Kafka metadata logs, then six questions
 	@$(BIN)/kraftlake demo --engine spark
 
-# Airflow's dependencies and kraftlake's don't go together: it submits to .venv, and imports nothing
-# from there. Made anew when the lock changes, as .venv is.
+# Environments of tools whose dependencies and kraftlake's don't go together: nothing in them imports
+# kraftlake. Made anew when the lock changes, as .venv is.
+environment = set -e; \
+	key=$$({ cat $(2); pwd; } | cksum); \
+	if ! test "$$(cat $(1)/.made-from 2>/dev/null)" = "$$key" || ! $(1)/bin/python -c '' 2>/dev/null; then \
+		echo "kraftlake: installing $(3) into $(1) (a minute or two)" >&2; \
+		$(call keep_linked,$(1)); \
+		$(or $(PYTHON),$(wildcard $(BIN)/python),python3) -m venv --clear $(1); \
+		$(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(2); \
+		echo "$$key" >$(1)/.made-from; \
+	fi
+
 airflow: ## make .venv-airflow, which the DAGs in airflow/dags run in (500 MB)
-	@set -e; \
-	key=$$({ cat airflow/requirements.lock; pwd; } | cksum); \
-	if test "$$(cat .venv-airflow/.made-from 2>/dev/null)" = "$$key" && \
-		.venv-airflow/bin/python -c '' 2>/dev/null; then \
-		exit 0; \
-	fi; \
-	echo "kraftlake: installing Airflow into .venv-airflow (500 MB, a minute or two)" >&2; \
-	$(call keep_linked,.venv-airflow); \
-	$(or $(PYTHON),$(wildcard $(BIN)/python),python3) -m venv --clear .venv-airflow; \
-	.venv-airflow/bin/python -m pip install --quiet --disable-pip-version-check \
-		--require-hashes -r airflow/requirements.lock; \
-	echo "$$key" >.venv-airflow/.made-from
+	@$(call environment,.venv-airflow,airflow/requirements.lock,Airflow)
+
+dbt: ## make .venv-dbt, which the project in dbt/ runs in (500 MB)
+	@$(call environment,.venv-dbt,dbt/requirements.lock,dbt)
 
 test: tools kernels ## the tests without the slow ones, property tests with a tenth of their examples
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-quick} $(BIN)/python -m tests.side_by_side "not slow"
@@ -158,40 +160,25 @@ format: tools ## let ruff rewrite the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-# pip-audit has an environment of its own: nothing of it is needed to run kraftlake.
 audit: ## ask PyPI for known vulnerabilities of the pinned packages: packaging/audit/OUTCOME.md
-	@set -e; \
-	key=$$({ cat packaging/audit/requirements.lock; pwd; } | cksum); \
-	if ! test "$$(cat .venv-audit/.made-from 2>/dev/null)" = "$$key"; then \
-		$(call keep_linked,.venv-audit); \
-		$(or $(PYTHON),$(wildcard $(BIN)/python),python3) -m venv --clear .venv-audit; \
-		.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check \
-			--require-hashes -r packaging/audit/requirements.lock; \
-		echo "$$key" >.venv-audit/.made-from; \
-	fi; \
+	@$(call environment,.venv-audit,packaging/audit/requirements.lock,pip-audit); \
 	.venv-audit/bin/python packaging/audit/audit.py packaging/audit/OUTCOME.md \
-		requirements.lock tests/requirements.lock airflow/requirements.lock
+		requirements.lock tests/requirements.lock airflow/requirements.lock dbt/requirements.lock
 
-# mkdocs has an environment of its own, too. NO_MKDOCS_2_WARNING: the version is pinned.
+# NO_MKDOCS_2_WARNING: the version is pinned.
 docs: ## build/site: docs/ as a site with search, its links checked
-	@set -e; \
-	key=$$({ cat packaging/site/requirements.lock; pwd; } | cksum); \
-	if ! test "$$(cat .venv-docs/.made-from 2>/dev/null)" = "$$key"; then \
-		$(call keep_linked,.venv-docs); \
-		$(or $(PYTHON),$(wildcard $(BIN)/python),python3) -m venv --clear .venv-docs; \
-		.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check \
-			--require-hashes -r packaging/site/requirements.lock; \
-		echo "$$key" >.venv-docs/.made-from; \
-	fi; \
+	@$(call environment,.venv-docs,packaging/site/requirements.lock,mkdocs); \
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet -f packaging/site/mkdocs.yml; \
 	echo "build/site: read it by python3 -m http.server --bind 127.0.0.1 -d build/site"
 
-# The second lock has what the first has not, so that each package stands in one of them.
+# The second lock has what the first has not, so that each package stands in one of them. dbt's keeps
+# extras: without its extra pip finds no pin of mashumaro[msgpack].
 PIN := .venv-lock/bin/uv pip compile --quiet --upgrade --generate-hashes --universal \
 	--python-version 3.11 --no-emit-index-url --custom-compile-command "make lock"
-OTHER_LOCKS := airflow packaging/audit packaging/zipapp packaging/installers packaging/site tests/fuzz/guided
+OTHER_LOCKS := airflow dbt packaging/audit packaging/zipapp packaging/installers packaging/site \
+	tests/fuzz/guided
 
-lock: ## make all eight requirements.lock again, with the newest releases
+lock: ## make all nine requirements.lock again, with the newest releases
 	@test -x .venv-lock/bin/uv || { python3 -m venv .venv-lock && .venv-lock/bin/pip install -q uv; }
 	@set -e; both=.venv-lock/both.txt; \
 	$(PIN) pyproject.toml --extra lake --extra dev --group editable -o $$both; \
@@ -199,7 +186,7 @@ lock: ## make all eight requirements.lock again, with the newest releases
 	$(PIN) pyproject.toml --extra lake --extra dev -c $$both --no-annotate -o tests/requirements.lock \
 		$$(sed -n 's/^\([A-Za-z0-9._-]*\)==.*/--no-emit-package \1/p' requirements.lock)
 	@set -e; for one in $(OTHER_LOCKS); do \
-		$(PIN) $$one/requirements.in -o $$one/requirements.lock; \
+		$(PIN) --no-strip-extras $$one/requirements.in -o $$one/requirements.lock; \
 	done
 
 wheel: setup ## dist/: the wheel, the same bytes for the same commit, and the sdist
@@ -220,7 +207,8 @@ man: setup ## dist/man: a man page for each command
 	@$(BIN)/python packaging/man_pages.py dist/man
 
 clean: ## remove .venv and everything that tools leave behind
-	@rm -rf $(VENV) .venv-lock .venv-airflow .venv-audit .venv-docs .demo build dist *.egg-info \
+	@rm -rf $(VENV) .venv-lock .venv-airflow .venv-dbt .venv-audit .venv-docs .demo build dist *.egg-info \
+		dbt/target dbt/logs \
 		.pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find replica pipelines jobs kraftlake tests -name __pycache__ -type d -prune -exec rm -rf {} + \
 		2>/dev/null || true

@@ -20,7 +20,8 @@ from pipelines.gold.verdict_rows import verdict_row
 from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.catalogue.groups import VOTER_DISK_EMPTY
 from replica.doctor.check.formatted import RULES as RULES_ABOUT_FORMATTED
-from replica.doctor.quorum.known_quorum import ABSENT, KnownQuorum
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import ABSENT
 from replica.doctor.verdict.evidence import (
     NO_LOG,
     PASSED_OVER,
@@ -41,12 +42,13 @@ _FORMATTED = frozenset(rule.id for rule in RULES_ABOUT_FORMATTED)
 
 @dataclass(frozen=True)
 class NewestEvidence:
-    """What the newest capture group of a cluster shows by itself; of a cluster without any log its
-    newest round. captures: its rows of bronze.captures, with the columns of CAPTURE_COLUMNS. draft:
-    the verdict without what directories say of each other."""
+    """What the newest capture group of a cluster shows by itself. For a cluster without any log it
+    is the newest round."""
 
     captures: Sequence[Row]
+    """The group's rows of bronze.captures, with the columns of CAPTURE_COLUMNS."""
     draft: VerdictDraft
+    """The verdict without the findings of the comparison of directories."""
     quorum: KnownQuorum
 
     @property
@@ -97,7 +99,7 @@ def verdicts(
             continue
         own = {row["capture_id"] for row in newest.captures}
         beside = (
-            PlacedFinding(finding.file, finding)
+            PlacedFinding(finding.where, finding)
             for one, finding in of_round.findings()
             if is_only_one or (not has_logs and one.capture_id in own)
         )
@@ -158,7 +160,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         len(captures),
         (
             *_placed(captures, of.findings),
-            *(PlacedFinding(finding.file, finding) for finding in of.emptied),
+            *(PlacedFinding(finding.where, finding) for finding in of.emptied),
         ),
         losses_of(_to_lose(of, captures)),
         None if state is None else state.findings,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 
 from packaging.markers import Marker
@@ -99,6 +100,14 @@ def test_the_lock_is_made_by_make_from_what_these_tests_read() -> None:
     python = re.search(r"--python-version (\S+)", pinning)
     assert python is not None
     assert f">={python[1]}" == project()["requires-python"]
+
+
+def test_each_other_list_of_requirements_has_its_lock_made() -> None:
+    told = subprocess.run(["make", "-n", "lock"], cwd=REPOSITORY, capture_output=True, check=True)
+    (made,) = re.findall(r"for one in ([^;]+);", told.stdout.decode())
+    tracked = ["git", "ls-files", "*/requirements.in"]
+    there = subprocess.run(tracked, cwd=REPOSITORY, capture_output=True, check=True)
+    assert {f"{one}/requirements.in" for one in made.split()} == {*there.stdout.decode().split()}
 
 
 def test_the_locked_versions_for_this_machine_are_installed() -> None:

@@ -236,7 +236,7 @@ class PublishOptions:
     lake: options.OptionalLake = None
     table: str = option(
         "--table T",
-        "The table: gold.metadata_changes, gold.findings, gold.verdicts or own.NAME.",
+        "The table: one of gold, but for gold.metadata_history, or own.NAME.",
         default="gold.metadata_changes",
     )
     bootstrap: Text = option(

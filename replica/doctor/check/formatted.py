@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from replica.doctor.check.catalogue import groups
 from replica.doctor.check.rule import Finding
-from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
 
@@ -34,12 +35,14 @@ def judge_formatted(
         what = f"cluster {cluster_id}, node {node_id}, directory {one.replica.directory_id}"
         if beside is not None:
             message = f"{what}; {beside} names another cluster"
-            yield groups.LOG_DIRECTORIES_DIFFER.at(one.meta_properties, message)
+            yield groups.LOG_DIRECTORIES_DIFFER.at(one.meta_properties, message, node=node_id)
         elif len(clusters) == 1 and cluster_id not in clusters:
             message = f"{what}; the other directories are of cluster {next(iter(clusters))}"
-            yield groups.FORMATTED_FOR_ANOTHER_CLUSTER.at(one.meta_properties, message)
+            yield groups.FORMATTED_FOR_ANOTHER_CLUSTER.at(
+                one.meta_properties, message, node=node_id
+            )
         else:
-            yield groups.NEVER_STARTED.at(one.meta_properties, what)
+            yield groups.NEVER_STARTED.at(one.meta_properties, what, node=node_id)
 
 
 def judge_emptied(
@@ -52,7 +55,7 @@ def judge_emptied(
             node_id, epoch = voter.key.node_id, voter.attested_epoch
             message = f"voter {node_id} led or voted in epoch {epoch}: {voter.why_doubted}"
             file = without_log[node_id].meta_properties
-            yield groups.VOTER_DISK_EMPTY.at(file, message, epoch=epoch)
+            yield groups.VOTER_DISK_EMPTY.at(file, message, epoch=epoch, node=node_id)
 
 
 def _parent(name: str) -> str:

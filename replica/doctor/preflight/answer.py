@@ -13,30 +13,34 @@ class ChangeSafety(StrEnum):
     """Whether a planned change is safe, and what a single reason says about that."""
 
     SAFE = "safe"
-    """Nothing in the state speaks against the change."""
+    """The state shows no reason against the change."""
     UNSAFE = "unsafe"
     """Kafka refuses the change; or the change takes away a partition's leader or guarantees, or the
     quorum's majority."""
     UNKNOWN = "unknown"
     """The state lacks something that the judgement needs. The reason names it."""
+    NOTHING_TO_DO = "nothing-to-do"
+    """The cluster is as the change would make it."""
 
 
 class Reason(NamedTuple):
-    """A reason for an answer. answer: SAFE for a note, which speaks against nothing. subject: a
-    partition, a node or a feature. offset: the offset of the record that shows the reason; None
-    where no record does. is_of_partition: whether it is about one partition, of which there may be
-    thousands."""
+    """A reason for an answer."""
 
     answer: ChangeSafety
+    """SAFE for a note, which is no reason against the change."""
     subject: str
+    """The partition, the node or the feature that the reason is about."""
     detail: str
     offset: int | None = None
+    """The offset of the record that shows the reason; None where no record does."""
     is_of_partition: bool = False
+    """Whether the reason is about one partition, of which there may be thousands."""
 
 
 unsafe = partial(Reason, ChangeSafety.UNSAFE)
 unknown = partial(Reason, ChangeSafety.UNKNOWN)
 note = partial(Reason, ChangeSafety.SAFE)
+done = partial(Reason, ChangeSafety.NOTHING_TO_DO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,8 @@ class Preflight:
     action: str
     """The change in words."""
     reasons: tuple[Reason, ...]
-    """The reasons about single partitions stand behind all others; each part is sorted with the
-    gravest first."""
+    """The reasons: first those about no single partition, then those about single partitions, in
+    both parts the gravest first."""
     needs: tuple[str, ...] = ()
     """Conditions on which the change relies while it runs, and which the state can't show."""
     order: tuple[int, ...] = ()
@@ -55,10 +59,22 @@ class Preflight:
 
     @property
     def answer(self) -> ChangeSafety:
-        return gravest(reason.answer for reason in self.reasons)
+        """The gravest answer of the reasons; a reason that there is nothing to do stands above the
+        notes beside it."""
+        answers = {reason.answer for reason in self.reasons}
+        if ChangeSafety.NOTHING_TO_DO in answers:
+            answers.discard(ChangeSafety.SAFE)
+        return gravest(answers)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the answer holds only if what the change needs does."""
+        return bool(self.needs) and self.answer in (ChangeSafety.SAFE, ChangeSafety.NOTHING_TO_DO)
 
 
-_GRAVEST_FIRST = (ChangeSafety.UNSAFE, ChangeSafety.UNKNOWN, ChangeSafety.SAFE)
+_GRAVEST_FIRST = (
+    ChangeSafety.UNSAFE, ChangeSafety.UNKNOWN, ChangeSafety.SAFE, ChangeSafety.NOTHING_TO_DO,
+)  # fmt: skip
 
 
 def gravest(answers: Iterable[ChangeSafety]) -> ChangeSafety:

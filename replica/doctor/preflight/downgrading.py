@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.doctor.preflight.majority import caught_up_needs
 from replica.metadata.changes.readers import Reader, reader_of
-from replica.metadata.changes.unread import BOOTSTRAP, Unread, UnreadPlace, unread_level
+from replica.metadata.changes.unread import BOOTSTRAP, Unread, UnreadPlace, unread_level, why_kept
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
 from replica.shell_text import line
@@ -17,13 +18,14 @@ from replica.words import named
 
 
 class NodeReading(NamedTuple):
-    """What a release can't read of one node's directory. node_id: None where no meta.properties
-    names it. is_whole: whether all of its log could be looked at."""
+    """What a release can't read of one node's directory."""
 
     node_id: int | None
+    """The node's id; None where no meta.properties names it."""
     shown: str
     places: tuple[UnreadPlace, ...]
     is_whole: bool = True
+    """Whether the whole log of the node could be looked at."""
     is_of_quorum: bool = False
     """Whether it is the log that a quorum tells, and no node's directory: then each node may have
     a newer snapshot, behind which it reads less of the log."""
@@ -49,6 +51,9 @@ def downgrade_binaries(
     needs = [not_judged] * bool(not_judged)
     if not any(one.is_of_quorum for one in readings):
         needs += _needs(cluster, readings)
+        needs += caught_up_needs(
+            cluster, [one.node_id for one in readings if one.node_id is not None]
+        )
     return preflight(action, reasons, tuple(needs))
 
 
@@ -111,6 +116,8 @@ def _way_out(cluster: Cluster, reader: Reader, subject: str) -> str:
             ". It is no longer in force: the nodes start once each of them has written a snapshot "
             "above this offset"
         )
+    if is_metadata and why_kept(now, reader.levels[-1]) is not None:
+        return ". Kafka refuses to lower it, also with --unsafe"
     if is_metadata:
         judge = line("kraftlake", "plan", "--downgrade", reader.release)
         return f". Lower it first: `{judge}` says whether Kafka does"
@@ -125,4 +132,7 @@ def _needs(cluster: Cluster, readings: Sequence[NodeReading]) -> Iterator[str]:
     missing = sorted(nodes - given)
     if missing:
         names = named("node", [str(one) for one in missing], limit=5)
-        yield f"the directories of {names}, which were not given, have to be readable too"
+        if len(missing) == 1:
+            yield f"the directory of {names}, which was not given, has to be readable too"
+        else:
+            yield f"the directories of {names}, which were not given, have to be readable too"

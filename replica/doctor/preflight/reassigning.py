@@ -6,9 +6,19 @@ from collections.abc import Iterator, Sequence
 
 from replica.doctor.health.cluster import Cluster, PartitionKey, listed
 from replica.doctor.health.placement import Racks, racks_to_spread_over, shared_rack
-from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.doctor.preflight.answer import (
+    Preflight,
+    Reason,
+    done,
+    note,
+    preflight,
+    unknown,
+    unsafe,
+)
+from replica.doctor.preflight.majority import caught_up_needs
 from replica.doctor.preflight.reassignment_file import Assignment
 from replica.metadata.image.partition import Partition
+from replica.words import counted
 
 
 def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
@@ -18,7 +28,7 @@ def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
     offsets = cluster.offsets("partitions")
     racks = racks_to_spread_over(cluster)
     reasons: list[Reason] = []
-    moved = 0
+    moved = changed = 0
     for one in assignments:
         key = ids.get(one.topic, ""), one.partition
         partition = cluster.partitions.get(key)
@@ -26,11 +36,16 @@ def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
             what = "partition" if one.topic in ids else "topic"
             reasons.append(unsafe(f"{one.topic}-{one.partition}", f"there is no such {what}"))
             continue
+        is_running = partition.adding_replicas or partition.removing_replicas
+        changed += partition.replicas != one.replicas or bool(is_running)
         moved += len(set(one.replicas) - set(partition.replicas))
         found = _of_partition(cluster, racks, key, one.replicas)
         reasons += (reason._replace(offset=offsets[key]) for reason in found)
-    needs = (f"{moved} replicas are copied: disk and network for them",) if moved else ()
-    return preflight(f"reassign {len(assignments)} partitions", reasons, needs)
+    if assignments and not reasons and not changed:
+        reasons.append(done("partitions", "have these replicas already, in this order"))
+    needs = [f"{moved} replicas are copied: disk and network for them"] * bool(moved)
+    needs += caught_up_needs(cluster, {each for one in assignments for each in one.replicas})
+    return preflight(f"reassign {counted(len(assignments), 'partition')}", reasons, tuple(needs))
 
 
 def _of_partition(
@@ -65,10 +80,11 @@ def _course(
     asleep = [broker for broker in replicas if broker not in cluster.live_brokers]
     if asleep:
         yield unsafe(
-            name, f"brokers {listed(asleep)} are fenced: it can't end before they are back"
+            name,
+            f"brokers {listed(asleep)} are fenced: the reassignment can't end before they are back",
         )
     if added and partition.leader not in cluster.live_brokers:
-        yield unsafe(name, "has no leader now: nothing can be copied from")
+        yield unsafe(name, "has no leader now, from which a new replica could fetch")
     if partition.adding_replicas or partition.removing_replicas:
         yield note(name, "is being reassigned already: the new assignment takes that one's place")
 
@@ -81,8 +97,8 @@ def _result(
     if least is None and len(replicas) < len(partition.replicas):
         yield unknown(
             name,
-            f"min.insync.replicas is not known, {len(replicas)} replicas are to be left: "
-            "--broker-config tells the default",
+            f"min.insync.replicas is not known, and {len(replicas)} replicas are to be left: "
+            "--broker-config FILE gives the default",
         )
     elif least is not None and len(replicas) < least:
         told = f"{len(replicas)} replicas, but min.insync.replicas is {least}"

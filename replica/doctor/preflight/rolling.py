@@ -23,6 +23,7 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
+from replica.doctor.preflight.majority import caught_up_needs, seem_stopped
 from replica.doctor.preflight.stopping import stop_brokers
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
@@ -49,7 +50,8 @@ def roll(cluster: Cluster) -> Preflight:
         *blocked.values(),
         *_no_order(without),
     ]
-    found = preflight("restart all nodes, one at a time", reasons, _needs(cluster))
+    needs = (*_needs(cluster), *caught_up_needs(cluster, up))
+    found = preflight("restart all nodes, one at a time", reasons, needs)
     return replace(found, order=order)
 
 
@@ -146,25 +148,21 @@ def _doubted(cluster: Cluster) -> Iterator[Reason]:
     """The nodes that may have to stay stopped, or that have stopped, by their directories."""
     for node in sorted(cluster.unreliable_voters):
         told = (
-            "its directory can't be relied on: do first what `kraftlake check` says of it, and ask "
-            "again"
+            "its directory can't be relied on: first do what `kraftlake check` says about it, then "
+            "ask again"
         )
         yield unknown(f"node {node}", told)
     stopped = cluster.stopped_together - cluster.unreliable_voters
     if stopped:
-        told = (
-            "seems to be stopped: start it"
-            if len(stopped) == 1
-            else "seem to be stopped: start them"
-        )
-        told += ", and ask again with new copies"
+        them = "it" if len(stopped) == 1 else "them"
+        told = f"{seem_stopped(stopped)}: start {them}, and ask again with new copies"
         yield unknown(named("node", [str(node) for node in sorted(stopped)]), told)
 
 
 def _no_order(without: Sequence[int]) -> Iterator[Reason]:
     if without:
         names = named("node", [str(node) for node in without])
-        yield note("order", f"none is given while {names} can't be in it")
+        yield note("order", f"there is no order while {names} can't be in it")
 
 
 def _needs(cluster: Cluster) -> tuple[str, ...]:

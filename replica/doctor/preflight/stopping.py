@@ -24,7 +24,8 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
-from replica.doctor.preflight.majority import majority_needs, majority_reason
+from replica.doctor.preflight.majority import caught_up_needs, majority_needs, majority_reason
+from replica.doctor.quorum.known_voter import MAY_VOTE_TWICE
 from replica.metadata.image.partition import Partition
 from replica.words import counted, named
 
@@ -42,15 +43,25 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
     ]
     reasons = [
         *not_registered(cluster, gone),
+        *_never_back(cluster, gone),
+        *_forgetful(cluster, gone),
         *_down_already(cluster, gone),
         *_majority(cluster, gone),
         *_counted(of_partitions, len(cluster.partitions)),
         *(harm.reason for harm in of_partitions),
     ]
     action = action or f"stop {named('node', [str(one) for one in sorted(gone)])}"
-    stops_voters = not cluster.voters.isdisjoint(gone)
-    needs = majority_needs(cluster, cluster.voters, gone) if stops_voters else ()
-    return preflight(action, reasons, needs)
+    relied = {
+        other
+        for partition in cluster.partitions.values()
+        if not gone.isdisjoint(partition.replicas)
+        for other in cluster.live_brokers.intersection(partition.replicas)
+    }
+    needs: tuple[str, ...] = ()
+    if not cluster.voters.isdisjoint(gone):
+        needs = majority_needs(cluster, cluster.voters, gone)
+        relied |= cluster.voters
+    return preflight(action, reasons, (*needs, *caught_up_needs(cluster, relied - gone)))
 
 
 class _Harm(NamedTuple):
@@ -95,6 +106,24 @@ def not_registered(cluster: Cluster, gone: Collection[int]) -> Iterator[Reason]:
         yield unsafe(f"broker {broker}", told)
 
 
+def _never_back(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
+    """A node that is stopped is to come back. Some refuse to start with their directories."""
+    for node in sorted(gone & cluster.unstartable.keys()):
+        told = f"refuses to start again with its directories ({cluster.unstartable[node]})"
+        yield unsafe(f"node {node}", f"{told}: do first what `kraftlake check` says of it")
+
+
+def _forgetful(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
+    """A voter that runs knows its votes. Once it is stopped, it knows what its disk has kept."""
+    doubted = () if cluster.quorum is None else cluster.quorum.in_doubt(*MAY_VOTE_TWICE)
+    for voter in doubted:
+        if voter.key.node_id in gone:
+            told = (
+                "leave it stopped then, until `kraftlake recover --plan` has told how it comes back"
+            )
+            yield unknown(f"voter {voter.key.node_id}", f"{voter.why_doubted}: {told}")
+
+
 def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
     """A broker that is down may come back by itself, and the partitions that wait for it with it.
     Its stop takes that away."""
@@ -104,7 +133,7 @@ def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
         waiting = sum(
             broker in _awaited(cluster, partition) for partition in cluster.partitions.values()
         )
-        told = f"is {state} already, and leads nothing"
+        told = f"is {state} already, and leads no partition"
         reason = note(f"broker {broker}", told, offsets[broker])
         if waiting:
             told += f"; {counted(waiting, 'partition')} without a leader can get one from it"
@@ -148,8 +177,8 @@ def _of_partition(
         yield _Harm("without a leader then", unsafe(name, told))
     elif left.min_isr is None:
         told = (
-            f"min.insync.replicas is not known, {len(left.in_sync)} in sync are left: "
-            "--broker-config tells the default"
+            f"min.insync.replicas is not known, and {counted(len(left.in_sync), 'replica')} in "
+            "sync would be left: --broker-config FILE gives the default"
         )
         yield _Harm("whose min.insync.replicas is not known", unknown(name, told))
     elif left.is_below_min_isr:

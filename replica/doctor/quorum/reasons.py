@@ -51,14 +51,15 @@ def refusals(
     has_majority: bool,
 ) -> list[str]:
     """A sentence for each reason to start no node. ranking: see RecoveryPlan. quorum: what the
-    replicas prove. unreliable: the replicas of whose log a part can't be read. has_majority:
-    whether a voter may win."""
+    replicas prove. unreliable: the replicas of whose log a part isn't here or can't be read.
+    has_majority: whether a voter may win."""
     found = []
     winner = ranking[0].log
     best = election_order(winner.position())
     if winner.key in unreliable:
         found.append(
-            f"part of the log of {_named(winner.key)} can't be read, and there is no better one"
+            f"part of the log of {_named(winner.key)} is not here or can't be read, and there is "
+            "no better one"
         )
     of_winner = [each for each in quorum.conflicts if winner.key in (each.a, each.b)]
     for conflict in of_winner or quorum.conflicts[:1]:
@@ -126,8 +127,8 @@ def _lacking(
 
 
 def older_disk(voters: Sequence[str]) -> str:
-    """What it means that a leader lacks committed records. voters: the node ids of those that can't
-    have held them when they voted for it; empty where they aren't known."""
+    """A clause that says why a leader lacks committed records. voters: the ids of the nodes that
+    can't have held these records when they voted for the leader; empty where they aren't known."""
     of = f"node {listed(voters, last='or')}" if voters else "a voter"
     return f"the disk of {of} is older than it was, or was emptied"
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import each_round, known_quorum_of
 from replica.doctor.check.replay_fold import Watch
-from replica.doctor.quorum.known_quorum import VoterDoubt
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.went_back import WentBack
 from replica.doctor.timeline.branch import Branch, BranchTail
 from replica.doctor.timeline.causes import Registration
@@ -257,7 +257,8 @@ def _of_election(branch: Branch, one: Election) -> Event:
     votes = f", by the votes of {_nodes_text(won.granting)}" if won.granting else ""
     after = f" after node {one.former}" if one.former not in (None, won.leader) else ""
     epochs = "1 epoch" if one.without_winner == 1 else f"{one.without_winner} epochs"
-    lacking = f"; {epochs} before it had no winner" if one.without_winner else ""
+    # one may have won all the same: a leader writes quorum-state first, then its record
+    lacking = f"; these logs name no leader of {epochs} before it" if one.without_winner else ""
     detail = f"leads epoch {won.epoch}{after}{votes}: {one.because}{lacking}"
     tail = None if one.on_branch else branch.tail_with(won.offset, won.epoch, won.digest)
     commitment = branch.commitment(won.offset, tail)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
@@ -42,18 +42,20 @@ from replica.words import listed, named
 
 @dataclass(frozen=True)
 class JudgedCluster:
-    """One cluster of a group. members: its directories, by node. findings: those that compare its
-    directories, the worst first. health: the findings about its state, the worst first; None where
-    no state was judged. cluster: that state; None likewise."""
+    """One cluster of a group."""
 
     cluster_id: str | None
     members: tuple[JudgedDirectory, ...]
+    """The cluster's directories, by node."""
     findings: tuple[Finding, ...]
+    """The findings of the comparison of these directories, the worst first."""
     partings: tuple[LogParting, ...]
     quorum: GroupQuorum | None
     told: ClusterState | None
     cluster: Cluster | None
+    """The judged state of the cluster; None where no state was judged."""
     health: tuple[Finding, ...] | None
+    """The findings about this state, the worst first; None likewise."""
 
     def findings_of(self, member: JudgedDirectory) -> Iterator[Finding]:
         """The findings about a directory, also those that compare it with others."""
@@ -92,20 +94,36 @@ def _cluster(
 ) -> JudgedCluster:
     told = next((one for one in judged.states if one.cluster_id == cluster_id), None)
     judges = told is not None and (told.examined.is_directory or of_files)
+    findings = (
+        *(one for one in judged.findings if any(names_file_of(one, each) for each in members)),
+        *(finding for owner, finding in judged.emptied if owner == cluster_id),
+    )
     cluster = cluster_of(told, broker_defaults) if told is not None and judges else None
+    if cluster is not None:
+        cluster = replace(cluster, unstartable=dict(_unstartable(members, findings)))
     return JudgedCluster(
         cluster_id,
         tuple(sorted(members, key=_by_node)),
-        (
-            *(one for one in judged.findings if any(names_file_of(one, each) for each in members)),
-            *(finding for owner, finding in judged.emptied if owner == cluster_id),
-        ),
+        findings,
         tuple(parting for owner, parting in judged.partings if owner == cluster_id),
         next((one for one in judged.quorums if one.cluster_id == cluster_id), None),
         told,
         cluster,
         None if cluster is None else tuple(judge_health(cluster)),
     )
+
+
+def _unstartable(
+    members: Iterable[JudgedDirectory], findings: Sequence[Finding]
+) -> Iterator[tuple[int, str]]:
+    """The nodes that refuse to start with these directories, each with what was found. findings:
+    those that compare directories."""
+    for member in members:
+        replica = member.examined.replica
+        between = (one for one in findings if names_file_of(one, member))
+        for finding in (*member.findings, *between):
+            if replica is not None and finding.rule.keeps_from_starting:
+                yield replica.node_id, f"{finding.rule.id}: {finding.message}"
 
 
 def _by_node(member: JudgedDirectory) -> tuple[bool, int, str]:
@@ -161,7 +179,7 @@ def _placed(judged: JudgedCluster) -> Iterator[PlacedFinding]:
             yield PlacedFinding(node_of(member), finding)
     for finding in judged.findings:
         holders = [node_of(one) for one in judged.members if names_file_of(finding, one)]
-        yield PlacedFinding(holders[0] if holders else finding.file, finding)
+        yield PlacedFinding(holders[0] if holders else finding.where, finding)
 
 
 def _to_lose(partings: Sequence[LogParting]) -> tuple[ToLose, ...]:
@@ -231,7 +249,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
         )
     cut = [node_of(one) for one in judged.members if _is_cut(one)]
     if cut:
-        yield Gap(f"files of {listed(cut, limit=3)}", "the archive with them breaks off")
+        yield Gap(f"files of {listed(cut, limit=3)}", "the copy with these files breaks off")
     if judged.cluster is not None and judged.cluster.passed_over:
         yield Gap(judged.cluster.passed_over, PASSED_OVER)
     if not replay:
