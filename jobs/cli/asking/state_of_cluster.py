@@ -40,7 +40,7 @@ from replica.doctor.health.sizes import (
 from replica.doctor.preflight.answer import Preflight
 from replica.doctor.preflight.ground import grounded
 from replica.doctor.quorum.known_quorum import VoterDoubt
-from replica.words import counted, named
+from replica.words import counted, named, up_to
 
 _ROWS = 10
 """How many rows of each kind are shown without --limit."""
@@ -176,7 +176,7 @@ def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
 
 def _where(source: ClusterSource) -> None:
     cluster = source.cluster
-    complain(f"state: of cluster {cluster.cluster_id} at offset {cluster.end_offset}")
+    complain(f"state: of cluster {cluster.cluster_id} {up_to(cluster.end_offset)}")
     if not cluster.is_whole:
         complain(f"state: {cluster.file}: the log goes on, with what can't be replayed")
     quorum = cluster.quorum

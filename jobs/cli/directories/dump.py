@@ -235,7 +235,7 @@ class _Dumping:
         start, before = file.name.base_offset, self.log_end
         is_gap = before is not None and before[0] == file.log_folder and before[1] != start
         if before is not None and is_gap and not self.partitions.of(file).is_ordinary:
-            detail = f"segment starts at {start}, the one before ends at {before[1]}"
+            detail = f"segment starts at {start}, the one before has end offset {before[1]}"
             self.name(Damage(0, 0, DamageKind.OFFSET_GAP, detail, file.shown))
         if end is not None:
             self.log_end = (file.log_folder, end)

@@ -25,8 +25,9 @@ from replica.doctor.check.newest import cluster_id_of
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.leaderless import Outage
 from replica.doctor.timeline.branch import Branch, branches_of
-from replica.doctor.timeline.decisive import decisive
+from replica.doctor.timeline.decisive import FENCED, decisive
 from replica.doctor.timeline.events import Event, timeline
+from replica.doctor.timeline.fencings import ASKED
 from replica.doctor.timeline.gaps import gaps_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster, outages_of
@@ -206,12 +207,19 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[_Told]:
         what = event.event.replace("_", " ")
         text = f"{what}: {event.name} {event.detail}".rstrip()
         yield _Told(event.at, text, event.offset, is_placed=True)
+    stopped_before = {
+        event.at
+        for event in incident.events
+        if event.event == FENCED and not event.detail.startswith(ASKED)
+    }
     for outage in incident.outages:
         if outage.began.at is None:
             continue
         ended = None if outage.ended is None else outage.ended.at
         end = "and some still have none" if ended is None else f"until {clock.words(ended)}"
         had = f"up to {counted(outage.most, 'partition')} had no leader"
+        if outage.began.at in stopped_before:
+            had += " from here on at the latest (a broker is fenced some time after it stopped)"
         yield _Told(outage.began.at, f"outage: {had}, {end}", outage.began.offset)
     if (stop := incident.stop) is not None:
         voters = named("voter", [str(one) for one in stop.voters])

@@ -21,7 +21,7 @@ from replica.metadata.image.settings import (
     migration_name,
 )
 from replica.metadata.image.state import TOPIC_RESOURCE
-from replica.words import counted, ms_text, named, shortened
+from replica.words import counted, ms_text, named, shortened, up_to
 
 
 def judge_configs(cluster: Cluster) -> Iterator[Finding]:
@@ -81,7 +81,7 @@ def judge_health(cluster: Cluster) -> list[Finding]:
     """The findings, the worst first, one for each rule that reports something."""
     found = [finding for judge in _JUDGES for finding in judge(cluster)]
     if not cluster.is_whole:
-        message = f"what is said here holds at offset {cluster.end_offset}, and the log goes on"
+        message = f"what is said here holds {up_to(cluster.end_offset)}, and the log goes on"
         found.append(health.STATE_NOT_WHOLE.at(cluster.file, message))
     if cluster.uncommitted_from is not None:
         found.append(_uncommitted(cluster, cluster.uncommitted_from))

@@ -13,6 +13,7 @@ from dataclasses import replace
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown
 from replica.doctor.quorum.known_quorum import UNCOUNTED, KnownQuorum
+from replica.words import up_to
 
 _MORE = "`kraftlake check` says more"
 
@@ -26,7 +27,7 @@ def grounded(found: Preflight, cluster: Cluster) -> Preflight:
 
 def _doubts(cluster: Cluster) -> Iterator[Reason]:
     if not cluster.is_whole:
-        yield unknown("state", f"is known up to offset {cluster.end_offset} only: {_MORE}")
+        yield unknown("state", f"is known {up_to(cluster.end_offset)} only: {_MORE}")
     if cluster.refused_at is not None:
         told = f"lacks the record at offset {cluster.refused_at}, which can't be applied: {_MORE}"
         yield unknown("state", told)
