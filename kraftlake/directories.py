@@ -69,12 +69,15 @@ def decode(
 ) -> Iterator[Row]:
     """The content of one file of a directory: a segment, a snapshot, or a small file.
 
-    Of a segment or snapshot, a row has offset, epoch, timestamp (ms), type, version and data, as
-    kafka-dump-log shows it; in a log that isn't of metadata it has key, value and headers in the
-    place of the last three. Damage is a row with position, size, damage and detail, behind the
-    records. Any other file is one row, with kind and data. keep_secrets: without it, secrets are
-    replaced by fingerprints, of the key in the file redact_key or of a random one. Raises
-    KraftlakeError, also for a small file that can't be decoded.
+    A segment or snapshot gives a row for each record: offset, epoch, timestamp (ms since 1970,
+    UTC), type, version and data, as kafka-dump-log shows the record. For a partition that is no
+    metadata log, key, value and headers stand in the place of type, version and data. Behind the
+    records comes a row for each damage: position (byte), size (bytes), damage and detail. Any other
+    file gives one row, with kind and data. Raises KraftlakeError, also for a small file that can't
+    be decoded.
+
+    keep_secrets: False replaces secrets by fingerprints.
+    redact_key: a file with the key of these fingerprints; None for a random key.
     """
     name = os.fspath(path)
     kind = classify(os.path.basename(name))

@@ -17,7 +17,6 @@ from pipelines import delta
 from pipelines.audit_and_commit import AuditAndCommit
 from pipelines.changed_clusters import DERIVED, ChangedClusters, ClusterSize, check_ingested, packed
 from pipelines.cluster.rows import Row
-from pipelines.gold.beside import BesideCluster, RoundDirectories
 from pipelines.gold.findings import without_repetitions
 from pipelines.gold.membership import (
     Entries,
@@ -26,6 +25,7 @@ from pipelines.gold.membership import (
     membership_findings,
     wanted_offsets,
 )
+from pipelines.gold.other_disks import BesideCluster, RoundDirectories
 from pipelines.gold.verdicts import clusters_beside, verdicts
 from pipelines.lake.lock import between_ingests
 from pipelines.lake.passing_over import passed_over_in

@@ -36,11 +36,11 @@ _LEAST_OF_BUCKETS = 100_000
 
 @dataclass(frozen=True)
 class LargeClusters:
-    """Large clusters of a build."""
+    """The clusters of a build that are too large for one unit."""
 
     stages: BuildStages
     records: dict[str, int]
-    """The number of records of each cluster, about."""
+    """About how many records each cluster has."""
     replaced: Mapping[tuple[str, ...], Replaced]
     """The rows that the new rows of a cluster replace. The key is a tuple of the cluster's id."""
     rounds: frozenset[int]

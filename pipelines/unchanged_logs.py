@@ -31,17 +31,17 @@ _NO_END = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Stayed:
-    """The part of a cluster's logs and snapshots that is as the build before saw it."""
+    """The part of a cluster's logs and snapshots that has not changed since the last build."""
 
     base_offset: int
-    """The batches that begin below this offset have stayed, with their records."""
+    """The batches that begin below this offset have not changed, and neither have their records."""
     end_offset: int
-    """The records of the snapshots that end below this offset have stayed."""
+    """The records of the snapshots that end below this offset have not changed."""
 
 
 def stayed_parts(clusters: ChangedClusters) -> dict[str, Stayed]:
-    """By cluster_id, the part that has stayed of each changed cluster; a cluster without such a
-    part is left out."""
+    """By cluster_id, the part of each changed cluster that has not changed; a cluster without such
+    a part is left out."""
     before = clusters.before
     if before is None:
         return {}

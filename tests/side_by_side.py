@@ -22,12 +22,19 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+
+def _halves(folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Every other file of a folder's tests, and those in between."""
+    files = tuple(map(str, sorted(Path(folder).glob("test_*.py"))))
+    return files[::2], files[1::2]
+
+
 AT_ONCE = 4
 REPLICA = ("tests/replica", "tests/interop")
 """Folders without a test that needs Spark."""
 LATER = (
     ("tests/pipelines", "tests/replica/simulate"),
-    ("tests/jobs",),
+    *_halves("tests/jobs"),
     (
         "tests/replica/scan",
         "tests/replica/format",
@@ -35,7 +42,8 @@ LATER = (
         "tests/replica/doctor/check",
     ),
 )
-"""Folders whose tests without Spark begin once a process has ended: a process for each line."""
+"""Folders, or files, whose tests without Spark begin once a process has ended: a process for each
+line. tests/jobs takes longest: two processes keep both cores busy to the end."""
 _LOOK_EVERY_S = 0.1
 _MARK = b"mark.spark"
 

@@ -79,8 +79,8 @@ def _kraftlake(
 
     In an incident begin with what-happened. Name the metadata directories of all nodes that you
     have. No command changes or locks what it examines, so a running node's directory is fine.
-    ingest and build bring directories, of any number of nodes and moments, into Delta tables, and
-    sql asks these.
+    ingest and build bring directories, of any number of nodes and moments, into Delta tables. sql
+    queries these tables.
 
     \b
     First steps:
@@ -95,9 +95,9 @@ def _kraftlake(
       kraftlake build --lake lake              derive the lake's tables
       kraftlake sql --lake lake --tables       list the tables
 
-    Exit codes: 0 fine, 1 see the command, 2 usage, 75 try again later (another process works on
-    the same lake or topic, or a server doesn't answer), 130 interrupted, 141 the program that read
-    the output has ended. KRAFTLAKE_DEBUG=1 shows tracebacks.
+    Exit codes: 0 success, 1 see the help of the command, 2 usage, 75 try again later (another
+    process works on the same lake or topic, or a server doesn't answer), 130 interrupted, 141 the
+    program that read the output has ended. KRAFTLAKE_DEBUG=1 shows tracebacks.
     """
 
 

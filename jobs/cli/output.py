@@ -145,7 +145,8 @@ def json_text(value: Any) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """Times as ms since the epoch, binary as base64, NaN and infinities as text."""
+    """The value in JSON's types: a time is ms since 1970, binary is base64, NaN and infinities are
+    text."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, Mapping):

@@ -41,8 +41,8 @@ class FoldedCapture:
     uncovered: tuple[Uncovered, ...]
     """The offsets that damage may hide."""
     later: tuple[KnownCapture, ...] = ()
-    """The replica's captures with later times, in the order of these; they were ingested before
-    this one."""
+    """The replica's captures with later times that were ingested before this one, in ascending
+    order of these times."""
     kept: tuple[tuple[int, int], ...] = ()
     """Ranges of offsets (end exclusive) whose batches the log still has, though they were not read
     again."""

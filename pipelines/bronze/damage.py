@@ -61,10 +61,13 @@ def damage_row(capture_id: str | None, damage: Damage, raw: bytes | None = None)
 def unreadable(
     records: Iterable[Mapping[str, Any]], captures: Mapping[ReplicaId, str]
 ) -> list[Row]:
-    """Rows of bronze.damage for records that did not decode. There are few, so the driver makes
-    them. records: rows with REPLICA_KEYS, file, position, error and value. captures: the capture_id
-    of each replica; two replicas may have files of the same name, because a URI is shown without
-    its query."""
+    """Rows of bronze.damage for records that did not decode. Such records are few, so the driver
+    makes these rows.
+
+    records: rows with REPLICA_KEYS, file, position, error and value.
+    captures: the capture_id of each replica. A file's name doesn't tell its replica, because a URI
+        is shown without its query.
+    """
     found = []
     for row in records:
         raw = None if row["value"] is None else bytes(row["value"])[:MAX_RAW_BYTES]
@@ -74,7 +77,7 @@ def unreadable(
 
 
 class RawBytes:
-    """Decides which damaged bytes are stored. redactor: None stores all bytes."""
+    """Decides which damaged bytes are stored. redactor: None to store all bytes."""
 
     def __init__(self, redactor: Redactor | None) -> None:
         self._redactor = redactor

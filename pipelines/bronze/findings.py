@@ -67,9 +67,9 @@ def _judge(unit: _Unit) -> JudgedCapture:
 
 
 def judge_capture(capture: Capture) -> JudgedCapture:
-    """Judges a capture by the copies of its files in the spool. About a log directory that was
-    formatted and never started, all other rules need the other directories of the round, so they
-    are applied in gold."""
+    """Judges a capture by the copies of its files in the spool. A log directory that was formatted
+    and never started gets only the finding never-started here: the other rules compare it with the
+    other directories of the round, and are applied in gold."""
     if capture.location.is_formatted:
         return JudgedCapture(capture.capture_id, (_never_started(capture),), {})
     contents = {

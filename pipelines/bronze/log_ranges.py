@@ -76,7 +76,7 @@ def log_record_batches(
 
     unreadable: this list gets a row for each record that could not be read, with REPLICA_KEYS,
     file, position, base_offset, leader_epoch, crc, error and value (the batch's bytes, NULL where
-    they may hold a secret). There are few.
+    they may hold a secret). Such records are few.
     """
     with range_source(part.range) as data:
         for batch in rows.records(data, part.range, redactor, RECORD_COLUMNS):

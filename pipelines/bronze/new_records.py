@@ -221,7 +221,7 @@ class WantedSegment:
     one: Captured
     segment: SegmentFile
     batches: int
-    """The number of these batches."""
+    """The number of batches that the lake lacks."""
     known: Longs = field(compare=False)
     """The positions of the first bytes of batches that the lake has, ascending."""
 

@@ -166,7 +166,7 @@ def remaining_snapshot(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]
 
 
 def first_ingested(moments: Iterable[ReplicaCapture]) -> ReplicaCapture:
-    """The one of these captures that was ingested first."""
+    """The capture that was ingested first."""
     return min(moments, key=lambda moment: moment.ingest_seq)
 
 

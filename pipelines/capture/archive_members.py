@@ -152,7 +152,8 @@ def _zip_chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[byt
 
 
 def tar_members(bundle: str) -> Iterator[ArchiveMember]:
-    """The files of a tar archive, compressed or not, and the places where none could be read."""
+    """The files of a tar archive, compressed or not, and the places of the archive where no file
+    could be read."""
     with ExitStack() as stack:
         room = max(ALWAYS_STREAM_BYTES, MAX_STREAM_RATIO * os.path.getsize(bundle))
         limit = min(MAX_STREAM_BYTES, room)

@@ -70,7 +70,7 @@ class Unpacked:
 
 def marked(found: DiscoveredPath, damages: Iterable[Damage]) -> DiscoveredPath:
     """A directory or file that comes from a bundle, marked as cut where files of it may be missing.
-    damages: those of the bundle. All names are the user's."""
+    damages: the damages of the bundle, with names of files as the user knows them."""
     if isinstance(found, FilePath):
         return found
     return replace(found, is_cut=any(_hides(damage, found) for damage in damages))

@@ -161,8 +161,8 @@ class FileReader(ABC):
         """The bytes of a file. Raises UnreadableFileError."""
 
     def resume(self, relative: str, path: str, name: FileName) -> Resumed | None:
-        """The known file, without reading all of its bytes; None where it must be read whole. It is
-        the port replica.format.directory.Resume."""
+        """The known file, without reading all of its bytes; None where it must be read whole. This
+        method is the port replica.format.directory.Resume."""
         known = self.known.get(canonical(relative))
         if known is None or name.deleted:
             return None

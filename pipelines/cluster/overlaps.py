@@ -19,15 +19,19 @@ class Best(NamedTuple):
     low: Longs
     high: Longs
     claim: Longs
-    """The index of the given range that counts there."""
+    """The index of the given range that counts for these offsets."""
 
 
 def best_of_overlapping(
     ranges: tuple[Longs, Longs], ranks: Sequence[npt.NDArray[np.generic]]
 ) -> Best:
-    """The ranges that count. ranges: the first offset (inclusive) and the end (exclusive) of each;
-    no range is empty. ranks: the range with the highest rank counts. The first of the ranks decides
-    first; of equal ranges the first one counts."""
+    """For each offset, the range with the highest rank of the ranges that contain the offset.
+
+    ranges: the first offsets (inclusive) and the ends (exclusive), an entry for each range; no
+        range is empty.
+    ranks: several ranks, each with an entry for each range. A later rank decides only between
+        ranges whose earlier ranks are equal. Where all ranks are equal, the earlier range counts.
+    """
     low, high = ranges
     if not len(low):
         return Best(low, high, np.zeros(0, np.int64))

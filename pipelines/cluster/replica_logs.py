@@ -53,8 +53,8 @@ def one_row_per_capture(captures: Iterable[Row]) -> list[Row]:
 
 
 class HeldBatches:
-    """The batches that the .log files of each capture held undamaged. control: from
-    control_records. Where there are many captures, only some logs are in memory at once."""
+    """The batches that the .log files of each capture held undamaged. To bound its memory, it keeps
+    the places of a few captures at a time. control: the result of control_records."""
 
     def __init__(self, bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]) -> None:
         self.batches = bronze.batches

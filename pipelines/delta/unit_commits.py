@@ -22,7 +22,8 @@ from pipelines.new_file import NewFile
 from pipelines.tables.contract import Contract
 
 APPLICATION = "kraftlake-build"
-"""Delta's application id of these commits. Its version is the build's number."""
+"""Delta's application id of these commits. The version of each transaction is the build's
+number."""
 IS_GONE = "_is_gone"
 """The column of a file with changes that marks rows to delete."""
 
@@ -35,7 +36,7 @@ class Made:
     files: tuple[NewFile, ...] = ()
     """New files of the table."""
     replaces: tuple[str, ...] = ()
-    """The names of files of the pinned version that go."""
+    """The names of files that the pinned version of the table has, and the new one hasn't."""
     changes: tuple[NewFile, ...] = ()
     """For a table with a change data feed: files of rows to update, or (IS_GONE) to delete; `files`
     has the rows to insert."""

@@ -1,7 +1,7 @@
 """Writes rows of the driver into a table: Parquet files, and one commit by delta-rs.
 
-Spark's own writer runs five to eight jobs, for its plan and to read what it wrote: for small tables
-they take far longer than the rows. A merge by delta-rs is for changes of few rows.
+Spark's own writer runs five to eight jobs, to plan and to read what it wrote. For a small table
+these jobs take far longer than to write its rows. A merge by delta-rs is for changes of few rows.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pipelines.cluster.cluster_tables import ClusterTables
 from pipelines.cluster.replica_logs import one_row_per_capture
 from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_row
-from pipelines.gold.beside import BesideCluster
+from pipelines.gold.other_disks import BesideCluster
 from pipelines.gold.snapshot_validity import same_snapshot_findings
 from pipelines.silver.committed_log import AgreedBranch
 from pipelines.tables.keys import FINDING_KEYS, covers, replica_of

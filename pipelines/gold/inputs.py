@@ -23,7 +23,6 @@ from pipelines.cluster.control import (
 )
 from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs
 from pipelines.cluster.rows import Row
-from pipelines.gold.beside import NOTHING_BESIDE, BesideCluster
 from pipelines.gold.divergence_points import with_settled_losses
 from pipelines.gold.failure_exposure import EarlierExposure
 from pipelines.gold.findings import Judged, emptied_rows, findings
@@ -32,6 +31,7 @@ from pipelines.gold.known_epochs import known_epochs
 from pipelines.gold.known_quorums import furthest_captures, newest_captures, quorum_files_of
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.newest_states import newest_states
+from pipelines.gold.other_disks import NOTHING_BESIDE, BesideCluster
 from pipelines.gold.replica_status import replica_status
 from pipelines.gold.retention_forecast import MAX_MS
 from pipelines.gold.snapshot_cadence import marks_of, snapshot_cadence
@@ -154,7 +154,7 @@ class Gold:
     silver: Silver
     records: Records
     judge_health: Callable[[Sequence[Row]], Sequence[JudgedState]]
-    """The function that judges some newest states."""
+    """The function that judges the newest states, given as rows of Gold.newest_states."""
 
     @property
     def bronze(self) -> BronzeRows:

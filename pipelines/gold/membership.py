@@ -21,9 +21,9 @@ from pipelines.cluster.control import SnapshotKey
 from pipelines.cluster.replica_logs import HeldBatches
 from pipelines.cluster.rows import Row, nulls_first
 from pipelines.finding_rows import finding_row, subjects_text
-from pipelines.gold.beside import RoundDirectories
 from pipelines.gold.findings import without_repetitions
 from pipelines.gold.inputs import Silver
+from pipelines.gold.other_disks import RoundDirectories
 from pipelines.gold.voter_beliefs import stated_voters
 from pipelines.tables.keys import covers, replica_of
 from replica.doctor.check.first_election import (

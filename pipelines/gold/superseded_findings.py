@@ -1,9 +1,9 @@
 """Makes notes of bronze's findings about elections that other logs of the capture group show to be
 over.
 
-An ingest judges a capture alone. A node that was away for long tells of elections without winner,
-or of leaders that changed nothing, where another log of the cluster shows that the quorum went on:
-`kraftlake check` then has a note, and so has gold.findings.
+An ingest judges a capture alone. The log of a node that was down for long may end with elections
+without a winner, or with leaders that changed nothing, while another log of the cluster shows that
+the quorum continued. `kraftlake check` then prints a note, and so gold.findings has a note, too.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_of
-from pipelines.gold.beside import BesideCluster, RoundDirectories
 from pipelines.gold.inputs import Gold
 from pipelines.gold.membership import may_hold_records
+from pipelines.gold.other_disks import BesideCluster, RoundDirectories
 from pipelines.gold.verdict_rows import verdict_row
 from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.catalogue.groups import VOTER_DISK_EMPTY

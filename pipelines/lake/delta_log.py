@@ -146,8 +146,8 @@ def files_in(folder: str) -> Iterator[tuple[str, int, int]]:
 
 
 def commit_times_ns(uri: str) -> list[int]:
-    """The times, in ns since the epoch, at which those commits were written whose entries are in a
-    table's log. uri: the form of Lake.table_uri."""
+    """The time of each commit that a table's log still has, in ns since 1970 (UTC): when its entry
+    was written. uri: the table's place, in the form of Lake.table_uri."""
     entries = files_in(f"{uri}/{LOG_FOLDER}")
     return [modified_ns for path, modified_ns, _ in entries if _COMMIT.fullmatch(path)]
 

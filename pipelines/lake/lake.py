@@ -29,21 +29,22 @@ SCHEMAS = ("bronze", "silver", "gold", OWN)
 """The folders of a lake that hold its tables."""
 _AUTHORITY = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*", re.IGNORECASE)
 _UNSUPPORTED = re.compile(r"[\x00-\x1f\x7f\\%\[\]|^\ud800-\udfff]")
-"""What delta-rs takes for something else: it reads a path as a URL, and would open another folder,
-or none."""
+"""The characters that no path of a lake may have: delta-rs reads a path as a URL, and would open
+another folder, or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """A lake. place: a folder or a URI in its user's words, which messages repeat. root: the same
-    place for Spark, whose JVM may have another working directory: an absolute path, or a URI that
-    Hadoop knows (s3:// becomes s3a://). Lakes with the same root are equal.
+    """A lake. Lakes with the same root are equal.
 
-    Raises UsageError for a place with a character that not all readers of tables take as it is.
+    Raises UsageError for a place with a character that some readers of tables misread.
     """
 
     place: str = field(compare=False)
+    """A folder or a URI as the user wrote it; messages repeat it."""
     root: str
+    """The same place for Spark, whose JVM may have another working directory: an absolute path, or
+    a URI that Hadoop knows (s3:// becomes s3a://)."""
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         text = os.fspath(place)

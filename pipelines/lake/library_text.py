@@ -1,5 +1,5 @@
-"""What libraries print on stderr by themselves, escaped as all that a command prints: a panic of
-delta-rs has a text that a stranger's lake may have made."""
+"""Escapes the text that libraries print on stderr by themselves, as all text that a command prints
+is escaped. A panic of delta-rs may repeat a text from the lake of a stranger."""
 
 from __future__ import annotations
 

@@ -12,9 +12,10 @@ class OwnTableError(KraftlakeError):
 
 
 class OwnTablesError(KraftlakeError):
-    """Some own tables weren't built. All others, and all tables of kraftlake, were.
+    """At least one own table was not built. All other tables, own ones and kraftlake's, were built.
 
-    problems: a line for each, with its place. counts: the rows of the tables that were built.
+    problems: a line for each table that was not built, which begins with its file or package.
+    counts: the number of rows of each table that was built.
     """
 
     def __init__(self, problems: Sequence[str], counts: Mapping[str, int]) -> None:

@@ -61,8 +61,8 @@ class OwnBuild:
         return found
 
     def run(self, runner: Runner, progress: Callable[[str], None], run_id: str) -> None:
-        """Derives what is stale, and commits each table once. progress, run_id: as in
-        pipelines.build.build. Raises what delta-rs raises."""
+        """Derives the own tables that are stale, and commits each of them once. progress, run_id:
+        as in pipelines.build.build. Raises what delta-rs raises."""
         states = self._states()
         tables = self._stale(states)
         pins = Pins(self.lake, {name: version for name, (_, version) in states.items()})

@@ -34,10 +34,10 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class OwnTable:
-    """A table of a user's own, before anything is read."""
+    """The definition of a table of a user's own, before any of its inputs is read."""
 
     name: str
-    """Such as own.busy_nodes."""
+    """The table's name, such as own.busy_nodes."""
     place: str
     """The file or package that defines it, for messages."""
     description: str
@@ -47,12 +47,12 @@ class OwnTable:
     """The tables that it is made from."""
     rows: Rows
     version: str
-    """Equal where the definition is the same as before."""
+    """A text that changes whenever the definition does."""
     meanings: Mapping[str, str]
     """Descriptions of columns, by name."""
     expectations: tuple[Expectation, ...] = ()
     columns: tuple[Column, ...] = ()
-    """The declared columns; none where the rows tell their types."""
+    """The declared columns; empty where the types come from the rows."""
 
     def contract(self, schema: pa.Schema) -> Contract:
         """The contract of a table with rows of this schema. Raises OwnTableError where the rows

@@ -95,7 +95,7 @@ def behind(lake: Lake) -> list[str]:
 
 
 def stored_contract(lake: Lake, name: str) -> Contract:
-    """The contract of an own table, as its Delta log tells it. Raises as contracts_in."""
+    """The contract of an own table, read from its Delta log. Raises as contracts_in."""
     table = open_if_there(lake, name)
     if table is None:
         raise UsageError(f"{lake} has no table {name}")

@@ -95,7 +95,7 @@ class Join:
 
     contract: Contract
     on: tuple[str, ...]
-    """The columns that must be equal in both."""
+    """The columns that must be equal in both tables."""
     columns: Mapping[str, str]
     """Name -> SQL aggregate over the equal rows of the other table, NULL where there are none."""
 

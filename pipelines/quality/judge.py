@@ -46,13 +46,13 @@ class Judgement:
 
     table: str
     cluster_id: str
-    """"" for a table whose rows name no cluster."""
+    """The id of the cluster; "" for a table whose rows name no cluster."""
     row_count: int
     """How many rows were judged."""
     broken: tuple[int, ...]
     """How many rows break each expectation of the suite, in the suite's order."""
     samples: Mapping[int, tuple[str, ...]]
-    """The keys of some broken rows, each as a JSON object, by the expectation's number."""
+    """The keys of up to SAMPLE broken rows, each as a JSON object, by the expectation's number."""
 
     @property
     def is_unbroken(self) -> bool:

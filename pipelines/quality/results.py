@@ -65,7 +65,8 @@ class QualityRun:
             self.lake.replace_folder(PAGES, pages)
 
     def add(self, results: Sequence[TableResult]) -> None:
-        """Writes the rows alone. They replace those of an earlier attempt on the same tables."""
+        """Writes the rows of these results, and no pages. They replace the rows of an earlier
+        attempt on the same tables."""
         rows = [
             {
                 "run_id": self.run_id,

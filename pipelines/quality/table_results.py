@@ -22,7 +22,7 @@ class ExpectationResult:
     expectation: Expectation
     success: bool
     evaluated_rows: int
-    """Rows of the table."""
+    """The number of rows in the table."""
     unexpected_rows: int = 0
     """Rows that break the expectation; 0 for an expectation about the table as a whole."""
     sample: tuple[str, ...] = ()

@@ -38,7 +38,7 @@ class ComparedBefore:
     equal: Collection[_Ids] = ()
     """End offset, epoch and content of each snapshot that was equal to the log."""
     stayed: int = 0
-    """The records that begin below this offset are as they were."""
+    """The records below this offset have not changed since that build."""
 
     def still_equal(
         self, committed: Sequence[pa.Table], snapshots: Iterable[PlannedSnapshot]

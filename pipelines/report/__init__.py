@@ -2,7 +2,7 @@
 
 - `source`: the port to the lake, and a query with its rows.
 - `queries`, `change_queries`: the SQL; `evidence`: the answers to all queries for one cluster.
-- `partings`, `losses`: where logs diverge, and what replicas lost or would lose.
+- `divergences`, `losses`: where logs diverge, and what replicas lost or would lose.
 - `verdict`: the answer in a sentence, by rules, which begins with `state_now`: what is wrong with
   the cluster itself. `summary`: the first page.
 - `svg`, `axis`: drawing; `lanes` with `epoch_lanes` and `leader_lanes`, `fork`, `activity`: the

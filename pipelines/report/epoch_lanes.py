@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from pipelines.html_text import Html, joined
 from pipelines.report import axis
+from pipelines.report.divergences import replica_of
 from pipelines.report.evidence import Evidence
 from pipelines.report.lanes import Block, Fills, draw_lane
 from pipelines.report.losses import LostRecordCount, When
-from pipelines.report.partings import replica_of
 from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row
 from pipelines.report.svg import CROSS, DIAMOND, Scale, beside, box, drawing, marker

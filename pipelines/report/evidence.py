@@ -10,9 +10,9 @@ from typing import Any
 
 from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.report import change_queries, queries
+from pipelines.report.divergences import Parting, Replica, partings_of, replica_of
 from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, losses
 from pipelines.report.meaning import effect
-from pipelines.report.partings import Parting, Replica, partings_of, replica_of
 from pipelines.report.queries import ms
 from pipelines.report.source import Figure, ReportSource, Row
 from pipelines.report.words import round_seconds

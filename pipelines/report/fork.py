@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.html_text import Html, element
-from pipelines.report.partings import ForkBranch, Parting
+from pipelines.report.divergences import ForkBranch, Parting
 from pipelines.report.svg import CROSS, drawing, line, marker, percent, text
 from pipelines.report.words import Names
 from replica.words import counted

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
+from pipelines.report.divergences import Parting, Replica, replica_of
 from pipelines.report.meaning import Effect
-from pipelines.report.partings import Parting, Replica, replica_of
 from pipelines.report.source import Row
 
 MAX_LOSSES_TOLD = 3
@@ -66,9 +66,11 @@ class LostRecordCount:
 def losses(
     truncations: Iterable[Row], partings: Iterable[Parting], newest: Mapping[Replica, str]
 ) -> tuple[LostRecordCount, ...]:
-    """Each loss once, those with committed records first.
+    """The losses, each once; first the losses of committed records.
 
-    truncations: rows of queries.truncations. newest: each replica's newest capture group.
+    truncations: rows of queries.truncations.
+    partings: the divergences that the captures show.
+    newest: each replica's newest capture group.
     """
     gone = [_gone(row) for row in truncations]
     told = {(loss.replicas[0], loss.first) for loss in gone}

@@ -16,8 +16,8 @@ from pipelines.lake import Lake
 from pipelines.report import meaning, queries, view
 from pipelines.report.evidence import gather
 from pipelines.report.source import Figure, ReportSource, Row, moment
+from pipelines.report.travel.cluster_history import gather_history
 from pipelines.report.travel.queries import MAX_CHANGES
-from pipelines.report.travel.trip import gather_trip
 from pipelines.report.view import ClusterView, cluster_view
 from pipelines.report.words import bytes_text, duration_text
 from replica.errors import UsageError
@@ -55,10 +55,13 @@ def make_report(
     generated_at: datetime,
     of_directories: tuple[str, ...] = (),
 ) -> Report:
-    """The report. cluster: only this one. of_directories: as in Report.
+    """The report on the clusters of a lake. Raises UsageError where there is no such cluster, or
+    where tables that `ingest` and `build` make are missing.
 
-    Raises UsageError where there is no such cluster, or where tables that `ingest` and `build` make
-    are missing.
+    cluster: the id of the only cluster to report on; None for all clusters.
+    version: the version of kraftlake, for the page's footer.
+    generated_at: the time that the page shows as its own, in UTC.
+    of_directories: as in Report.
     """
     _check_tables(source)
     summaries = _chosen(source.ask(queries.CLUSTERS), cluster)
@@ -67,7 +70,7 @@ def make_report(
     views = []
     for number, summary in enumerate(shown, start=1):
         evidence = gather(source, summary)
-        views.append(cluster_view(evidence, number, gather_trip(source, evidence, share)))
+        views.append(cluster_view(evidence, number, gather_history(source, evidence, share)))
     return Report(
         source.lake,
         version,

@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from pipelines.capture_rounds import rounds_sql
 from pipelines.dialects import DATA_FUSION, Sql
-from pipelines.report.partings import Replica
+from pipelines.report.divergences import Replica
 
 MAX_PARTINGS = 500
 MAX_TRUNCATIONS = 100

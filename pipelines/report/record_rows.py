@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.report.partings import Replica, replica_of
+from pipelines.report.divergences import Replica, replica_of
 from pipelines.report.source import Row
 from replica.errors import DataError
 from replica.metadata.json_text import from_plain, json_text
@@ -32,8 +32,8 @@ class RecordRow:
 
     offset: int
     cells: tuple[Cell | None, ...]
-    """One for each branch, None where the branch has no record there; a single cell where all
-    branches have the same record."""
+    """One cell for each branch, None where the branch has no record at this offset; a single cell
+    where all branches have the same record."""
 
 
 def branch_rows(rows: Iterable[Row], speakers: Sequence[Replica]) -> tuple[RecordRow, ...]:

@@ -19,7 +19,7 @@ class ReportSource:
     lake: Lake
     """The lake, as the user named it."""
     tables: Collection[str]
-    """`schema.table` of each table in it."""
+    """The names of the lake's tables, each as `schema.table`."""
     ask: Callable[[str], list[Row]]
     """Takes one SELECT in DataFusion's dialect and gives its rows; times are datetimes in UTC,
     VARIANT is decoded. `ask` raises KraftlakeError."""

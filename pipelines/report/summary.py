@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from pipelines.report.evidence import Evidence
 from pipelines.report.source import Row, moment
+from pipelines.report.travel.cluster_history import ClusterHistory
 from pipelines.report.travel.steps import ReportSteps
 from pipelines.report.travel.strip import at_most, troubles
-from pipelines.report.travel.trip import Trip
 from pipelines.report.verdict import ReportFacts
 from pipelines.report.words import duration_text
 from replica.doctor.health.exposure import NOTHING, PAIR
@@ -64,15 +64,15 @@ class Outage(NamedTuple):
 
 
 def summary(
-    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], trip: Trip | None
+    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], history: ClusterHistory | None
 ) -> Summary:
-    """The sentences of a cluster. voters: node ids of the newest epoch that names voters. trip:
+    """The sentences of a cluster. voters: node ids of the newest epoch that names voters. history:
     None where the lake lacks its tables."""
-    found = () if trip is None else outages(trip.steps)
-    doubts = tuple(_doubts(facts, evidence, voters, trip))
+    found = () if history is None else outages(history.steps)
+    doubts = tuple(_doubts(facts, evidence, voters, history))
     return Summary(
         (*_when_lost(facts), *_when_out(found), *_when_led(evidence)),
-        (*_of_partitions(found, trip), *_of_records(facts), *_now(evidence)),
+        (*_of_partitions(found, history), *_of_records(facts), *_now(evidence)),
         LIMITED if doubts else HIGH,
         doubts or tuple(_proofs(facts, voters)),
     )
@@ -158,13 +158,13 @@ def _when_led(evidence: Evidence) -> Iterator[str]:
     )
 
 
-def _of_partitions(found: Sequence[Outage], trip: Trip | None) -> Iterator[str]:
-    if trip is None:
+def _of_partitions(found: Sequence[Outage], history: ClusterHistory | None) -> Iterator[str]:
+    if history is None:
         yield "Nothing tells what partitions were without leader."
         return
-    chosen = " that were looked at" if trip.is_sampled else ""
+    chosen = " that were looked at" if history.is_sampled else ""
     if not found:
-        if trip.steps.partitions.names:
+        if history.steps.partitions.names:
             yield f"No partition{'s' if chosen else ''}{chosen} was ever without leader."
         return
     worst = max(found, key=lambda one: one.most)
@@ -238,7 +238,7 @@ def _already(row: Row | None) -> str:
 
 
 def _doubts(
-    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], trip: Trip | None
+    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], history: ClusterHistory | None
 ) -> Iterator[str]:
     """The reasons for which the other sentences are uncertain."""
     missing = sorted(voters - {row["node_id"] for row in evidence.replicas.rows})
@@ -256,7 +256,7 @@ def _doubts(
         yield f"{counted(facts.unbuilt, 'capture')} came after the last build and isn't counted."
     if facts.known_to is not None and facts.known_to < facts.end_offset:
         yield f"The state from offset {facts.known_to} on is not known."
-    if trip is not None and trip.is_sampled:
+    if history is not None and history.is_sampled:
         yield "Moments are told of a sample of the changes; the view below says which."
     if facts.rounds.has_untimed:
         yield "Some capture times are unknown (`kraftlake capture` writes them)."

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from pipelines.report.divergences import Parting
 from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, When
 from pipelines.report.meaning import Effect, limits, made, never_made
-from pipelines.report.partings import Parting
 from pipelines.report.rounds import NO_ROUNDS, Rounds
 from pipelines.report.words import Names, span
 from replica.doctor.check.catalogue.log import NOT_KNOWN

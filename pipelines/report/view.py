@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 
 from pipelines.html_text import Html
 from pipelines.report import activity, epoch_lanes, fork, leader_lanes
+from pipelines.report.divergences import Parting, partings_of, replica_of
 from pipelines.report.evidence import DecodedBranches, Evidence
 from pipelines.report.lanes import Fills
-from pipelines.report.partings import Parting, partings_of, replica_of
 from pipelines.report.queries import MAX_SUBJECTS
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
 from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
 from pipelines.report.state_now import facts_now, gaps_now, runbook_now
 from pipelines.report.summary import Summary, summary
+from pipelines.report.travel.cluster_history import ClusterHistory
 from pipelines.report.travel.shown import JourneyView, journey_view
-from pipelines.report.travel.trip import Trip
 from pipelines.report.verdict import ReportFacts, ReportVerdict, RuleCount, verdict
 from pipelines.report.words import Names
 from replica.doctor.check.catalogue import RULES_BY_ID
@@ -121,8 +121,10 @@ class ClusterView:
         return self.names.name(replica_of(row))
 
 
-def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> ClusterView:
-    """The view of one cluster. number: the number of the cluster on the page, from 1. trip: the
+def cluster_view(
+    evidence: Evidence, number: int, history: ClusterHistory | None = None
+) -> ClusterView:
+    """The view of one cluster. number: the number of the cluster on the page, from 1. history: the
     cluster's history; None where the lake lacks it."""
     identity = f"c{number}"
     replicas = evidence.replicas.rows
@@ -156,8 +158,8 @@ def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> C
         truncated=tuple(_truncated(evidence)),
         rules=rules,
         health=tuple(map(_health, evidence.health.rows)),
-        travel=journey_view(identity, trip, evidence, names, fills),
-        summary=summary(facts, evidence, voters, trip),
+        travel=journey_view(identity, history, evidence, names, fills),
+        summary=summary(facts, evidence, voters, history),
         runbook=runbook_now(evidence),
     )
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from pipelines.report.partings import Replica
+from pipelines.report.divergences import Replica
 from replica.words import named
 
 _DIRECTORY_DIGITS = 6

@@ -2,10 +2,9 @@
 held.
 
 A log of ten million batches becomes some hundred runs, because the logs of a quorum differ at few
-places. Everything that reasons about logs takes a run for one batch: its offsets, its epoch, and
-who held it when. A batch is a run of its own where more is asked of it: if it is a control batch,
-if its header claims other offsets than its records have, or if another batch of its epoch has its
-offsets.
+places. The tables derived from logs treat a run as one batch: they need its offsets, its epoch, and
+which replicas held it when. A batch is a run of its own if it is a control batch, if its header
+claims other offsets than its records have, or if another batch of its epoch has its offsets.
 """
 
 from __future__ import annotations

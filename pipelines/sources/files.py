@@ -41,7 +41,7 @@ class SourceFile:
     end: int | None = None
     """The byte to stop at (exclusive); None to read up to the file's end."""
     owner: Owner | None = None
-    """None where the caller doesn't ask for the owner."""
+    """The owner of the file; None where the caller doesn't ask for it."""
     stamp: FileStamp | None = None
     """The stamp by which a later read notices that the file was changed; None where nobody writes
     to the file, or where the caller doesn't ask for the stamp."""

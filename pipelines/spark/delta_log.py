@@ -39,8 +39,8 @@ class SeenTable:
 def seen_table(spark: SparkSession, path: str) -> SeenTable:
     """The table at a path.
 
-    By Spark Connect the schema lacks the metadata of columns that Delta keeps to itself, and the
-    features of writers are those of readers too.
+    Spark Connect shows less of the table: the schema lacks the metadata of columns that Delta keeps
+    to itself, and writer_features has the features of readers, too.
     """
     if is_connect(spark):
         detail = spark.sql(f"DESCRIBE DETAIL delta.{SPARK.identifier(path)}").collect()[0]

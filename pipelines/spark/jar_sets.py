@@ -40,7 +40,7 @@ class JarSet:
     versions."""
     jars: tuple[Jar, ...]
     option: str = ""
-    """The option of `python -P -m pipelines.spark.jars` that asks for them."""
+    """The option of `python -P -m pipelines.spark.jars` that fetches these jars, too."""
 
     @property
     def cache(self) -> Path:

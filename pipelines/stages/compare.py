@@ -22,8 +22,8 @@ _ROWS_COMPARED = 300_000
 
 @dataclass(frozen=True)
 class Changed:
-    """A unit: new rows of gold.metadata_changes of a cluster of which the table has rows, with
-    offsets from low (inclusive) to high (exclusive)."""
+    """A unit: a cluster's new rows of gold.metadata_changes with offsets from low (inclusive) to
+    high (exclusive). The table already has rows of this cluster."""
 
     cluster_id: str
     low: int

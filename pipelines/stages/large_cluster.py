@@ -21,7 +21,6 @@ from pipelines.cluster.branch_facts import BranchFacts, BranchQuestions
 from pipelines.cluster.rows import Row
 from pipelines.data_files import data_set
 from pipelines.dialects import DATA_FUSION, Sql
-from pipelines.gold.beside import NOTHING_BESIDE, BesideCluster
 from pipelines.gold.failure_exposure import (
     StepRange,
     all_steps,
@@ -33,6 +32,7 @@ from pipelines.gold.failure_exposure import (
 from pipelines.gold.health_rules import JudgedState, judged_state
 from pipelines.gold.inputs import Gold, Records, Silver
 from pipelines.gold.membership import RoundMember, members_of
+from pipelines.gold.other_disks import NOTHING_BESIDE, BesideCluster
 from pipelines.gold.verdicts import newest_evidence
 from pipelines.quality.judge import Judgement, LeftOut, judge_layer, judge_stored
 from pipelines.quality.suite_sql import table_name
@@ -292,7 +292,8 @@ class LookingBack:
 
 
 def look_back(unit: LookingBack, pins: Pins) -> UnitResult:
-    """Reads one range of the history of the newest state. `told` of the result is a PastRange."""
+    """Reads one range of the history of the newest state. The field `told` of the result is a
+    PastRange."""
     versions = _versions(unit, pins)
     return UnitResult((), told=look_back_rows(versions, unit.state_row, unit.steps, unit.asked))
 

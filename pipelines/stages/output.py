@@ -166,8 +166,8 @@ class Output:
         self.put_changes(FINDINGS, before, rows)
 
     def put_verdicts(self, rows: pa.Table, replaced: Sequence[str] | None) -> None:
-        """Takes new rows of gold.verdicts. replaced: the clusters whose rows they replace; None
-        where they replace all rows."""
+        """Takes new rows of gold.verdicts. replaced: the ids of the clusters whose rows the new
+        rows replace; None where they replace all rows."""
         self.note(judge(VERDICTS, rows))
         before = self.pins.columns(VERDICTS, VERDICTS.column_names, "true")
         if replaced is not None:

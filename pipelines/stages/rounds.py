@@ -10,13 +10,13 @@ from operator import itemgetter
 from pipelines.cluster.aggregates import grouped
 from pipelines.cluster.rows import Row
 from pipelines.dialects import DATA_FUSION
-from pipelines.gold.beside import FormattedMember, RoundDirectories
 from pipelines.gold.membership import (
     ENTRY_COLUMNS,
     RoundMember,
     entries_at,
     meta_properties_of,
 )
+from pipelines.gold.other_disks import FormattedMember, RoundDirectories
 from pipelines.quality.judge import judge
 from pipelines.stages.output import UnitResult
 from pipelines.stages.pins import Pins

@@ -18,12 +18,12 @@ from pipelines.cluster.branch_facts import added
 from pipelines.cluster.cluster_tables import HeldTables
 from pipelines.cluster.rows import Row, of_cluster
 from pipelines.cyclic_garbage import no_search_for_cycles
-from pipelines.gold.beside import NOTHING_BESIDE, BesideCluster
 from pipelines.gold.failure_exposure import health
 from pipelines.gold.inputs import Gold, Records, Silver
 from pipelines.gold.membership import RoundMember, members_of
 from pipelines.gold.metadata_changes import metadata_changes
 from pipelines.gold.metadata_history import metadata_history
+from pipelines.gold.other_disks import NOTHING_BESIDE, BesideCluster
 from pipelines.gold.state_ranges import state_ranges
 from pipelines.gold.verdicts import NewestEvidence, newest_evidence
 from pipelines.quality.judge import judge_layer

@@ -118,7 +118,7 @@ class Column:
     name: str
     """Its name in SQL."""
     type: str
-    """Its type in Spark's DDL, such as "array<int>" or "variant"."""
+    """The column's type in Spark's DDL, such as "array<int>" or "variant"."""
     description: str
     """One sentence with the unit; it becomes the column's comment in the table."""
     nullable: bool = True

@@ -1,4 +1,5 @@
-"""Gold about the quorum itself: who stands where, who votes, and how its log grows."""
+"""The tables of gold about the quorum itself: which offsets each replica has, which voters vote,
+and how the log grows."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 LINES = Path(__file__).parent / "spark_submit_lines.txt"
 AT = "2026-11-21T05:00:00"
-DAGS = ("kraftlake_ingest", "kraftlake_refine", "kraftlake_audit", "kraftlake_maintenance")
+DAGS = ("kraftlake_ingest", "kraftlake_build", "kraftlake_quality", "kraftlake_maintenance")
 _IMPORT = """\
 import json, os, sys
 for name in sys.argv[1:]:
@@ -160,7 +160,7 @@ def test_a_lake_with_damage_is_published_only_where_the_settings_allow_it(
 ) -> None:
     write_small_lake(airflow.state / "lake", damaged=damaged)
     calls, variables = _recording(airflow)
-    done = airflow.run("kraftlake_refine", AT, conf, **variables)
+    done = airflow.run("kraftlake_build", AT, conf, **variables)
     assert done.returncode == 0, done.stdout
     submitted = [word for line in calls.lines for word in line if word.endswith(".py")]
     assert [Path(word).stem for word in submitted] == jobs
@@ -182,7 +182,7 @@ def test_the_gate_stops_at_the_levels_of_verdicts_that_the_settings_name(
     calls, variables = _recording(airflow)
     if gate is not None:
         variables = {**variables, "AIRFLOW_VAR_KRAFTLAKE_GATE": json.dumps(gate)}
-    done = airflow.run("kraftlake_refine", AT, {}, **variables)
+    done = airflow.run("kraftlake_build", AT, {}, **variables)
     assert done.returncode == 0, done.stdout
     submitted = [word for line in calls.lines for word in line if word.endswith(".py")]
     assert [Path(word).stem for word in submitted] == jobs
@@ -192,7 +192,7 @@ def test_a_level_that_no_verdict_has_is_named(airflow: Airflow) -> None:
     write_small_lake(airflow.state / "lake")
     _, variables = _recording(airflow)
     gate = json.dumps({"stop": ["critical"]})
-    done = airflow.run("kraftlake_refine", AT, {}, **variables, AIRFLOW_VAR_KRAFTLAKE_GATE=gate)
+    done = airflow.run("kraftlake_build", AT, {}, **variables, AIRFLOW_VAR_KRAFTLAKE_GATE=gate)
     assert done.returncode == 1
     assert "the Variable kraftlake_gate has critical: expected lists stop and warn" in done.stdout
 

@@ -51,8 +51,8 @@ def test_a_capture_is_ingested_built_judged_and_published_and_a_damaged_one_held
     lake = str(airflow.state / "lake")
     assert {row["captured_at"].hour for row in captures(Lake(lake))} == {HOURS["split"]}
 
-    refined = airflow.run("kraftlake_refine", "2026-11-21T05:01:00")
-    assert refined.returncode == 0, refined.stdout
+    built = airflow.run("kraftlake_build", "2026-11-21T05:01:00")
+    assert built.returncode == 0, built.stdout
     first = _published(airflow)
     assert len(first) == 1
     assert {json.loads(line)["op"] for line in first[0].open()} == {"read"}
@@ -63,8 +63,8 @@ def test_a_capture_is_ingested_built_judged_and_published_and_a_damaged_one_held
     ingested = airflow.run("kraftlake_ingest", "2026-11-21T06:00:00", **variables)
     assert ingested.returncode == 0, "damage is no failure"
     assert {row["captured_at"].hour for row in captures(Lake(lake))} == {4, 5}
-    refined = airflow.run("kraftlake_refine", "2026-11-21T06:01:00")
-    assert refined.returncode == 0, refined.stdout
+    built = airflow.run("kraftlake_build", "2026-11-21T06:01:00")
+    assert built.returncode == 0, built.stdout
     (report,) = (airflow.state / "reports" / "quarantine").iterdir()
     assert "crc-mismatch" in report.read_text(encoding="utf-8")
     assert _published(airflow) == first, "what is doubtful was held back"

@@ -29,7 +29,7 @@ from replica.doctor.check.known_quorum import EarlierRounds, earlier_rounds
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.exposure import Exposure, Failure, exposures
 from replica.doctor.preflight.answer import Preflight
-from replica.doctor.preflight.ground import grounded
+from replica.doctor.preflight.certainty import grounded
 from replica.doctor.preflight.stopping import stop_brokers, stop_rack
 from replica.doctor.quorum.recovery import RecoveryPlan
 from replica.doctor.rehearsal.runs import Rehearsal, ScenarioSafety, judge, rehearse_all

@@ -18,7 +18,9 @@ def test_the_page_has_every_fault_once() -> None:
     wrong_answers = [str(number) for number in range(1, 28)]
     core = [f"D{number}" for number in range(1, 6)]
     attacks = [f"{kind}{number}" for kind in "CH" for number in range(1, 5)]
-    assert faults == wrong_answers + core + attacks
+    numbered = wrong_answers + core + attacks
+    assert faults[: len(numbered)] == numbered
+    assert len(faults) == len(set(faults))
 
 
 @pytest.mark.parametrize("row", _ROWS)

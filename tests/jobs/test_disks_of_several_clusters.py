@@ -35,7 +35,7 @@ def formatted_apart(folder: Path, ids: dict[int, str]) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("foreign", [3, 1])
+@pytest.mark.parametrize("foreign", [3, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_foreign_disk_is_told_first_by_each_command(
     kraftlake: Kraftlake, data: Path, tmp_path: Path, foreign: int
 ) -> None:

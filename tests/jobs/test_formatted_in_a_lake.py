@@ -37,8 +37,8 @@ def cluster_of(data: Path) -> str:
 @pytest.mark.parametrize(
     ("node_id", "cluster_id", "rules"),
     [
-        (4, None, ["never-started"]),
-        (3, None, ["never-started", "voter-disk-empty"]),
+        pytest.param(4, None, ["never-started"], marks=pytest.mark.slow),
+        pytest.param(3, None, ["never-started", "voter-disk-empty"], marks=pytest.mark.slow),
         (3, ANOTHER, ["formatted-for-another-cluster", "voter-disk-empty"]),
     ],
     ids=["no voter", "a voter", "a voter's disk of another cluster"],
@@ -104,7 +104,11 @@ def test_a_capture_has_a_formatted_directory_too(
 
 @pytest.mark.parametrize(
     "cluster_ids",
-    [(CLUSTER,), (CLUSTER, CLUSTER, CLUSTER), (CLUSTER, ANOTHER, A_THIRD)],
+    [
+        (CLUSTER,),
+        pytest.param((CLUSTER, CLUSTER, CLUSTER), marks=pytest.mark.slow),
+        (CLUSTER, ANOTHER, A_THIRD),
+    ],
     ids=["one directory", "three of one cluster", "three of three clusters"],
 )
 def test_directories_that_were_only_formatted_have_the_verdict_of_check(
@@ -125,6 +129,7 @@ def test_directories_that_were_only_formatted_have_the_verdict_of_check(
     assert sum(one["notes"] for one in held) == expected["notes"] == len(cluster_ids)
 
 
+@pytest.mark.slow
 def test_a_later_round_of_formatted_directories_has_a_verdict_too(
     data: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
@@ -157,6 +162,7 @@ def test_a_later_round_of_formatted_directories_has_a_verdict_too(
     assert "formatted-for-another-cluster" in rules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stays", ["formatted", "of another cluster"])
 def test_a_directory_of_another_cluster_that_stays_the_same_is_in_later_rounds_too(
     data: Path, tmp_path: Path, kraftlake: Kraftlake, stays: str
@@ -184,7 +190,10 @@ def test_a_directory_of_another_cluster_that_stays_the_same_is_in_later_rounds_t
     assert "nothing new" in again.err
 
 
-@pytest.mark.parametrize(("voters", "given"), [((1, 2, 3), 3), ((1, 2, 3), 2), ((), 2)])
+@pytest.mark.parametrize(
+    ("voters", "given"),
+    [((1, 2, 3), 3), pytest.param((1, 2, 3), 2, marks=pytest.mark.slow), ((), 2)],
+)
 def test_a_quorum_without_a_first_election_has_the_verdict_of_check(
     tmp_path: Path, kraftlake: Kraftlake, voters: tuple[int, ...], given: int
 ) -> None:

@@ -185,7 +185,7 @@ def test_a_replica_takes_nothing_from_the_folder(ran: Ran, hostile: Path, tmp_pa
     assert nothing_ran(hostile)
 
 
-@pytest.mark.parametrize("options", [["-m"], ["-P", "-m"]])
+@pytest.mark.parametrize("options", [["-m"], pytest.param(["-P", "-m"], marks=pytest.mark.slow)])
 def test_a_module_that_lies_in_the_folder_is_not_taken_by_the_command_as_a_module(
     hostile: Path, tmp_path: Path, options: list[str]
 ) -> None:
@@ -205,6 +205,7 @@ def test_a_module_that_lies_in_the_folder_is_not_taken_by_the_command_as_a_modul
     assert nothing_ran(hostile)
 
 
+@pytest.mark.slow
 def test_a_kernel_is_compiled_without_the_folder_s_modules_and_settings(
     hostile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def test_the_wheel_names_its_command_and_its_extras(wheel: Path) -> None:
     assert metadata["License-Expression"] == "Apache-2.0"
 
 
+@pytest.mark.slow
 def test_the_same_sources_give_the_same_wheel_wherever_and_whenever(
     wheel: Path, tmp_path: Path
 ) -> None:

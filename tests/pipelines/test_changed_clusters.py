@@ -134,6 +134,7 @@ def deleted(lake: Path, cluster_id: str) -> None:
             opened(lake, contract.name).delete(f"cluster_id = '{cluster_id}'")
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_gone_leaves_no_row_and_no_finding_between_clusters(
     lake: Path, tmp_path: Path
 ) -> None:
@@ -156,6 +157,7 @@ def test_after_a_forget_all_clusters_are_derived_again(grown: Path, tmp_path: Pa
     assert_same(grown, built_anew(grown, tmp_path / "anew"))
 
 
+@pytest.mark.slow
 def test_after_a_foreign_commit_to_bronze_all_clusters_are_derived_again(
     grown: Path, tmp_path: Path
 ) -> None:
@@ -177,6 +179,7 @@ def test_commits_of_an_ingest_say_so_and_those_of_a_build_do_not(grown: Path) ->
             assert not INGEST.items() <= commit.items(), name
 
 
+@pytest.mark.slow
 def test_where_old_commits_are_unknown_all_clusters_are_derived_again(grown: Path) -> None:
     known = last_build(Lake(grown))
     assert known is not None
@@ -212,6 +215,7 @@ def test_a_table_that_somebody_else_wrote_is_made_anew(
     assert_same(grown, built_anew(grown, tmp_path / "anew"))
 
 
+@pytest.mark.slow
 def test_a_build_that_was_stopped_between_its_commits_is_made_again(
     grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,7 +270,7 @@ def test_after_kill_9_between_commits_the_next_build_gives_the_right_rows(
     assert_same(grown, built_anew(grown, tmp_path / "anew"))
 
 
-@pytest.mark.parametrize("at_once", [1, 2])
+@pytest.mark.parametrize("at_once", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_units_of_single_clusters_and_processes_make_the_same_rows(
     grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:

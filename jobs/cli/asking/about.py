@@ -42,7 +42,8 @@ class AskedCluster:
 
 
 def asked_cluster(options: StateOptions | PlanOptions, command: str) -> AskedCluster:
-    """The cluster that the options name. command: its name, for messages. Raises UsageError."""
+    """The cluster that the options name. command: the name of the command, for messages. Raises
+    UsageError."""
     lake = lake_unless(options.paths, options.lake, command)
     moment = asked_moment(options.at_offset, options.at_time)
     paths = options.paths or ()

@@ -34,21 +34,24 @@ from replica.metadata.changes.readers import reader_of
 
 @dataclass(frozen=True)
 class ClusterSource:
-    """A cluster's state. entities: how many there are of each kind. content, past, verdict: None
-    where they were not asked for. notices: a line for each thing that could not be read, or was
-    left out."""
+    """A cluster's state, and what else a command asked for."""
 
     cluster: Cluster
     entities: Mapping[str, int]
+    """The number of entities of each kind."""
     content: LogContent | None = None
+    """None where Wanted.content is False."""
     past: Past | None = None
+    """None where Wanted.past is False."""
     verdict: Verdict | None = None
+    """None where Wanted.verdict is False."""
     notices: tuple[str, ...] = ()
+    """A line for each file or directory that could not be read, or was left out."""
     readings: tuple[NodeReading, ...] = ()
     """What the release of Wanted.read_by can't read of each directory of the cluster."""
     not_judged: str = ""
-    """What has to be readable, too, and nothing here tells; "" where there is nothing of the
-    kind."""
+    """The files that have to be readable, too, and that could not be judged here; "" where there
+    are none."""
 
 
 @dataclass(frozen=True, slots=True)

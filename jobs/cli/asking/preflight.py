@@ -19,9 +19,9 @@ from jobs.cli.outcome import SAFETY_CODES
 from jobs.cli.output import complain, more_line, write_either, write_line
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import ChangeSafety, Preflight, Reason, gravest
+from replica.doctor.preflight.certainty import grounded
 from replica.doctor.preflight.decommissioning import decommission
 from replica.doctor.preflight.downgrading import downgrade_binaries
-from replica.doctor.preflight.ground import grounded
 from replica.doctor.preflight.migrating import finish_migration
 from replica.doctor.preflight.reassigning import reassign
 from replica.doctor.preflight.reassignment_file import assignments_in

@@ -1,6 +1,7 @@
 """Queries by DuckDB: SQL with JSON functions, in this process and without Java.
 
-payload, a VARIANT, is a column of type JSON here: payload->>'name' is a text in it.
+The column payload, a VARIANT in the lake, has the type JSON in these queries: payload->>'name'
+gives its field `name` as text.
 """
 
 from __future__ import annotations

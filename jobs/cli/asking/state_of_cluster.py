@@ -38,7 +38,7 @@ from replica.doctor.health.sizes import (
     topic_sizes,
 )
 from replica.doctor.preflight.answer import Preflight
-from replica.doctor.preflight.ground import grounded
+from replica.doctor.preflight.certainty import grounded
 from replica.doctor.quorum.known_quorum import VoterDoubt
 from replica.words import counted, named, up_to
 

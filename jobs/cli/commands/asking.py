@@ -14,8 +14,8 @@ DELTA_RS, DUCKDB, SPARK = ENGINES = ("delta-rs", "duckdb", "spark")
 class SqlOptions:
     """Query the lake with SQL. Its tables are named bronze.x, silver.x and gold.x.
 
-    The command opens only the tables that the query names. The first row comes in well under a
-    second with delta-rs, in a second with duckdb, in some seconds with spark.
+    The command opens only the tables that the query names. The first row comes in less than a
+    second with delta-rs, in a second with duckdb, in a few seconds with spark.
 
     The column payload is a VARIANT, which every engine shows as JSON. A query reads its fields with
     payload->>'name' = 'orders' in duckdb, which needs the extra kraftlake[duckdb], and with

@@ -53,8 +53,8 @@ class PruneOptions:
     Use it for a folder in which each `kraftlake capture` makes a folder of its own. prune deletes
     only files that a capture.json names; it leaves other files, folders without a capture.json,
     and links alone. What a lake has ingested stays in the lake. Run prune after an ingest that
-    succeeded, so that the lake has every capture that goes. For an object store, use the store's
-    own rules for deletion by age.
+    succeeded, so that the lake has every capture that prune deletes. For an object store, use the
+    store's own rules for deletion by age.
 
     --json: folder, captured_at, files, size_bytes, removed, a line per capture.
 
@@ -72,7 +72,7 @@ class PruneOptions:
         "--older-than AGE", "Delete captures older than AGE, such as 90m, 36h, 7d or 2w."
     )
     dry_run: bool = option(
-        "--dry-run", "Delete nothing; name the captures that would go.", default=False
+        "--dry-run", "Delete nothing; name the captures that would be deleted.", default=False
     )
     json_output: options.Json = False
 

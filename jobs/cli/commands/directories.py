@@ -81,9 +81,9 @@ class DiffOptions:
 
     Use it before a restart, when the logs of two nodes of a cluster may differ. A and B are
     metadata directories, or folders above exactly one; they may be two copies of one replica.
-    Batches with a wrong CRC are named and left out. Each lost record is counted as committed,
-    never committed (another record is proven committed at its offset, or a voter lacks it that may
-    lead) or unknown, as far as the two directories prove it; --json calls the last two superseded
+    Batches with a wrong CRC are named and left out. Each lost record is counted as committed, never
+    committed (another record is proven committed at its offset, or a voter that may lead lacks the
+    record) or unknown, as far as the two directories prove it; --json calls the last two superseded
     and unproven.
 
     --json: cluster_id, node_a, directory_a, node_b, directory_b, relation (identical, prefix,
@@ -116,36 +116,37 @@ class CheckOptions:
     Use it before a restart or after a crash. check reads every batch and record, compares each
     snapshot with the replay of the log, compares the directories with each other, and judges the
     newest state in the logs: controllers, voters, features, brokers, partitions. Name the
-    directories of all nodes. The directory of a running node gives no false alarm. Damage in one
-    place doesn't end the check of the others. `kraftlake explain RULE` says more about a finding.
-    For a partition that is no metadata log, check judges everything but the content of records.
+    directories of all nodes. The directory of a running node gives no false alarm. After damage in
+    one place, check goes on with the other places. `kraftlake explain RULE` says more about a
+    finding. For a partition that is no metadata log, check judges everything but the content of
+    records.
 
     Several captures of one replica need a capture.json each, or --order.
 
     With --config, check also says whether each node starts, starts and never joins its quorum, or
     refuses to start (with Kafka's words), and whether the nodes that were given elect a leader. It
     judges the settings line by line, against the log directories, and against the voters. A log
-    directory lies where the settings say, or below PATH: there a copy belongs to the settings in
-    the same folder, else to those with its node.id.
+    directory lies where the settings say, or below PATH. A copy below PATH belongs to the settings
+    in the same folder, else to the settings with its node.id.
 
     --partitions also judges the folders of partitions in brokers' log directories, which lie at or
     below PATH: `kraftlake explain stray-partition` says more. Name all log directories of a broker,
     and a directory with the metadata log.
 
-    Text begins with the verdict on each cluster. OUTAGE: users feel it now; partitions have no
-    leader, or refuse writes. AT RISK: a start of the nodes may lose committed data. ATTENTION:
-    something else is wrong. INCOMPLETE: nothing wrong was found, but not everything could be
-    judged, for example because voters were not given. HEALTHY: everything was judged, and nothing
-    is wrong. The lines below it say what to do, what else is wrong, what could not be judged and
-    why, and which moment the verdict is about. A table of the nodes follows, and then each finding
-    with its rule, file, byte and offset, its meaning and the next step. Notes need no action, and
-    are only counted; -v lists them.
+    Text begins with the verdict on each cluster. OUTAGE: partitions have no leader, or refuse
+    writes, so users notice it now. AT RISK: a start of the nodes may lose committed data.
+    ATTENTION: something else is wrong. INCOMPLETE: nothing wrong was found, but not everything
+    could be judged, for example because voters were not given. HEALTHY: everything was judged, and
+    nothing is wrong. The lines below it say what to do, what else is wrong, what could not be
+    judged and why, and which moment the verdict is about. A table of the nodes follows, and then
+    each finding with its rule, file, byte and offset, its meaning and the next step. Notes need no
+    action, and are only counted; -v lists them.
 
-    In the table of nodes, a voter is one by the newest voters record; in a static quorum, by the
-    newest LeaderChange record or quorum-state. An observer is a broker, or a controller that is no
-    voter. ok means that nothing warns, and that each snapshot equals the replay of the log. no
-    fault found means the same of a file alone, or where no log was there to compare a snapshot
-    with.
+    In the table of nodes, the voters are those of the newest voters record; in a static quorum,
+    those of the newest LeaderChange record or quorum-state. An observer is a broker, or a
+    controller that is no voter. ok means that there is no warning and no error, and that each
+    snapshot equals the replay of the log. no fault found means that there is no warning and no
+    error, but check got a single file, or no log to compare a snapshot with.
 
     --json: each line has a kind. verdict: cluster_id, level (outage, at-risk, attention,
     incomplete, healthy), headline, facts (level, severity, text, next_step, rules), next_steps,
@@ -247,8 +248,9 @@ class CheckOptions:
     )
     partitions: bool = option(
         "--partitions",
-        "Also judge the partitions' folders in brokers' log directories by the metadata: those "
-        "that a broker puts aside when it starts, replicas without a folder, and sizes.",
+        "Also compare the partitions' folders in brokers' log directories with the metadata: "
+        "folders that a broker renames to -stray when it starts, replicas without a folder, and "
+        "sizes.",
         default=False,
     )
     limit: int = option(

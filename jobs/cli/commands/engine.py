@@ -22,7 +22,7 @@ def _replica(context: typer.Context) -> None:
         write_text(context.get_help() + "\n")
 
 
-@command("cli.engine.replica_format:run", "Name a directory, as kafka-storage format does.")
+@command("cli.engine.replica_format:run", "Format a log directory, as kafka-storage format does.")
 class FormatOptions:
     """Format a node's log directory: write its ids, and the first voters of its quorum.
 
@@ -64,10 +64,10 @@ class RunOptions:
     """Run a replica that takes part in a quorum over TCP, in Kafka's protocol, until SIGTERM or
     ctrl-C.
 
-    FILE is a server.properties as Kafka's; the replica names keys that it doesn't use once, and
-    ignores them. The directory must have been formatted. The replica writes events to stderr:
-    changes of role and epoch, and what a person should look into. A leader that is stopped
-    resigns first, so that another voter takes over.
+    FILE is a server.properties as Kafka's. The replica ignores keys that it doesn't use, and names
+    each of them once. The directory must have been formatted. The replica writes events to stderr:
+    changes of role and epoch, and what a person should look into. A leader that is stopped resigns
+    first, so that another voter takes over.
 
     \b
     Security, by Kafka's names, each also below listener.name.NAME.:
@@ -163,7 +163,7 @@ class DescribeOptions:
     --json: cluster_id, leader_id, epoch, high_watermark, features, replicas (node_id, directory_id,
     role, is_voter, log_end_offset, lag, last_fetch, last_fetch_ms_ago, last_caught_up,
     last_caught_up_ms_ago, listeners), verdicts (severity, text); an object each time it asks. Exit
-    codes: 0 all replicas keep up, 1 one doesn't, 75 no leader answers, 2 usage, 130 ctrl-C.
+    codes: 0 all replicas keep up, 1 a replica doesn't, 75 no leader answers, 2 usage, 130 ctrl-C.
     """
 
     bootstrap: options.Bootstrap
@@ -289,7 +289,7 @@ class ObserveOptions:
     )
     cluster_id: str = option(
         "--cluster-id ID",
-        "The cluster's id, for when no node may tell it to this principal.",
+        "The cluster's id, for a principal to which no node may send it.",
         default="",
     )
     listen: str = option(
@@ -306,7 +306,7 @@ class ObserveOptions:
     broker_config: options.BrokerConfig = None
     until_caught_up: bool = option(
         "--until-caught-up",
-        "Stop once the recording has reached the first high watermark that the leader told.",
+        "Stop once the recording has reached the first high watermark that a leader named.",
         default=False,
     )
     timeout_s: float = option(

@@ -16,18 +16,19 @@ Zone = Annotated[
 
 @command(
     "cli.directories.what_happened:run",
-    "Tell an incident on one page: verdict, events, next steps.",
+    "Show an incident on one page: verdict, events, next steps.",
 )
 class WhatHappenedOptions:
     """Tell what happened to a cluster on one page: the verdict, the few events that led to it, and
     what to do next.
 
-    Start an incident with it. It reads directories, and needs no lake: name those of all nodes that
-    you have. The verdict is that of `kraftlake check` on the newest captures. The events are
-    elections with their probable causes, brokers that were fenced and came back, changes of the
-    voters, records that nodes hold apart from the others or have discarded, and the times during
-    which partitions had no leader. `kraftlake timeline` lists all events, `kraftlake check` all
-    findings. Several captures of one node need --order, or a capture.json of `kraftlake capture`.
+    Run this command first in an incident. It reads directories, and needs no lake. Name the
+    directories of all nodes that you have. The verdict is that of `kraftlake check` on the newest
+    captures. The events are elections with their probable causes, brokers that were fenced and came
+    back, changes of the voters, records that nodes hold apart from the others or have discarded,
+    and the times during which partitions had no leader. `kraftlake timeline` lists all events,
+    `kraftlake check` all findings. Several captures of one node need --order, or a capture.json of
+    `kraftlake capture`.
 
     \b
     Examples:
@@ -39,8 +40,8 @@ class WhatHappenedOptions:
     timeline --json`. outage: cluster_id, began and ended (ms; ended is null where partitions still
     have no leader), most (partitions without leader at one time). majority_stopped: cluster_id, at
     (ms), offset of the first change that the voters lack, voters (node ids). gap: cluster_id,
-    detail (what the directories don't tell). Exit codes: 0, 1 something is wrong (outage,
-    at-risk or attention, as of `kraftlake check`), 2 usage.
+    detail (what the directories don't show). Exit codes: 0, 1 something is wrong (outage, at-risk
+    or attention, as of `kraftlake check`), 2 usage.
     """
 
     paths: options.Paths
@@ -71,12 +72,12 @@ class TimelineOptions:
       first             these logs name no leader before
       leader-removed    the former leader was no voter any more
       leader-cut-off    the former leader still appended records that no majority has
-      disk-went-back    the new leader lacks records that had been committed, so a voter's disk is
-                        older than it was, or was emptied
+      disk-went-back    the new leader lacks records that had been committed, so a voter's disk was
+                        restored from an older copy, or was emptied
       leader-restarted  the former leader fell silent, and a new process of it registered within
                         a minute
-      leader-resigned   another leader was elected within 1.5 s, sooner than followers give a
-                        silent leader up, and the former leader's process can't have ended
+      leader-resigned   another leader was elected within 1.5 s. Followers wait longer than this for
+                        a silent leader, and the former leader's process can't have ended
       leader-silent     nothing was appended for 1.5 s or more, and no record shows why
       unknown           the records before the election are not in these logs, or allow several
                         causes
@@ -114,10 +115,11 @@ class TimelineOptions:
 class HistoryOptions:
     """List the changes of a topic, broker, principal or config, one by one.
 
-    The command reads a lake, or replays the logs of directories, in some 20 us a record. Both give
-    the same words and columns, those of `kraftlake sql --question changes`. Name the directories of
-    all nodes that you have. A change that only a truncated branch has is shown as superseded. Where
-    a log doesn't begin at offset 0, the content of its oldest snapshot is not shown as changes.
+    The command reads a lake, or replays the logs of directories, which takes about 20 us for each
+    record. Both give the same words and columns as `kraftlake sql --question changes`. Name the
+    directories of all nodes that you have. A change that only a truncated branch has is shown as
+    superseded. Where a log doesn't begin at offset 0, the content of its oldest snapshot is not
+    shown as changes.
 
     --topic shows the topic, its partitions, its configs, and ACLs on exactly its name. --broker
     shows the broker's registration and configs. --principal shows ACLs, SCRAM credentials, quotas

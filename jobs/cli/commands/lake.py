@@ -1,4 +1,4 @@
-"""Commands that fill a lake and keep it."""
+"""The commands that fill a lake, check it, show it and maintain it."""
 
 from jobs.cli.commands import options
 from jobs.cli.commands.combinations import alone, exclusive, given
@@ -17,9 +17,8 @@ class IngestOptions:
 
     A new lake needs an empty or new folder: ingest refuses a folder that holds other things.
 
-    From a file that the lake knows, ingest reads only the new bytes. It takes a file for a known
-    one if batches at several known places have the known offset, epoch and CRC. --verify reads all
-    bytes.
+    From a file that the lake knows, ingest reads only the new bytes. It treats a file as known if
+    batches at several known places have the known offset, epoch and CRC. --verify reads all bytes.
 
     A running node may write to its directory, so ingest copies what it reads. --shared copies
     nothing: Spark's executors list, hash and read the directories, thousands of them. A capture
@@ -28,8 +27,9 @@ class IngestOptions:
     --dry-run lists the replicas, files, bytes and offsets that are new, and decodes no records.
 
     --follow ingests again whenever a log has changed, and with --build then builds. After a stop or
-    kill, run the same command again: it continues. With --engine spark it is a stream of Spark,
-    whose checkpoint lies in the lake; so is --available-now, which looks once.
+    kill, run the same command again: it continues. With --engine spark, --follow runs as a stream
+    of Spark, whose checkpoint lies in the lake. --available-now is such a stream, too, and ends
+    after it has looked once.
 
     \b
     Examples:
@@ -122,11 +122,11 @@ class BuildOptions:
     over.
 
     --own names a folder with tables of your own (docs/how-to/your-own-table.md). They are derived
-    after gold, where their inputs have changed. One that breaks its contract is named, and stops no
-    other table.
+    after gold, where their inputs have changed. If such a table breaks its contract, build names
+    it, and still derives the other tables.
 
     --follow builds whenever an ingest has changed the lake, until it is stopped. While another
-    process writes to the lake, it waits for the next look.
+    process writes to the lake, build waits until the next look.
 
     \b
     Examples:
@@ -258,7 +258,7 @@ class ForgetOptions:
     secrets, use --vacuum: it builds, and then deletes every file of an earlier version, so that no
     earlier version can be read. --vacuum may also be used alone, later. For 30 days more, the
     tables' transaction logs keep the first 32 characters of each file's least and greatest texts.
-    forget doesn't reach backups, and messages that were published.
+    forget removes nothing from backups, or from messages that were published.
 
     \b
     Examples:

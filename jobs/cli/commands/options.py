@@ -215,8 +215,8 @@ PassOver = Annotated[
     Text,
     shared_option(
         "--pass-over TYPE,...",
-        "Go on behind records of these unknown types, which another product wrote and which change "
-        "none of Kafka's own state: numbers, or `vendors` for all from 500 on.",
+        "Replay the log without the records of these unknown types, which another product wrote "
+        "and which change none of Kafka's own state: numbers, or `vendors` for all from 500 on.",
         callback=_check_passed_over,
     ),
 ]
@@ -235,8 +235,8 @@ Memory = Annotated[
     Text,
     shared_option(
         "--memory SIZE",
-        "End the command where it takes more, such as 512m or 8g. Default: 4g, or half of the "
-        "machine's memory where that is less.",
+        "End the command where it takes more memory than SIZE, such as 512m or 8g. Default: 4g, or "
+        "half of the machine's memory where that is less.",
     ),
 ]
 Cluster = Annotated[

@@ -18,11 +18,11 @@ class PlanOptions:
     voters run, or that records are committed of which too few voters' directories are named. No
     change is safe where logs conflict, or where no majority of the voters holds the records.
 
-    The command judges the newest state in the directories, or the state in a lake, there also an
-    earlier one (--at-offset, --at-time, --committed-only). With -b it
-    judges the state of a running quorum: it fetches the log up to the high watermark into a
-    temporary folder, as an observer that the leader doesn't list. It judges each change on the same
-    state, and makes none.
+    The command judges the newest state in the directories, or the state in a lake. In a lake it
+    also judges an earlier state (--at-offset, --at-time, --committed-only). With -b it judges the
+    state of a running quorum: it fetches the log up to the high watermark into a temporary folder,
+    as an observer that the leader doesn't list. It judges each change on the same state, and makes
+    none.
 
     --downgrade-binaries judges the nodes' directories; in a lake their newest captures, without
     bootstrap.checkpoint; with -b the quorum's log alone. A line `needs` says what is not judged.
@@ -69,13 +69,14 @@ class PlanOptions:
     stop_rack: Text = option("--stop-rack R", "Stop all brokers of a rack.", default=None)
     decommission: Texts = option(
         "--decommission N,...",
-        "Take these brokers out for good: what has to move first, and whether the others can take "
-        "it. Safe once they hold no replica and are no voters.",
+        "Remove these brokers from the cluster: says which replicas have to move first, and "
+        "whether the other brokers can hold them. Safe once these brokers hold no replica and are "
+        "no voters.",
         default=None,
     )
     roll: bool = option(
         "--roll",
-        "Restart all nodes, one at a time: prints the order, or the nodes that allow none.",
+        "Restart all nodes, one at a time: prints the order, or the nodes that prevent an order.",
         default=False,
     )
     remove_voter: Number = option(
@@ -96,7 +97,8 @@ class PlanOptions:
     )
     downgrade_binaries: Text = option(
         "--downgrade-binaries R",
-        "Run Kafka release R on the nodes' directories as they are: what it can't read of them.",
+        "Run Kafka release R on the nodes' directories as they are: says what R can't read in "
+        "them.",
         default=None,
         callback=options.known_release("--downgrade-binaries"),
     )
@@ -105,15 +107,15 @@ class PlanOptions:
     )
     finish_migration: bool = option(
         "--finish-migration",
-        "End a migration from ZooKeeper: whether brokers of ZooKeeper are left, what is left to "
-        "do, and up to when the way back is open.",
+        "End a migration from ZooKeeper: says which brokers still run with ZooKeeper, what else "
+        "has to be done, and until when the cluster can go back to ZooKeeper.",
         default=False,
     )
     broker_config: options.BrokerConfig = None
     while_s: float | None = option(
         "--while SECONDS",
-        "Judge again every SECONDS until the answer is safe. An answer that is as before is one "
-        "line.",
+        "Judge again every SECONDS until the answer is safe. An answer that equals the last one is "
+        "printed as one line.",
         default=None,
         min=0.1,
     )

@@ -40,7 +40,7 @@ class RehearseOptions:
     \b
     The answer:
       safe     each run elects a leader, and loses no record that is proven committed
-      unsafe   some run loses such a record, or ends without a leader
+      unsafe   at least one run loses such a record, or ends without a leader
       unknown  the directories lack what the answer depends on, such as a voter's directory
 
     \b
@@ -51,8 +51,9 @@ class RehearseOptions:
       kraftlake rehearse --json captures/ | jq 'select(.kind == "outcome") | .leader'
       kraftlake explain --runbook rehearse-a-start
 
-    Where `kraftlake recover --plan` recommends to leave some of the nodes stopped, its start is
-    played, too, and told below. The exit code is that of the start of all nodes.
+    Where `kraftlake recover --plan` recommends to leave some nodes stopped, the command also plays
+    the start of the other nodes, and prints its outcomes below. The exit code is that of the start
+    of all nodes.
 
     --json: kind (answer, outcome, recommended_answer, recommended_outcome, smallest_loss), a line
     each. answer: cluster_id, answer, reasons, needs, runs, seeds, voters, leaders, start (node ids;
@@ -105,11 +106,11 @@ class RestoreOptions:
 
     Kafka appends the records of its bootstrap checkpoint when the first leader finds an empty log.
     Kafka documents only features there. The runbook "All controllers are gone" names the releases
-    with which the other records were tried. Try it on a test cluster first, and keep the old
-    directories.
+    with which the other records were tried. Try the checkpoint on a test cluster first, and keep
+    the old directories.
 
-    Of several directories the command takes the one with which `kraftlake recover --plan` would go
-    on.
+    If you name several directories, the command takes the directory of the replica that `kraftlake
+    recover --plan` ranks first.
 
     \b
     Examples:

@@ -39,7 +39,9 @@ class SimulateOptions:
     seeds: Text = option("--seeds A:B", "Run once for each seed from A to B - 1.", default=None)
     events: int = option("--events N", "The number of events in each run.", default=2000, min=1)
     state: str | None = option(
-        "--state FILE", "Keep finished runs in FILE, and run only what it lacks.", default=None
+        "--state FILE",
+        "Keep finished runs in FILE, and run only seeds that FILE lacks.",
+        default=None,
     )
     jobs: int = option("--jobs N", "Share the runs among N processes.", default=1, min=1)
     is_guided: bool = option(

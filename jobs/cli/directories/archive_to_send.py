@@ -18,8 +18,8 @@ _OWNER_S = 0o600
 
 @contextmanager
 def archived(output: str) -> Iterator[str]:
-    """The folder for the copies. Where the output is called *.tar.gz, it is a temporary one beside
-    it, which becomes the archive when the block ends without an error.
+    """The folder for the copies. Where the output's name ends in .tar.gz, this is a temporary
+    folder beside it. Its content becomes the archive when the block ends without an error.
 
     Raises UsageError where the archive exists already, UnwritableFileError where it can't be
     written.

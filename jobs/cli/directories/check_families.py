@@ -31,8 +31,9 @@ _BY_NAME = {
 
 
 def families_of(name: str | None, *, replay: bool) -> Families:
-    """The families of --family; name is None where it isn't given. Raises UsageError for an unknown
-    name, and for health without a replay, which it needs."""
+    """The families that --family names. name: the option's value; None where it isn't given. Raises
+    UsageError for an unknown name, and for health where `replay` is False, because health needs a
+    replay."""
     if name is None:
         return Families(health=replay)
     families = _BY_NAME.get(name.lower())

@@ -33,8 +33,8 @@ class CheckVerdict(StrEnum):
 
 
 def directory_verdict(member: JudgedDirectory, compared: Iterable[Finding] = ()) -> CheckVerdict:
-    """The verdict on one directory or file. compared: the findings of the comparison with others
-    that name it."""
+    """The verdict on one directory or file. compared: the findings that name this directory, and
+    that come from the comparison with other directories."""
     found = {finding.severity for finding in (*member.findings, *compared)}
     for verdict in (CheckVerdict.ERROR, CheckVerdict.WARNING):
         if Severity(verdict) in found:

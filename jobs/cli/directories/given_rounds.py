@@ -44,9 +44,11 @@ def rounds_in(
 ) -> Iterator[GivenRounds]:
     """The directories below the paths.
 
-    Their files can be read until the context ends; then `progress` is cleared, and what can't be
-    read is named on stderr, below what was printed in the context. order: see find_inputs, whose
-    errors this raises, for_check likewise. all_damages: see damage_lines.
+    Their files can be read until the context ends. Then `progress` is cleared, and stderr names
+    what can't be read, below what was printed in the context. Raises what find_inputs raises.
+
+    order, for_check: see find_inputs.
+    all_damages: see damage_lines.
     passed_over: the types of records that a replay passes over.
     """
     with ExitStack() as stack:
@@ -75,9 +77,14 @@ def branches_in(
     all_damages: bool = False,
     passed_over: PassedOver = NOTHING,
 ) -> Iterator[list[Branch]]:
-    """The branch of each cluster in the directories, or of the named one, as long as rounds_in
-    says. Raises UsageError where no directory holds a metadata record, UnreadableFileError where
-    the only reason is that none can be read."""
+    """The branch of each cluster in the directories. Its files can be read until the context ends.
+
+    Raises what rounds_in raises, UsageError where no directory holds a metadata record, and
+    UnreadableFileError where no directory can be read.
+
+    cluster: the id of the only cluster to give; None for all clusters.
+    order, progress, all_damages, passed_over: see rounds_in.
+    """
     with rounds_in(
         paths, order, progress, all_damages=all_damages, passed_over=passed_over
     ) as given:

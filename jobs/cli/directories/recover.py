@@ -213,9 +213,11 @@ def given_nodes(
 ) -> GivenNodes:
     """The directories of all paths, each read once.
 
-    stack: bundles stay unpacked until it closes. notices: is given a line for each directory that
-    no plan can use, and for what is damaged. order: see find_newest_inputs. all_damages: see
-    damage_lines.
+    stack: bundles stay unpacked until this stack closes.
+    notices: this function appends a line for each directory that no plan can use, and for each
+        damage.
+    order: see find_newest_inputs.
+    all_damages: see damage_lines.
     """
     progress = ProgressLine()
     inputs = find_newest_inputs(paths, stack, order)

@@ -45,7 +45,8 @@ FIND_OUT_WHY_NOBODY_LEADS = RecoverStep(
         ),
     ),
 )
-"""The last step where no log holds a record: there is nothing to go on with."""
+"""The last step where no log holds a record, so there is no log from which the quorum could
+continue."""
 
 RESTART_BROKERS = RecoverStep(
     "Restart the brokers, which may have applied records that are lost now, and compare the topics "

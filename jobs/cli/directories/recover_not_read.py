@@ -19,14 +19,17 @@ from replica.words import listed
 
 @dataclass(frozen=True, slots=True)
 class NoPlan:
-    """Why there is no plan. why: a clause. reasons, steps: sentences."""
+    """Why there is no plan, and what to do."""
 
     why: str
+    """The reason as a clause, which continues a sentence behind a colon."""
     reasons: tuple[str, ...]
+    """More about the reason, a sentence each."""
     steps: tuple[str, ...]
+    """A sentence for each step that a person takes."""
 
     def refused(self, plan: RecoveryPlan) -> RecoveryPlan:
-        """The plan without an answer: it says of nobody that he may win."""
+        """The plan without an answer: it names no node that may win an election."""
         reasons = (*self.reasons, *plan.reasons)
         return replace(
             plan, answer=RecoveryDecision.REFUSED, electable=(), led_by={}, reasons=reasons

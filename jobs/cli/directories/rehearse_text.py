@@ -77,9 +77,14 @@ def describe(
     search: Search | None,
     paths: Sequence[str],
 ) -> Iterator[str]:
-    """The lines: the answer and its reasons, the leaders, each outcome, the smallest set of
-    failures; before the last the same of the start that `recover` recommends, where that is
-    another one."""
+    """The lines: the answer and its reasons, the leaders, each outcome, and at the end the smallest
+    set of failures.
+
+    recommended: the start that `recover` recommends, where that is another start than `asked`.
+        Its lines come before the smallest set of failures.
+    search: None where no such set was looked for.
+    paths: the paths that the user named.
+    """
     captured = asked.rehearsal.captured
     voters = ", ".join(map(str, captured.voters.ids))
     yield from _of_start(f"cluster {captured.cluster_id}, voters {voters}", asked)

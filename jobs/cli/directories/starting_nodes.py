@@ -27,7 +27,8 @@ _NEWEST = tuple(NEWEST_LEVELS)[-1]
 
 @dataclass(frozen=True, slots=True)
 class NodeFiles:
-    """A node's settings, and its log directories: the metadata log's first."""
+    """A node's settings, and its log directories: the directory of the metadata log is the
+    first."""
 
     config: NodeConfig
     dirs: tuple[LogDir, ...]
@@ -125,8 +126,12 @@ def starting_nodes(
     members: Iterable[JudgedDirectory],
     login_entries: frozenset[str] = frozenset(),
 ) -> tuple[StartingNode, ...]:
-    """The nodes, with what their logs say. named: the release that they are to run, such as 4.1;
-    None for the newest that is known. members: the metadata logs that were read."""
+    """The nodes as the rules judge them: with their settings, directories and logs.
+
+    named: the release that the nodes are to run, such as 4.1; None for the newest known release.
+    members: the metadata logs that were read.
+    login_entries: the result of login_entries_in.
+    """
     reader = reader_of(named or _NEWEST)
     first, _, second = reader.release.partition(".")
     release = int(first), int(second)

@@ -41,8 +41,8 @@ def describe_verdict(
     verdict: Verdict, *, on_page: bool = False, capture: str = ""
 ) -> Iterator[str]:
     """At most ten lines: what is wrong and what to do, what else is wrong, what could not be
-    judged, and of which moment that is. on_page: whether the steps stand below, on a page that
-    lists no findings. capture: which of several captures this is."""
+    judged, and which moment the verdict is about. on_page: whether the steps stand below, on a page
+    that lists no findings. capture: the name of the judged capture, where there are several."""
     steps = not on_page
     yield from _of_other_clusters(verdict, steps=steps)
     yield verdict_line(verdict)
@@ -117,7 +117,7 @@ def runbook_text(name: str) -> str:
 
 
 def step_lines(fact: Fact) -> Iterator[str]:
-    """What to do about a fact; nothing where nothing is to be done."""
+    """The lines that say what to do about a fact; no line where the fact needs no action."""
     if fact.next_step:
         yield labelled("  next", fact.next_step)
 

@@ -47,11 +47,14 @@ def prepare(log_dir: str, *, replays: bool = False) -> bool:
 async def prepared_once_large(
     log_dir: str, look_every_s: float = LOOK_EVERY_S, *, replays: bool = False
 ) -> AsyncIterator[None]:
-    """While the block runs, do `prepare` as soon as the log has become large.
+    """While the block runs, call `prepare` as soon as the log has become large.
 
-    Batches are found not only where a log is opened, but for each answer to a reader, too. An
-    observer's log is never cleaned, so one that began small may have to be read from its beginning
-    a thousand times before the next start.
+    A replica looks for batches when it opens a log, and for each answer to a reader, too. An
+    observer's log is never cleaned, so the observer may have to read a log that began small from
+    its beginning a thousand times before the next start.
+
+    look_every_s: the time between two looks at the log's size, in seconds.
+    replays: see prepare.
     """
 
     async def look() -> None:

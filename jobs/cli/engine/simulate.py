@@ -172,8 +172,8 @@ def read_done(path: str, events: int) -> dict[int, Result]:
 
 @contextmanager
 def remembering(path: str | None) -> Iterator[Callable[[Result], None]]:
-    """Gives a function that remembers a result. When the function returns the result is in the
-    file, even if the program is killed then. path None remembers nothing."""
+    """Gives a function that appends a result to the file at `path`. When the function returns, the
+    result is in the file, even if the program is killed then. path: None for no file."""
     if path is None:
         yield lambda result: None
         return

@@ -17,21 +17,21 @@ from replica.metadata.redact import Redactor
 
 @dataclass(frozen=True, slots=True)
 class Hiding:
-    """How an ingest hides secrets.
-
-    keeps_secrets: whether secrets go into the lake as they are. shown_configs: names of configs
-    that Kafka doesn't know and whose values are shown. key: the lake's redaction key, empty before
-    `of_lake` has read it. seal: how the lake shows hashes; it is read with the key.
-    """
+    """How an ingest hides secrets."""
 
     keeps_secrets: bool = False
+    """Whether secrets go into the lake as they are."""
     shown_configs: frozenset[str] = frozenset()
+    """The names of configs that Kafka doesn't know and whose values are shown."""
     key: bytes = field(default=b"", repr=False)
+    """The lake's redaction key; empty before `of_lake` has read it."""
     seal: Seal = OPEN
+    """How the lake shows hashes. `of_lake` reads it together with the key."""
 
     @staticmethod
     def of(arguments: IngestOptions) -> Hiding:
-        """What the options say. Raises UsageError where they contradict each other."""
+        """What the options of `kraftlake ingest` ask for. Raises UsageError where two options
+        contradict each other."""
         shown = frozenset(arguments.show_config or ())
         check_shown(arguments.keep_secrets, shown)
         return Hiding(arguments.keep_secrets, shown)

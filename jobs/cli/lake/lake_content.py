@@ -3,7 +3,7 @@ lake holds. delta-rs answers them.
 
 An offset is held where some capture has an undamaged batch with it. A gap is what
 bronze.log_batches lacks between the lowest log start and the highest log end of all captures. The
-newest capture of each replica's whole log tells its present log start and end.
+present log start and end of a replica are those of the newest capture of its whole log.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The part of the page on which a reader goes through a cluster's history, change by change.
 
-- `queries`: the SQL; `trip`: its answers about one cluster, sampled where there are too many, and
-  replica.doctor.health on the states of chosen moments.
+- `queries`: the SQL; `cluster_history`: its answers about one cluster, sampled where there are too
+  many, and replica.doctor.health on the states of chosen moments.
 - `steps`: the moments at which something changed, with the partitions and brokers of that moment.
 - `moments`: the steps at which health is judged.
 - `packed`: all of it as compact JSON for the page; `strip`: the drawing under the slider.

@@ -40,7 +40,7 @@ class ReportMoment:
     step: int
     """The index of the last step that the state contains."""
     end_offset: int
-    """The end of that state, exclusive."""
+    """The end offset of the judged state, exclusive."""
     why: Why
     """The rule that chose the moment."""
 

@@ -27,8 +27,8 @@ from pipelines.html_text import Html, in_script, visible
 from pipelines.report.evidence import Evidence
 from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.source import Row
+from pipelines.report.travel.cluster_history import ClusterHistory, MomentJudgement
 from pipelines.report.travel.steps import Followed, ms_of, partition_state
-from pipelines.report.travel.trip import MomentJudgement, Trip
 from pipelines.report.words import Names
 from replica.doctor.health.exposure import NOTHING, Exposure
 from replica.words import counted
@@ -68,26 +68,26 @@ class _Texts:
         return known
 
 
-def packed(trip: Trip, evidence: Evidence, names: Names) -> Html:
+def packed(history: ClusterHistory, evidence: Evidence, names: Names) -> Html:
     """The content of a script element of type application/json. Nothing in it can end that
     element."""
-    steps, texts = trip.steps, _Texts()
+    steps, texts = history.steps, _Texts()
     places = {offset: place for place, offset in enumerate(steps.offsets)}
     told: dict[str, Any] = {
         "offsets": list(_differences(steps.offsets)),
         "times": list(_differences(steps.times)),
         "partitions": _followed(steps.partitions, texts),
         "brokers": _followed(steps.brokers, texts),
-        "changes": _changes(trip.changes.rows, places, texts),
+        "changes": _changes(history.changes.rows, places, texts),
         "epochs": [_epoch(row) for row in evidence.leaders.rows if row["start_offset"] is not None],
         "branches": [_branch(loss, names) for loss in evidence.losses],
-        "judged": [_judged(one) for one in trip.judgements],
+        "judged": [_judged(one) for one in history.judgements],
         "meanings": {
             finding.rule.id: finding.rule.meaning
-            for one in trip.judgements
+            for one in history.judgements
             for finding in one.findings
         },
-        "sampled": trip.is_sampled,
+        "sampled": history.is_sampled,
     }
     told["texts"] = list(texts.places)
     return in_script(told)

@@ -46,7 +46,7 @@ class ReportSteps:
     """The steps of a cluster."""
 
     offsets: tuple[int, ...]
-    """In ascending order, each once."""
+    """The offsets of the steps, in ascending order, each once."""
     times: tuple[int | None, ...]
     """The time of each offset in ms since 1970, None where no record of the offset has a time."""
     elections: tuple[int, ...]

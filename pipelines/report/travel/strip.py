@@ -10,9 +10,9 @@ from pipelines.report.axis import HEIGHT, ticks, time_label
 from pipelines.report.evidence import Evidence
 from pipelines.report.lanes import Block, Fills, draw_blocks, merged
 from pipelines.report.svg import DIAMOND, Scale, box, drawing, line, marker
+from pipelines.report.travel.cluster_history import ClusterHistory
 from pipelines.report.travel.moments import thinned
 from pipelines.report.travel.steps import ABSENT, ReportSteps
-from pipelines.report.travel.trip import Trip
 from replica.words import counted
 
 _LED, _BAR, _TOP = 20, 34, 30
@@ -24,10 +24,10 @@ _COLUMNS, _TICKS = 200, 5
 _MAX_MARKS = 200
 
 
-def draw(identity: str, trip: Trip, evidence: Evidence, fills: Fills) -> Html:
+def draw(identity: str, history: ClusterHistory, evidence: Evidence, fills: Fills) -> Html:
     """The drawing under the slider: the leaders of the quorum, partitions without leader or with
     fewer in-sync replicas than replicas, lost records, and brokers that changed."""
-    steps = trip.steps
+    steps = history.steps
     scale = Scale(0, max(len(steps.offsets), 1))
     counts = troubles(steps)
     leaderless, short = (at_most(steps, [one[place] for one in counts]) for place in (0, 1))

@@ -146,16 +146,17 @@ def _described(record: MetadataRecord) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Who may lead a cluster that never had a leader. voters: all voters' ids, as the nodes' files
-    name them; empty where none does. given: those whose node was given."""
+    """Which nodes may lead a cluster that never had a leader."""
 
     cluster_id: str
     voters: frozenset[int]
+    """The ids of all voters that the nodes' files name; empty where no file names any."""
     given: frozenset[int]
+    """The ids of those voters whose node was given."""
 
     @property
     def text(self) -> str:
-        """In one sentence, without its full stop."""
+        """One sentence that says which nodes may lead, without its full stop."""
         if not self.voters:
             return (
                 "no file here names a voter; nobody may lead unless controller.quorum.voters does"

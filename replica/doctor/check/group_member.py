@@ -38,8 +38,8 @@ class GroupMember:
     first_offset: int | None = None
     """The first offset in its log; None for an empty log."""
     entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
-    """Some batches of this log, by their base offsets: those at whose offsets a log of the group
-    begins."""
+    """The batches of this log that contain the first offset of any log of the group, by their base
+    offsets."""
     voters: frozenset[int] = frozenset()
     """The node ids of the voters that its files name."""
     log_end: OffsetAndEpoch | None = None

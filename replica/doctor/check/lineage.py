@@ -26,8 +26,7 @@ from replica.model.keys import ReplicaKey
 @dataclass(frozen=True, slots=True)
 class LogParting:
     """The place where the log of `loser` diverges from other logs. Equal partings from several logs
-    become one finding. truncates_to, records and lost are None where neither log would win an
-    election."""
+    become one finding."""
 
     loser: ReplicaKey
     offset: int
@@ -37,11 +36,12 @@ class LogParting:
     other_epoch: int
     """The epoch at this offset in the other logs."""
     truncates_to: int | None
-    """The end (exclusive) of the log of `loser` after it has followed the others."""
+    """The end (exclusive) of the log of `loser` after its truncation; None where neither log would
+    win an election."""
     records: int | None
-    """The number of records that the log of `loser` loses by this truncation."""
+    """The number of records that the log of `loser` loses by this truncation; None likewise."""
     lost: Losses | None
-    """The lost records, counted by their commitment."""
+    """The lost records, counted by their commitment; None likewise."""
     if_stopped: bool = False
     """Whether some of them were never committed only if no node ran while the directories were
     copied: see ComparedLogs.settled."""

@@ -1,4 +1,4 @@
-"""Finds how the disks of several clusters lie in each other's places."""
+"""Finds disks of one cluster that lie in the place of another cluster's disks."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ from replica.model.keys import ReplicaId
 
 @dataclass(frozen=True, slots=True)
 class ForeignDisk:
-    """A disk that is of another cluster than the one which has its node as a voter and lacks its
-    own disk. disk: the directory. home: the directories of the cluster that lacks one. instead:
-    the nodes of this cluster that are voters of the disk's cluster, too."""
+    """A disk of one cluster that was given in the place of another cluster's disk."""
 
     disk: GroupMember
+    """The directory."""
     home: tuple[GroupMember, ...]
+    """The directories of the cluster that has this node as a voter, and lacks the voter's disk."""
     instead: frozenset[int]
+    """The nodes of that cluster that are voters of the disk's cluster, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterMixture:
-    """How the disks of several clusters lie in each other's places. disks: those that are of
-    another cluster. formatted_apart: the directories of nodes that name each other as voters,
-    have several cluster ids, and hold no record; a tuple for each quorum. owners: the replicas
-    whose metadata logs are here. formatted: the directories that hold none."""
+    """Which of the given directories lie in the place of another cluster's directories."""
 
     disks: tuple[ForeignDisk, ...] = ()
+    """The disks of another cluster."""
     formatted_apart: tuple[tuple[GroupMember, ...], ...] = ()
+    """The directories of nodes that name each other as voters, have several cluster ids, and hold
+    no record: a tuple for each quorum."""
     owners: frozenset[ReplicaId] = frozenset()
+    """The replicas whose metadata logs were given."""
     formatted: tuple[FormattedDirectory, ...] = ()
+    """The given directories without a metadata log."""
 
     def elsewhere(self, cluster_id: str | None) -> frozenset[int]:
         """The voters of a cluster whose only directories here are of another cluster."""
@@ -51,9 +54,9 @@ class ClusterMixture:
         return frozenset(nodes)
 
     def without_log(self, cluster_id: str | None) -> dict[int, FormattedDirectory]:
-        """For each node that may be one of a cluster, and has no metadata log of it here: its
-        directory without one. A directory that was formatted with an id of which no log is here is
-        that of any cluster's node."""
+        """The directories without a metadata log that may belong to nodes of this cluster, by node
+        id. A node of which a metadata log was given is left out. A directory whose cluster id no
+        given log has may belong to a node of any cluster."""
         clusters = {one.cluster_id for one in self.owners} - {cluster_id}
         logs = {one.node_id for one in self.owners if one.cluster_id == cluster_id}
         return {
@@ -63,8 +66,8 @@ class ClusterMixture:
         }
 
     def doubted(self, quorum: KnownQuorum, cluster_id: str | None) -> KnownQuorum:
-        """The quorum of a cluster, with the doubts about voters for whose nodes other directories
-        than their own are here."""
+        """The quorum of a cluster, with the doubts about voters whose own directories were not
+        given, while other directories of their nodes were."""
         known = quorum.with_doubt(VoterDoubt.OF_ANOTHER_CLUSTER, self.elsewhere(cluster_id))
         return known.with_doubt(VoterDoubt.NO_LOG, self.without_log(cluster_id).keys())
 
@@ -73,7 +76,7 @@ NO_MIXTURE = ClusterMixture()
 
 
 def mixture_of(group: Sequence[GroupMember]) -> ClusterMixture:
-    """How the clusters of these directories lie in each other's places."""
+    """Which of these directories lie in the place of another cluster's directories."""
     clusters: dict[str, list[GroupMember]] = {}
     for member in sorted(group, key=lambda member: member.replica):
         clusters.setdefault(member.replica.cluster_id, []).append(member)

@@ -25,7 +25,8 @@ from replica.metadata.image.replay import RecordReader, Refusal, ReplayedRecord,
 from replica.model.epochs import OffsetAndEpoch
 
 Watch = Callable[[str], None]
-"""A function that is called now and then with a line which says how far a long work has come."""
+"""A function that is called from time to time during a long work, with a line that says how much is
+done."""
 
 
 class AnyReplay(Protocol):

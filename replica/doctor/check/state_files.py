@@ -17,8 +17,8 @@ from replica.model.keys import METADATA_TOPIC_ID, NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.voters import VotersAt
 
 MANY_EPOCHS = 5
-"""From this number of epochs above the log's on, elections fail one after the other: a single one
-may take a few candidates."""
+"""Where the epoch in quorum-state is this much or more above the log's, elections fail one after
+the other. A single election may take a few epochs, because it may have several candidates."""
 
 
 @dataclass(frozen=True, slots=True)

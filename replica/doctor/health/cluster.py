@@ -78,8 +78,8 @@ class Cluster:
     """The offset of the first record of the state, no-ops aside, that isn't proven to be
     committed."""
     uncommitted_from: int | None = None
-    """The offset of the first such record that no majority of the voters holds, so that it was not
-    committed when the directories were read."""
+    """The offset of the first unproven record that no majority of the voters holds: this record was
+    not committed when the directories were read."""
     uncommitted_at: int | None = None
     """The time of that record, in ms since 1970 (UTC)."""
     passed_over: str = ""

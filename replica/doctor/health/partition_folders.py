@@ -1,8 +1,7 @@
-"""Judges brokers' log directories by the metadata: which folders the broker would put aside when it
-starts, and which replicas have none.
-
-Kafka's rules are those of LogManager.loadLog and LogManager.isStrayReplica. They ask for the topic
-id and the assignment; the topic's name counts only where a folder has to be made.
+"""Judges brokers' log directories by the metadata: which folders the broker would rename to -stray
+when it starts, and which replicas have no folder. Kafka's rules are those of LogManager.loadLog and
+LogManager.isStrayReplica. They compare the topic id and the assignment. Kafka uses the topic's name
+only where it has to make a folder.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def racks_to_spread_over(cluster: Cluster) -> Racks:
 
 def shared_rack(racks: Racks, replicas: Sequence[int]) -> str | None:
     """The rack that holds all replicas of a partition. None where they lie in several racks, where
-    there is only one, or where the rack of one isn't known."""
+    there is only one replica, or where the rack of a replica isn't known."""
     if len(replicas) < 2:
         return None
     held = {racks.get(broker_id) for broker_id in replicas}

@@ -8,7 +8,7 @@ voters          removing and adding a voter; from static voters to kraft.version
 upgrading       raising metadata.version to a release's, or lowering it
 downgrading     running an older release on the directories as they are
 migrating       the end of a migration from ZooKeeper
-majority        the majority of the voters, when some of them stop; ground: the doubts about the
+majority        the majority of the voters, when some of them stop; certainty: the doubts about the
                 state that every answer stands on
 
 Pure functions of replica.doctor.health's Cluster. What Kafka refuses, and what it would do to data

@@ -66,8 +66,8 @@ class KnownVoter:
     key: ReplicaKey
     """The key of the voter, as the voter set names it."""
     doubt: VoterDoubt | None
-    """The reason why its disk may not be counted; None where the disk is at hand and nothing speaks
-    against it."""
+    """The reason why no majority may count the voter's disk; None where the disk is at hand and
+    there is no such reason."""
     known_epoch: int | None = None
     """The newest epoch that its own files show; None without files or quorum-state."""
     attested_epoch: int | None = None
@@ -76,12 +76,14 @@ class KnownVoter:
     """The end (exclusive) of the entries of the newest log that its log has; None where its disk
     can't tell what it held."""
     went_back: WentBack | None = None
-    """What an earlier capture shows of it that its disk lacks now; None where none does."""
+    """What an earlier capture of this voter shows, and its disk lacks now; None where the disk
+    lacks nothing of it."""
     lived_on: bool = False
     """Whether it is known to have run after the newest log went on beyond held_end: its own log
     goes on otherwise, or it led or voted in a newer epoch than that of the next record there."""
     lacks_own: LacksOwn | None = None
-    """What its log lacks of the records that it wrote as a leader; None where it has them."""
+    """The records that this voter wrote as a leader and that its log lacks; None where it lacks
+    none."""
 
     @property
     def why_stale(self) -> str:
@@ -119,7 +121,7 @@ class KnownVoter:
 
 @dataclass(frozen=True, slots=True, order=True)
 class LogConflict:
-    """Two replicas whose logs Raft never leaves (see Relation.CONFLICT)."""
+    """Two replicas whose logs can't both come from Raft (see Relation.CONFLICT)."""
 
     a: ReplicaKey
     b: ReplicaKey
@@ -134,9 +136,9 @@ class KnownQuorum:
     voters: tuple[KnownVoter, ...] = ()
     """The voters in force at the end of the newest log, sorted; empty where no file names them."""
     leaving: tuple[KnownVoter, ...] = ()
-    """The voters at hand that the set before names and this set lacks, sorted; empty where the set
-    in force is proven to be committed. Each of them is still a voter by its own log, so it stands
-    for election when it is started."""
+    """The voters, with a directory at hand, that the voter set before the newest one names and the
+    newest set lacks, sorted; empty where the newest set is proven to be committed. Each of them is
+    still a voter by its own log, so it stands for election when it is started."""
     voter_sets: tuple[VoterKeys, ...] = ()
     """Every voter set of which a majority is needed: the set in force and, where that isn't proven
     to be committed, the set before it."""

@@ -11,8 +11,8 @@ from replica.model.keys import ReplicaKey
 from replica.words import up_to
 
 COPYING_MS = 10_000
-"""The directories of a running cluster may be copied one after the other for so long (ms): then
-the leader's copy may be that much older than those of its followers."""
+"""The time, in ms, that copying the directories of a running cluster may take, one after the other:
+the leader's copy may be so much older than those of its followers."""
 
 
 class LogEnd(NamedTuple):

@@ -130,7 +130,7 @@ class RecoveryPlan:
 
     @property
     def winner(self) -> ReplicaLog:
-        """The log to go on with."""
+        """The log from which the quorum should continue."""
         return self.ranking[0].log
 
     @property

@@ -44,9 +44,9 @@ def ends_kafka(role: Role, local_id: int, answer: PeerResponse) -> bool:
     """Whether Kafka's process of node `local_id` ends by this answer, while the engine goes on.
 
     Answers name leaders by node id alone. So a node whose disk was emptied, or restored from an
-    older copy, may be told that it leads an epoch which its disk doesn't know. Kafka takes that for
-    a bug of its own (KafkaRaftClient.maybeTransition, seen in 4.4.0: "Received request or response
-    with leader ... which is inconsistent with current leader").
+    older copy, may get an answer by which it leads an epoch that its disk doesn't know. Kafka
+    treats such an answer as a bug of its own (KafkaRaftClient.maybeTransition, seen in 4.4.0:
+    "Received request or response with leader ... which is inconsistent with current leader").
     """
     if answer.leader_id != local_id or isinstance(role, Leader):
         return False
@@ -86,9 +86,12 @@ Standing = tuple[type[object] | None, int, int, int, int | None]
 
 
 class RehearsedQuorum:
-    """A captured quorum that is run. At first no node runs. failed: the reasons why replicas could
-    not go on, by node id. refused: the reasons why nodes were not added to or removed from the
-    voters as asked, by node id. replaced: how often each node's disk was replaced, by node id."""
+    """A captured quorum that is run. At first no node runs.
+
+    failed: the reasons why replicas could not go on, by node id.
+    refused: the reasons why nodes were not added to or removed from the voters, by node id.
+    replaced: how often each node's disk was replaced, by node id.
+    """
 
     def __init__(self, captured: CapturedQuorum, seed: int) -> None:
         self.captured = captured

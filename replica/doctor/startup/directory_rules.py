@@ -100,7 +100,8 @@ def _at(one: LogDir) -> str:
 
 
 def judge_metadata_logs(node: StartingNode) -> Iterator[Obstacle]:
-    """Metadata logs outside of the metadata log's directory, and one that is no folder."""
+    """Obstacles: metadata logs outside of the metadata log's directory, and a metadata log that is
+    no folder."""
     for one in node.ready_dirs:
         place = os.path.join(one.shown, METADATA_FOLDER)
         if one.has_metadata_log and one is not node.metadata_dir:
@@ -113,7 +114,7 @@ def judge_metadata_logs(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_formatted(node: StartingNode) -> Iterator[Obstacle]:
-    """Directories that were never formatted."""
+    """Obstacles: directories that were never formatted."""
     for one in node.dirs:
         if one.state in (LogDirState.MISSING, LogDirState.UNFORMATTED):
             words = f"No `meta.properties` found in {one.path} {_ASK}"

@@ -29,11 +29,12 @@ _BYTE_ORDER_MARK = "\xef\xbb\xbf"
 """That of UTF-8, as Latin-1 reads it."""
 _ROOM = 60
 _MOST_COMPARED = 100
-"""Unknown names for which a similar one is looked for; each costs some milliseconds."""
+"""The most unknown names for which a similar known name is looked for: each search takes a few
+milliseconds."""
 
 
 def judge_file(node: StartingNode) -> Iterator[Obstacle]:
-    """An escape that Java can't read ends the reading of the file."""
+    """Obstacles: an escape in the file that Java can't read."""
     config = node.config
     if config.broken:
         finding = startup.SETTING_NOT_UNDERSTOOD.at(config.path, config.broken)
@@ -41,7 +42,7 @@ def judge_file(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_values(node: StartingNode) -> Iterator[Obstacle]:
-    """Values of the wrong kind, or out of their bounds."""
+    """Obstacles: values of the wrong kind, or out of their bounds."""
     for name, line in sorted(node.config.settings.items()):
         kind = kind_of(name, node.release)
         if kind is None or node.config.is_elsewhere(name):

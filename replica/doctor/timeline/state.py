@@ -18,7 +18,7 @@ class StateEntity(NamedTuple):
     entity: str
     """The kind of the entity."""
     key: str
-    """The key of the entity."""
+    """The key of the entity in the image, as text."""
     name: str
     """The key of the entity as people read it."""
     value: str

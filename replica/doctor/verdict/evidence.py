@@ -110,28 +110,32 @@ def _taken_back(steps: Iterator[VisibleChange], signs: SignsBackwards) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class ToLose:
-    """Records that logs hold now, and lose once their nodes follow the others.
-
-    nodes: the nodes, such as `2`. first: the first offset. records: their number; None where it
-    isn't known which of the logs wins. lost: the records by their commitment; None likewise.
-    meaning: what they would have changed, such as `5 topics with 15 partitions were never created`;
-    "" where that isn't known. if_stopped: see LogParting. if_led_by: the nodes that
-    would have to lead, where their own logs lose to others; empty for those that lose to the best.
-    """
+    """Records that logs hold now, and lose once their nodes follow the other nodes."""
 
     nodes: tuple[str, ...]
+    """The nodes that lose the records, such as `2`."""
     first: int
+    """The offset of the first lost record."""
     records: int | None
+    """The number of lost records; None where it isn't known which log wins an election."""
     lost: Losses | None
+    """The lost records, counted by their commitment; None likewise."""
     meaning: str = ""
+    """What the lost records would have changed, such as `5 topics with 15 partitions were never
+    created`; "" where that isn't known."""
     if_stopped: bool = False
+    """See LogParting."""
     if_led_by: tuple[str, ...] = ()
+    """The nodes of which one would have to lead for this loss, where each of them loses records to
+    other logs itself; empty for a loss to a log that loses nothing."""
 
 
 def losses_of(sides: Iterable[tuple[ToLose, Iterable[int]]]) -> tuple[ToLose, ...]:
-    """What logs lose, those that lose the same records as one; first what is lost to a log that
-    loses nothing itself. sides: what each log loses, with its only node, and the nodes to whose
-    logs it does."""
+    """The losses of all logs. Logs that lose the same records become one loss. The losses to a log
+    that loses nothing itself come first.
+
+    sides: a loss of one log, with one node, and the ids of the nodes whose logs cause it.
+    """
     to: dict[ToLose, set[int]] = {}
     for loss, others in sides:
         to.setdefault(loss, set()).update(others)
@@ -152,7 +156,7 @@ class ClusterEvidence:
     cluster_id: str | None = None
     """None where nothing names the cluster."""
     nodes: int = 0
-    """How many nodes' directories were given."""
+    """The number of nodes whose directories were given."""
     findings: tuple[PlacedFinding, ...] = ()
     """The findings about files and logs."""
     to_lose: tuple[ToLose, ...] = ()

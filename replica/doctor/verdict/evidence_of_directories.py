@@ -150,7 +150,7 @@ def _names(voters: Iterable[ReplicaKey]) -> tuple[str, ...]:
 
 
 def node_of(member: JudgedDirectory) -> str:
-    """Such as `node 2`; the path where no file says whose directory it is."""
+    """The name of the directory's node, such as `node 2`; the path where no file names the node."""
     replica = member.examined.replica
     return member.examined.shown if replica is None else f"node {replica.node_id}"
 

@@ -52,7 +52,7 @@ _CAUSES = frozenset({groups.VOTER_SETS_DIFFER.id, groups.INITIAL_VOTERS_DIFFER.i
 AT_RISK, which say what came of it."""
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
-"""The rules whose findings say all in their message."""
+"""The rules whose findings need no more words than their message."""
 _SHOWN = 3
 _KINDS = ("node", "nodes", "broker", "controller", "voter")
 

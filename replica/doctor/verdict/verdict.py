@@ -32,7 +32,7 @@ class Level(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the worst, to sort by."""
+        """The level as a number to sort by: 0 for the worst."""
         return tuple(Level).index(self)
 
     @property

@@ -35,9 +35,13 @@ class NewestSnapshot:
 
 
 class Described:
-    """What leaders have answered. quorum: the last answer of a leader; None before the first one.
-    at_s: when that answer came, in seconds of time.monotonic. trouble: why the last question got no
-    answer; "" if it got one. snapshot: the newest snapshot that a leader named."""
+    """What leaders have answered.
+
+    quorum: the last answer of a leader; None before the first answer.
+    at_s: when that answer came, in seconds of time.monotonic.
+    trouble: why the last question got no answer; "" if it got an answer.
+    snapshot: the newest snapshot that a leader named.
+    """
 
     def __init__(
         self, driver: Driver, controllers: Sequence[Address], client: ClientConfig, topic: str

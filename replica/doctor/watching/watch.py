@@ -26,12 +26,13 @@ from replica.wire.pool import Address
 DESCRIBE_EVERY_S = 5.0
 SNAPSHOT_EVERY_S = 30.0
 SLICE_S = 0.02
-"""The time (s) for which the event loop reads records before it does other work. It then reads
-nothing for as long as it has read."""
+"""The time, in seconds, for which the event loop reads records before it does other work. It then
+reads no records for as long as it has read."""
 
 
 class Watch:
-    """Runs beside an observing node, until it is cancelled."""
+    """Asks the leader about the quorum, replays the log of an observing node and judges the
+    cluster, until it is cancelled."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class Watch:
         self._has_failed = False
 
     def metrics(self) -> Iterator[Metric]:
-        """Metrics of what is known now. No node is asked for them."""
+        """The metrics of what is known now. No request is sent for them."""
         yield from quorum_metrics(self.described)
         yield from snapshot_metrics(self.described)
         yield from log_metrics(self.committed)

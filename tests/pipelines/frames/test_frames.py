@@ -83,6 +83,7 @@ def test_two_captures_of_one_replica_are_refused(spark: SparkSession, split: Pat
     assert one.where("relation = 'diverged'").count() == 6
 
 
+@pytest.mark.slow
 def test_a_log_that_nobody_owns_is_refused_until_an_option_says_whose_it_is(
     spark: SparkSession, data: Path
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_log_that_nobody_owns_is_refused_until_an_option_says_whose_it_is(
     assert kraftlake.leader_epochs(logs).where("cluster_id = 'abc' AND node_id = 7").count() > 0
 
 
+@pytest.mark.slow
 def test_logs_whose_directories_are_gone_need_the_frame_of_replicas(
     spark: SparkSession, split: Path, tmp_path: Path
 ) -> None:
@@ -138,6 +140,7 @@ def test_kraft_replica_has_the_small_files_and_the_findings_of_each_directory(
     assert all(row.findings == [] for row in rows.values())
 
 
+@pytest.mark.slow
 def test_frames_of_one_node_and_of_all_agree_on_that_node(sources: Sources) -> None:
     alone = kraftlake.leader_epochs(sources.logs.where("node_id = 2"))
     of_all = kraftlake.leader_epochs(sources.logs).where("node_id = 2")

@@ -24,6 +24,7 @@ from tests.pipelines.quality.example_lakes import (
     whole_example,
 )
 
+_QUICK = {"bronze.log_records", "silver.leader_epochs", "gold.verdicts"}
 _WITHOUT_CLUSTER = {name for name, one in SUITES.items() if "cluster_id" not in one.contract.keys}
 
 
@@ -41,6 +42,11 @@ def _halves(rows: pa.Table) -> Iterator[pa.Table]:
         yield rows.filter(pc.is_in(rows["cluster_id"], some))
 
 
+def _most_slow(names: Iterable[str]) -> list[object]:
+    """One table of each layer is judged in every run of the tests, the others in the slow ones."""
+    return [pytest.param(one, marks=() if one in _QUICK else pytest.mark.slow) for one in names]
+
+
 def _sorted(judgements: Iterable[Judgement]) -> list[Judgement]:
     return sorted(judgements, key=lambda one: one.cluster_id)
 
@@ -49,7 +55,9 @@ def _counts(result: TableResult) -> list[tuple[int, int]]:
     return [(one.evaluated_rows, one.unexpected_rows) for one in result.verdicts]
 
 
-@pytest.mark.parametrize("name", [name for name in SUITES if name not in _WITHOUT_CLUSTER])
+@pytest.mark.parametrize(
+    "name", _most_slow([name for name in SUITES if name not in _WITHOUT_CLUSTER])
+)
 def test_clusters_judged_apart_are_judged_as_together(name: str) -> None:
     suite = SUITES[name]
     tables = tables_of_example(suite, _known(name))
@@ -66,7 +74,7 @@ def test_clusters_judged_apart_are_judged_as_together(name: str) -> None:
     assert _counts(summed(suite, 0, found)) == _counts(summed(suite, 0, at_once.judgements))
 
 
-@pytest.mark.parametrize("name", SUITES)
+@pytest.mark.parametrize("name", _most_slow(SUITES))
 def test_rows_of_a_lake_and_of_data_files_are_judged_as_those_in_memory(
     name: str, tmp_path: Path
 ) -> None:

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from pipelines.html_text import element, visible
 from pipelines.report import activity, axis, epoch_lanes, leader_lanes
+from pipelines.report.divergences import Replica
 from pipelines.report.evidence import MAX_BUCKETS, Activity, bucketing
 from pipelines.report.lanes import HUES, Block, Fills, merged
 from pipelines.report.losses import LostRecordCount, When
-from pipelines.report.partings import Replica
 from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Figure
 from pipelines.report.svg import Scale, drawing, label, text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pipelines.report.divergences import ForkBranch, Replica, partings_of
 from pipelines.report.losses import LostRecordCount, When, losses
-from pipelines.report.partings import ForkBranch, Replica, partings_of
 
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 LAST, GONE = WHEN + timedelta(hours=1), WHEN + timedelta(hours=2)

@@ -322,6 +322,7 @@ def test_damage_of_no_known_replica_is_on_the_page(reported: Reported) -> None:
     assert "whose is it" in page.text
 
 
+@pytest.mark.slow
 def test_many_clusters_are_cut_and_one_can_be_chosen(tmp_path: Path) -> None:
     captures = [
         {**capture(1, 1), "cluster_id": f"cluster-{n:02}", "capture_id": f"capture-{n}"}

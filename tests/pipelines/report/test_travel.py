@@ -18,11 +18,11 @@ from pipelines.report.evidence import gather
 from pipelines.report.lanes import Fills
 from pipelines.report.page import render
 from pipelines.report.summary import outages
+from pipelines.report.travel.cluster_history import ClusterHistory, gather_history
 from pipelines.report.travel.moments import Why, chosen, thinned
 from pipelines.report.travel.packed import LONGEST
 from pipelines.report.travel.steps import ABSENT, Followed, Move, ReportSteps, steps_of
 from pipelines.report.travel.strip import at_most, draw, troubles
-from pipelines.report.travel.trip import Trip, gather_trip
 from tests.pipelines.report import small_lake
 from tests.pipelines.report.journeys import journey, partition, version
 from tests.pipelines.report.pages import Reported, change, report_of
@@ -31,13 +31,13 @@ from tests.pipelines.report.small_lake import capture, together
 
 
 @pytest.fixture
-def trip(tmp_path: Path) -> Trip:
+def history(tmp_path: Path) -> ClusterHistory:
     return _trip(small_lake.write_lake(tmp_path / "lake", journey()))
 
 
-def _trip(lake: Path, share: int = 1000) -> Trip:
+def _trip(lake: Path, share: int = 1000) -> ClusterHistory:
     asked = source(Lake(lake))
-    found = gather_trip(asked, gather(asked, asked.ask(queries.CLUSTERS)[0]), share)
+    found = gather_history(asked, gather(asked, asked.ask(queries.CLUSTERS)[0]), share)
     assert found is not None
     return found
 
@@ -50,14 +50,16 @@ def _states(followed: Followed, step: int) -> dict[str, Any]:
     return {name: followed.states[place] for name, place in found.items() if place != ABSENT}
 
 
-def test_each_step_is_an_offset_at_which_something_changed_or_an_epoch_began(trip: Trip) -> None:
-    assert trip.steps.offsets == (0, 1, 2, 3, 4, 5, 7, 10, 12, 13)
-    assert trip.steps.elections == (0, 10)
-    assert trip.steps.times[8] == small_lake.at(12).timestamp() * 1000
+def test_each_step_is_an_offset_at_which_something_changed_or_an_epoch_began(
+    history: ClusterHistory,
+) -> None:
+    assert history.steps.offsets == (0, 1, 2, 3, 4, 5, 7, 10, 12, 13)
+    assert history.steps.elections == (0, 10)
+    assert history.steps.times[8] == small_lake.at(12).timestamp() * 1000
 
 
-def test_partitions_and_brokers_are_what_they_were_at_each_step(trip: Trip) -> None:
-    steps = trip.steps
+def test_partitions_and_brokers_are_what_they_were_at_each_step(history: ClusterHistory) -> None:
+    steps = history.steps
     assert _states(steps.partitions, steps.place(3)) == {}
     before, after = (_states(steps.partitions, steps.place(at)) for at in (12, 13))
     assert before["orders-0"][:3] == (11, (11, 12), (11, 12))
@@ -89,9 +91,9 @@ def test_the_most_partitions_without_leader_are_of_those_that_existed_then(
     assert (outage.most, outage.of) == (2, 2)
     asked = source(Lake(small_lake.write_lake(tmp_path / "lake", journey())))
     evidence = gather(asked, asked.ask(queries.CLUSTERS)[0])
-    trip = gather_trip(asked, evidence, 1000)
-    assert trip is not None
-    drawn = draw("strip", replace(trip, steps=steps), evidence, Fills([11]))
+    history = gather_history(asked, evidence, 1000)
+    assert history is not None
+    drawn = draw("strip", replace(history, steps=steps), evidence, Fills([11]))
     assert "At most 2 of 2 partitions without leader, 0 of 3 with fewer in-sync" in str(drawn)
 
 
@@ -118,9 +120,9 @@ def test_an_entity_that_is_gone_is_absent_until_it_is_there_again() -> None:
     assert moves == [(0, ABSENT, 0), (1, 0, 1), (2, 1, ABSENT), (3, ABSENT, 0)]
 
 
-def test_health_and_exposure_are_those_of_the_moment(trip: Trip) -> None:
-    by_end = {one.moment.end_offset: one for one in trip.judgements}
-    assert len(by_end) == len(trip.steps.offsets)
+def test_health_and_exposure_are_those_of_the_moment(history: ClusterHistory) -> None:
+    by_end = {one.moment.end_offset: one for one in history.judgements}
+    assert len(by_end) == len(history.steps.offsets)
     rules = {end: {finding.rule.id for finding in one.findings} for end, one in by_end.items()}
     assert "partition-without-leader" not in rules[6] | rules[13]
     assert "partition-without-leader" in rules[15]
@@ -202,13 +204,13 @@ def test_a_report_keeps_no_rows_of_a_journey(
 ) -> None:
     made = []
 
-    def gathered(*given: Any) -> Trip | None:
-        trip = gather_trip(*given)
-        assert trip is not None
-        made.append(ref(trip))
-        return trip
+    def gathered(*given: Any) -> ClusterHistory | None:
+        history = gather_history(*given)
+        assert history is not None
+        made.append(ref(history))
+        return history
 
-    monkeypatch.setattr("pipelines.report.page.gather_trip", gathered)
+    monkeypatch.setattr("pipelines.report.page.gather_history", gathered)
     report = report_of(small_lake.write_lake(tmp_path / "lake", journey()))
     assert report.clusters[0].travel is not None
     assert [one() for one in made] == [None]

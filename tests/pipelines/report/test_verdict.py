@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.report.divergences import ForkBranch, Parting, Replica
 from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.meaning import Effect, LostChange
-from pipelines.report.partings import ForkBranch, Parting, Replica
 from pipelines.report.rounds import Rounds
 from pipelines.report.verdict import ReportFacts, RuleCount, verdict
 from pipelines.report.words import Names

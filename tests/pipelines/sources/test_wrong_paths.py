@@ -17,16 +17,20 @@ from tests import rights
 pytestmark = pytest.mark.spark
 
 
+def _slow(options: dict[str, str], message: str) -> object:
+    return pytest.param(options, message, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"content": "x"}, "option content=x: expected one of records, batches"),
-        ({"rangeBytes": "0"}, "option rangeBytes=0: expected a number"),
-        ({"rangeBytes": "many"}, "option rangeBytes=many: expected a number"),
-        ({"keepSecrets": "yes"}, "option keepSecrets=yes: expected true or false"),
-        ({"redactKeyFile": "/absent/key"}, "/absent/key: file is gone"),
-        ({"redactKeyFile": "/dev/null"}, "/dev/null: not a regular file"),
-        ({"files": "[1]"}, "option files: expected a JSON list"),
+        _slow({"rangeBytes": "0"}, "option rangeBytes=0: expected a number"),
+        _slow({"rangeBytes": "many"}, "option rangeBytes=many: expected a number"),
+        _slow({"keepSecrets": "yes"}, "option keepSecrets=yes: expected true or false"),
+        _slow({"redactKeyFile": "/absent/key"}, "/absent/key: file is gone"),
+        _slow({"redactKeyFile": "/dev/null"}, "/dev/null: not a regular file"),
+        _slow({"files": "[1]"}, "option files: expected a JSON list"),
         ({"path": "/absent"}, "/absent: no such file or directory"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
@@ -48,7 +52,13 @@ def assert_one_line(error: BaseException, message: str) -> None:
     assert "\n" not in text
 
 
-@pytest.mark.parametrize("name", ["kraft_log", "kraft_snapshot", "kraft_replica"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kraft_log",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("kraft_snapshot", "kraft_replica")),
+    ],
+)
 def test_a_wrong_path_is_one_line_when_it_is_loaded(
     name: str, source: Callable[..., DataFrame], data: Path, tmp_path: Path
 ) -> None:

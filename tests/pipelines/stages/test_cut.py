@@ -124,7 +124,7 @@ def _that_break_an_expectation(found: list[Row]) -> list[Row]:
 @pytest.mark.parametrize(
     "changed",
     [
-        _with_holes,
+        pytest.param(_with_holes, marks=pytest.mark.slow),
         pytest.param(_with_other_records, marks=pytest.mark.slow),
         pytest.param(_that_break_an_expectation, marks=pytest.mark.slow),
     ],

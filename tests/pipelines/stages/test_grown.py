@@ -162,6 +162,7 @@ def test_what_has_stayed_ends_where_no_run_goes_on() -> None:
 
 
 @pytest.mark.usefixtures("any_size")
+@pytest.mark.slow
 def test_a_table_whose_rows_are_the_same_gets_no_commit(tmp_path: Path) -> None:
     quorum = ScriptedQuorum("same rows", Layout(voters=3, observers=1))
     quorum.begin("orders")

@@ -10,7 +10,7 @@ from airflow.sdk import DAG
 from kraftlake_jobs import KraftlakeJob, dag_defaults
 
 with DAG(
-    "kraftlake_audit",
+    "kraftlake_quality",
     schedule=settings.timetable("AUDIT", "0 5 * * *"),
     doc_md=__doc__,
     **dag_defaults(),

@@ -59,7 +59,7 @@ def feeds(**context: Any) -> list[list[str]]:
 
 
 with DAG(
-    "kraftlake_refine",
+    "kraftlake_build",
     schedule=[settings.BRONZE],
     doc_md=__doc__,
     params=_PARAMS,

@@ -62,8 +62,8 @@ class RoundDirectories:
 
 @dataclass(frozen=True)
 class BesideCluster:
-    """The voters of a cluster for whose nodes only other directories than their own were captured
-    with its newest captures."""
+    """The voters of a cluster whose own directories are not among the cluster's newest captures,
+    but for whose nodes other directories were captured with them."""
 
     elsewhere: frozenset[int] = frozenset()
     """The nodes of which there are only directories of another cluster."""

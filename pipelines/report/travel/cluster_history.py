@@ -81,7 +81,7 @@ def _worst_first(one: Exposure) -> tuple[bool, bool, int, int, int, tuple[str, .
 
 
 @dataclass(frozen=True)
-class Trip:
+class ClusterHistory:
     """The history of one cluster, as far as the page shows it."""
 
     changes: Figure
@@ -91,18 +91,18 @@ class Trip:
     steps: ReportSteps
     """The steps that these rows make."""
     all_changes: int
-    """How many changes the tables have."""
+    """How many changes of the cluster the tables have."""
     all_versions: int
     """How many versions the tables have."""
     is_sampled: bool
-    """Whether some are left out."""
+    """Whether changes or versions of the tables are left out."""
     judgements: tuple[MomentJudgement, ...]
     """The health at some of the steps, in the order of offsets."""
     judged_by: str | None
-    """The SQL of one of these states; None where no state was judged."""
+    """The SQL that gives one of the judged states; None where no state was judged."""
 
 
-def gather_trip(source: ReportSource, evidence: Evidence, share: int) -> Trip | None:
+def gather_history(source: ReportSource, evidence: Evidence, share: int) -> ClusterHistory | None:
     """The history of the cluster. share: how many of its changes may be on the page. None where a
     table is missing, or where nothing ever changed. Raises KraftlakeError."""
     if not all(name in source.tables for name in queries.REQUIRED):
@@ -121,7 +121,7 @@ def gather_trip(source: ReportSource, evidence: Evidence, share: int) -> Trip | 
         lost = [loss.first for loss in evidence.losses]
         moments = chosen(steps, changes.rows, evidence.known_ranges, lost, entities)
         judgements = tuple(judged_at(source, evidence, steps, moment) for moment in moments)
-    return Trip(
+    return ClusterHistory(
         changes,
         versions,
         steps,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replica.doctor.preflight.answer import ChangeSafety, Preflight, preflight
-from replica.doctor.preflight.ground import grounded
+from replica.doctor.preflight.certainty import grounded
 from replica.doctor.quorum.known_quorum import LogConflict, VoterDoubt
 from replica.history.log import OffsetRange
 from replica.model.keys import ReplicaKey

@@ -1,4 +1,4 @@
-"""The ground on which every answer stands: whether the state that was judged is the cluster's.
+"""Judges what every answer depends on: whether the state that was judged is the cluster's.
 
 No change is called safe on a state that isn't known to the log's end, that lacks a record, that no
 majority holds, or where logs conflict. What the directories can neither prove nor disprove is a
