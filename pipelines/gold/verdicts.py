@@ -97,7 +97,7 @@ def verdicts(
             continue
         own = {row["capture_id"] for row in newest.captures}
         beside = (
-            PlacedFinding(finding.file, finding)
+            PlacedFinding.of(finding)
             for one, finding in of_round.findings()
             if is_only_one or (not has_logs and one.capture_id in own)
         )
@@ -158,7 +158,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         len(captures),
         (
             *_placed(captures, of.findings),
-            *(PlacedFinding(finding.file, finding) for finding in of.emptied),
+            *(PlacedFinding.of(finding) for finding in of.emptied),
         ),
         losses_of(_to_lose(of, captures)),
         None if state is None else state.findings,

@@ -4,7 +4,7 @@ do next, on one page."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from jobs.cli.directories.given_rounds import GivenRounds, check_cluster, rounds
 from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.partition_folders import not_asked_for
 from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
-from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
+from jobs.cli.directories.verdict_text import describe_verdict, labelled, verdict_row
 from jobs.cli.output import ProgressLine, complain, write_either
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.doctor.check.examined import Examined
@@ -24,21 +24,24 @@ from replica.doctor.check.known_quorum import earlier_rounds
 from replica.doctor.check.newest import cluster_id_of
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.leaderless import Outage
+from replica.doctor.timeline.asked_for import DAY_MS, HOUR_MS, AskedForChanges
 from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.timeline.decisive import FENCED, decisive
 from replica.doctor.timeline.events import Event, timeline
 from replica.doctor.timeline.fencings import ASKED
 from replica.doctor.timeline.gaps import gaps_of
+from replica.doctor.verdict.behind import Behind, behind_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
-from replica.doctor.verdict.evidence_of_directories import JudgedCluster, outages_of
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster, node_of, outages_of
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
-from replica.words import counted, named
+from replica.words import counted, listed, named
 
 MAX_EVENTS = 12
 """How many events are told, the newest ones; --json has all."""
 MAX_STEPS = 5
+MAX_BEHIND = 5
 
 
 class MajorityStop(NamedTuple):
@@ -54,7 +57,9 @@ class MajorityStop(NamedTuple):
 class Incident:
     """A cluster's verdict by its newest captures, and what led to it. events, outages: the oldest
     first. stop: None unless a majority of the voters stopped. gaps: a sentence for each thing that
-    the log doesn't tell. nodes: those whose directories were given."""
+    the log doesn't tell. nodes: those whose directories were given. behind: the nodes, such as
+    `node 2`, whose logs lack records of the newest one. asked_for: the changes of topics, configs
+    and so on."""
 
     verdict: Verdict
     events: Sequence[Event] = ()
@@ -62,6 +67,14 @@ class Incident:
     stop: MajorityStop | None = None
     gaps: tuple[str, ...] = ()
     nodes: tuple[int, ...] = ()
+    behind: tuple[tuple[str, Behind], ...] = ()
+    asked_for: AskedForChanges = field(default_factory=AskedForChanges)
+
+    @property
+    def end_ms(self) -> int | None:
+        """The time of the newest record of the state that is known, in ms since 1970."""
+        state = self.verdict.state
+        return None if state is None else state.at_ms
 
 
 def run(options: WhatHappenedOptions) -> int:
@@ -130,12 +143,20 @@ def _incident(
 ) -> Incident:
     """What happened to a cluster. branch: None where the cluster's logs hold no record."""
     nodes = nodes_of_cluster(cluster)
+    behind = tuple(
+        (node_of(member), one)
+        for member, one in zip(cluster.members, behind_of(cluster), strict=True)
+        if one is not None and one.records
+    )
     if branch is None:
-        return Incident(verdict, nodes=nodes)
+        return Incident(verdict, nodes=nodes, behind=behind)
     told = timeline(branch, progress.show)
     gaps = tuple(gaps_of(branch, told.unknown))
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
-    return Incident(verdict, decisive(told.events), outages_of(cluster), stop, gaps, nodes)
+    return Incident(
+        verdict, decisive(told.events), outages_of(cluster), stop, gaps, nodes, behind,
+        told.asked_for,
+    )  # fmt: skip
 
 
 def _stop(cluster: Cluster) -> MajorityStop | None:
@@ -148,6 +169,14 @@ def _stop(cluster: Cluster) -> MajorityStop | None:
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
     """The verdict, the newest events, the first steps, and what isn't known, as lines."""
     yield from describe_verdict(incident.verdict, on_page=True)
+    if incident.behind:
+        behind = [f"{node} by {one.text}" for node, one in incident.behind]
+        yield labelled("behind", listed(behind, limit=MAX_BEHIND))
+    if incident.end_ms is not None:
+        recent = listed([*incident.asked_for.recently(incident.end_ms)])
+        how = "`kraftlake history` with the same directories lists them"
+        none = "none of topics, configs, ACLs or quotas in the last 24 hours before it"
+        yield labelled("changes", f"{recent}: {how}" if recent else none)
     told = [*_in_order(_events(incident, clock))]
     if told:
         yield ""
@@ -248,6 +277,14 @@ def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
             "at": stop.at,
             "offset": stop.offset,
             "voters": list(stop.voters),
+        }
+    if incident.end_ms is not None:
+        yield {
+            "kind": "changes",
+            "cluster_id": incident.verdict.cluster_id,
+            "until": incident.end_ms,
+            "last_hour": dict(incident.asked_for.since(incident.end_ms - HOUR_MS)),
+            "last_day": dict(incident.asked_for.since(incident.end_ms - DAY_MS)),
         }
     for gap in incident.gaps:
         yield {"kind": "gap", "cluster_id": incident.verdict.cluster_id, "detail": gap}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject, by_severity
 from replica.doctor.health.brokers import judge_brokers
-from replica.doctor.health.cluster import BROKER_RESOURCE, Cluster, listed
+from replica.doctor.health.cluster import BROKER_RESOURCE, Cluster
 from replica.doctor.health.features import judge_features
 from replica.doctor.health.partitions import judge_partitions
 from replica.doctor.health.placement import judge_placement
@@ -63,8 +63,12 @@ def judge_migration(cluster: Cluster) -> Iterator[Finding]:
         *(Subject(f"broker {one}", "of ZooKeeper", offsets[one]) for one in of_zookeeper),
     ]
     others = sorted(set(brokers) - set(of_zookeeper))
-    which = f"brokers of ZooKeeper {listed(of_zookeeper)}, of KRaft {listed(others)}"
-    message = f"{migration_name(state)}; registered {which}"
+    registered = ((of_zookeeper, "of ZooKeeper"), (others, "of KRaft"))
+    which = [
+        f"{named('broker', [str(one) for one in ids]) if ids else 'no broker'} {kind}"
+        for ids, kind in registered
+    ]
+    message = f"the state is {migration_name(state)}; registered: {' and '.join(which)}"
     yield from cluster.about(rule, message, subjects)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from replica.doctor.check.known_quorum import each_round, known_quorum_of
 from replica.doctor.check.replay_fold import Watch
 from replica.doctor.quorum.known_quorum import VoterDoubt
 from replica.doctor.quorum.went_back import WentBack
+from replica.doctor.timeline.asked_for import AskedForChanges
 from replica.doctor.timeline.branch import Branch, BranchTail
 from replica.doctor.timeline.causes import Registration
 from replica.doctor.timeline.changes import ChangeWalk, LoggedChange, UnknownOffsets
@@ -49,9 +50,18 @@ OF_CHANGES = (
     "feature_removed", "zk_migration_state_changed",
 )  # fmt: skip
 """The changes that are events."""
+OF_HISTORY = (
+    "topic_created", "topic_recreated", "topic_renamed", "topic_deleted",
+    "config_set", "config_removed", "acl_created", "acl_changed", "acl_deleted",
+    "scram_credential_set", "scram_credential_removed", "quota_set", "quota_removed",
+)  # fmt: skip
+"""The changes that people ask for. There may be very many, so that they are events only where they
+are asked for; else they are counted."""
 OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY)
 """The events of partitions, one for all partitions to which it happened at one time."""
-EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK, *OF_CHANGES, *OF_PARTITIONS)
+EVENTS = (
+    ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK, *OF_CHANGES, *OF_PARTITIONS, *OF_HISTORY,
+)  # fmt: skip
 _SHOWN_PARTITIONS = 3
 
 
@@ -88,16 +98,22 @@ class Timeline(NamedTuple):
     times go back, are in the order of their offsets."""
     unknown: tuple[UnknownOffsets, ...]
     """The offsets of the branch whose changes are not known."""
+    asked_for: AskedForChanges
+    """The branch's changes of OF_HISTORY, counted."""
 
 
-def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
-    """All events. No field holds a secret. watch: is told how far long work has come."""
-    walk = ChangeWalk(branch, None, watch)
+def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] = ()) -> Timeline:
+    """All events. No field holds a secret. watch: is told how far long work has come. also: those
+    of OF_HISTORY that are events, too."""
+    walk, asked_for = ChangeWalk(branch, None, watch), AskedForChanges()
     changes, of_partitions, fencings = [], PartitionEvents(), Fencings(branch.members)
     for change in walk.changes():
         fencings.take(change)
-        if change.named.change.change in OF_CHANGES and not _is_first_of_nothing(change):
+        what = change.named.change.change
+        if what in also or (what in OF_CHANGES and not _is_first_of_nothing(change)):
             changes.append(change)
+        if what in OF_HISTORY and change.tail is None:
+            asked_for.take(what, change.at)
         of_partitions.take(change)
     holders, cluster_id = Holders.of(branch), branch.cluster_id
     placed = [
@@ -118,7 +134,7 @@ def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
         *_went_back(branch),
     ]
     logged = [event for event, on_branch in placed if on_branch]
-    return Timeline(_ordered(logged, beside), tuple(walk.unknown))
+    return Timeline(_ordered(logged, beside), tuple(walk.unknown), asked_for)
 
 
 def _is_first_of_nothing(change: LoggedChange) -> bool:
@@ -166,7 +182,7 @@ def _of_change(
     _, name, (what, old, new) = change.named
     values = [None if text is None else json.loads(text) for text in (old, new)]
     nodes = holders.nodes(change.offset, change.leader_epoch, change.tail)
-    detail = fencings.detail(change) or detail_of(what, *values)
+    detail = "" if what in OF_HISTORY else fencings.detail(change) or detail_of(what, *values)
     return Event(
         cluster_id, change.at, what, name, detail, None,
         change.offset, change.leader_epoch, nodes, change.commitment,

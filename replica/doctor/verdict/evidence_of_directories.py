@@ -161,7 +161,7 @@ def _placed(judged: JudgedCluster) -> Iterator[PlacedFinding]:
             yield PlacedFinding(node_of(member), finding)
     for finding in judged.findings:
         holders = [node_of(one) for one in judged.members if names_file_of(finding, one)]
-        yield PlacedFinding(holders[0] if holders else finding.file, finding)
+        yield PlacedFinding.of(finding, next(iter(holders), None))
 
 
 def _to_lose(partings: Sequence[LogParting]) -> tuple[ToLose, ...]:

@@ -312,3 +312,17 @@ def test_every_rule_that_warns_is_a_fact_and_every_note_is_none(rule: Rule) -> N
     else:
         assert verdict.level not in (Level.HEALTHY, Level.INCOMPLETE)
         assert rule.id in verdict.facts[0].rules
+
+
+@pytest.mark.parametrize(
+    "rule", [health.MIGRATION_WAITS, health.MIGRATION_RUNS, health.ZK_BROKER_LEFT]
+)
+def test_the_step_of_a_migration_is_not_about_the_brokers_that_are_known_alone(rule: Rule) -> None:
+    """Of the brokers for which it waits, a registered one is the one that isn't missing."""
+    found = Finding(
+        rule, "", "registered: broker 11 of ZooKeeper",
+        subjects=(Subject("ZooKeeper migration", ""), Subject("broker 11", "of ZooKeeper")),
+    )  # fmt: skip
+    verdict = verdict_on(ClusterEvidence(nodes=1, health=(found,)))
+    assert verdict.headline == f"{rule.meaning} Found: registered: broker 11 of ZooKeeper."
+    assert verdict.next_steps == (rule.next_step,)
