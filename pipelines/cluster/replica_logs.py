@@ -106,7 +106,7 @@ class ReplicaLogs:
         whole = (row for row in bronze.snapshots if row["is_whole"])
         self._snapshots = by_capture(whole)
         self._epochs = {row["capture_id"]: row["leader_epoch"] for row in bronze.state}
-        self.unsynced_from = _unsynced_from(bronze.found)
+        self.unsynced_from = unsynced_from(bronze.found)
 
     def key(self, capture_id: str) -> ReplicaKey:
         """The replica that the capture's log belongs to."""
@@ -153,7 +153,7 @@ class ReplicaLogs:
         )
 
 
-def _unsynced_from(found: Iterable[Row]) -> dict[str, int]:
+def unsynced_from(found: Iterable[Row]) -> dict[str, int]:
     """ReplicaLog.unsynced_from of each capture whose log has a run of zeros between batches. found:
     rows of bronze.findings."""
     starts: dict[str, int] = {}

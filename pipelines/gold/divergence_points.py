@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from operator import itemgetter
 
 from pipelines.cluster.rows import Row
 from pipelines.gold.round_names import round_names
 from pipelines.silver.capture_groups import newest_group
-from replica.history.commitment import Commitment
+from replica.doctor.quorum.recovery import RecoveryPlan
+from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 from replica.history.log import OffsetRange
 from replica.history.ranges import END_OF_OFFSETS
 from replica.model.keys import ReplicaKey
+
+LOSS = (
+    "truncation_offset", "fetch_rounds", "draft_fetch_rounds", "records_lost",
+    "committed_lost", "unproven_lost", "superseded_lost",
+)  # fmt: skip
+"""The columns about what the loser of a pair gives up."""
 
 
 def divergence_points(groups: Sequence[Row], captures: Iterable[Row]) -> Iterator[Row]:
@@ -31,19 +39,41 @@ def divergence_points(groups: Sequence[Row], captures: Iterable[Row]) -> Iterato
             yield about | pair
 
 
-def with_settled_losses(group: Row, settled: Callable[[], Commitment]) -> Row:
+class SettledLosses:
+    """What a plan of recover says of losses. plan: makes the plan of a group, where it is
+    needed."""
+
+    def __init__(self, plan: Callable[[], RecoveryPlan]) -> None:
+        self._plan = plan
+
+    def counted(self, loser: ReplicaKey, first: int) -> Losses:
+        """What a replica holds from an offset on."""
+        rest = (OffsetRange(first, END_OF_OFFSETS),)
+        return self._plan().commitment.counted(loser, rest)
+
+    @cached_property
+    def outvoted(self) -> frozenset[ReplicaKey]:
+        """The replicas that no election can make leader."""
+        return self._plan().outvoted
+
+
+def with_settled_losses(group: Row, settled: SettledLosses) -> Row:
     """A row of group_findings in which losses are counted by `settled`, where the logs alone leave
-    some unknown. A pair that then has fewer has if_stopped: see LogParting."""
+    some unknown, or show committed ones. A pair that then has fewer unknown ones has if_stopped:
+    see LogParting. A pair of which nobody follows the better log has no loser."""
     return group | {"pairs": [_settled(pair, settled) for pair in group["pairs"]]}
 
 
-def _settled(pair: Row, settled: Callable[[], Commitment]) -> Row:
-    if pair["relation"] != Relation.DIVERGED.value or not pair["unproven_lost"]:
+def _settled(pair: Row, settled: SettledLosses) -> Row:
+    if pair["relation"] != Relation.DIVERGED.value or pair["truncating_node"] is None:
         return pair
-    side = "a" if pair["truncating_node"] == pair["node_a"] else "b"
-    loser = ReplicaKey(pair[f"node_{side}"], pair[f"directory_{side}"])
-    rest = (OffsetRange(pair["divergence_offset"], END_OF_OFFSETS),)
-    lost = settled().counted(loser, rest)
+    a, b = (ReplicaKey(pair[f"node_{side}"], pair[f"directory_{side}"]) for side in "ab")
+    loser, leader = (a, b) if pair["truncating_node"] == a.node_id else (b, a)
+    if pair["committed_lost"] and leader in settled.outvoted:
+        return pair | dict.fromkeys(("truncating_node", *LOSS))
+    if not pair["unproven_lost"]:
+        return pair
+    lost = settled.counted(loser, pair["divergence_offset"])
     if lost.unproven == pair["unproven_lost"]:
         return pair
     counts = {"unproven_lost": lost.unproven, "superseded_lost": lost.superseded}

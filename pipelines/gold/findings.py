@@ -16,6 +16,7 @@ from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_row
 from pipelines.gold.other_disks import BesideCluster
 from pipelines.gold.snapshot_validity import same_snapshot_findings
+from pipelines.silver.capture_groups import newest_group
 from pipelines.silver.committed_log import AgreedBranch
 from pipelines.tables.keys import FINDING_KEYS, covers, replica_of
 from replica.doctor.check.catalogue import log
@@ -65,7 +66,7 @@ def findings(
     replica would win, is a finding of the first of the pair.
     """
     stale = (_worded(tables.cluster_id, *one) for one in judged.stale)
-    worded = chain(refused_records(judged.replayed, agreed), *map(_of_group, groups), stale)
+    worded = chain(refused_records(judged.replayed, agreed), _of_groups(groups), stale)
     found = chain(
         judged.captured,
         _of_contents(judged.snapshots),
@@ -147,6 +148,19 @@ def without_repetitions(found: Iterable[Row]) -> list[Row]:
         key = tuple(one[name] for name in FINDING_KEYS)
         rows.setdefault(key, _OF_FILES | one)
     return list(rows.values())
+
+
+def _of_groups(groups: Sequence[Row]) -> Iterator[Row]:
+    """The findings on these rows. A directory that didn't change is one capture of several rounds:
+    where the newest is one of them, only its comparison counts, because an older one is with logs
+    that have changed since."""
+    newest = newest_group(groups)
+    told = {one["capture_id"] for row in groups if row["capture_group"] == newest
+            for one in row["progress"]}  # fmt: skip
+    for group in groups:
+        for found in _of_group(group):
+            if group["capture_group"] == newest or found["capture_id"] not in told:
+                yield found
 
 
 def _of_group(group: Row) -> Iterator[Row]:

@@ -21,9 +21,9 @@ from pipelines.cluster.control import (
     control_records,
     snapshot_voter_sets,
 )
-from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs
+from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs, unsynced_from
 from pipelines.cluster.rows import Row
-from pipelines.gold.divergence_points import with_settled_losses
+from pipelines.gold.divergence_points import SettledLosses, with_settled_losses
 from pipelines.gold.failure_exposure import EarlierExposure
 from pipelines.gold.findings import Judged, emptied_rows, findings
 from pipelines.gold.health_rules import FINDING, JudgedState
@@ -214,7 +214,7 @@ class Gold:
         does, which also knows quorum-state."""
         groups = self.silver.groups
         newest = newest_group(groups)
-        settled = cache(lambda: plan_compared(*self._newest_round).commitment)
+        settled = SettledLosses(cache(lambda: plan_compared(*self._newest_round)))
         return [
             with_settled_losses(row, settled) if row["capture_group"] == newest else row
             for row in groups
@@ -254,7 +254,8 @@ class Gold:
         """Rows of gold.truncations."""
         proven = partial(proven_ranges, self.silver.held, self.silver.groups)
         of = self.bronze
-        return list(truncations(of.batches, self.silver.agreed, proven, of.captures))
+        unsynced = unsynced_from(of.found)
+        return list(truncations(of.batches, self.silver.agreed, proven, of.captures, unsynced))
 
     @cached_property
     def judged(self) -> list[Row]:

@@ -26,16 +26,23 @@ def truncations(
     batches: Batches,
     committed: AgreedBranch,
     proven: Callable[[Iterable[Batch]], Mapping[Batch, Ranges]],
-    captures: Iterable[Row],
+    captures: Sequence[Row],
+    unsynced: Mapping[str, int],
 ) -> Iterator[Row]:
     """Rows of gold.truncations: one for each run of offsets that one capture was the last to hold,
     and that one capture shows to be gone.
 
-    proven: proven_ranges of some batches. captures: bronze's rows. What was deleted behind a
-    snapshot is no truncation: it has removed_at.
+    proven: proven_ranges of some batches. captures: bronze's rows. unsynced: by unsynced_from. What
+    was deleted behind a snapshot is no truncation: it has removed_at. Nor is what stood behind a
+    run of zeros: the replica never synced it, so it had acknowledged nothing there.
     """
     rounds = round_names(captures, lambda row: (replica_of(row), row["captured_at"]))
-    gone = _gone(batches)
+    zeros = {
+        (replica_of(row), row["captured_at"]): unsynced[row["capture_id"]]
+        for row in captures
+        if row["capture_id"] in unsynced
+    }
+    gone = _gone(batches, zeros)
     ranges = proven(one.batch for entries in gone.values() for one in entries)
     for (replica, seen_at, last_seen), entries in gone.items():
         for run in _runs(sorted(entries, key=itemgetter(0, 1, 2))):
@@ -60,8 +67,11 @@ _Between = tuple[ReplicaId, datetime, datetime | None]
 """A replica, the time of the capture that lacks something, and the time of the last one with it."""
 
 
-def _gone(batches: Batches) -> dict[_Between, list[_Gone]]:
-    """The batches that a capture shows to be gone."""
+def _gone(
+    batches: Batches, zeros: Mapping[tuple[ReplicaId, datetime | None], int]
+) -> dict[_Between, list[_Gone]]:
+    """The batches that a capture shows to be gone. zeros: the offset at which a run of zeros begins
+    in a replica's log, by the time of the capture."""
     is_gone = batches.other_columns["truncated_at"].is_valid().to_numpy() & batches.is_sound
     places = np.flatnonzero(is_gone & (batches.base_offset < batches.entries_end))
     told = batches.other_columns.take(pa.array(places))
@@ -70,8 +80,9 @@ def _gone(batches: Batches) -> dict[_Between, list[_Gone]]:
     for place, (truncated_at, last_seen) in zip(places.tolist(), times, strict=True):
         batch = batches.identity(place)
         replica = batches.replicas[int(batches.replica[place])]
-        one = _Gone(batch[0], int(batches.entries_end[place]), batch)
-        found[replica, truncated_at, last_seen].append(one)
+        end = int(batches.entries_end[place])
+        if batch[0] < zeros.get((replica, last_seen), end):
+            found[replica, truncated_at, last_seen].append(_Gone(batch[0], end, batch))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pipelines.report.verdict import TOLD_BY_LOSSES
 from replica.doctor.check.catalogue import snapshots
@@ -22,7 +23,14 @@ _BY_DIRECTORIES = {snapshots.SNAPSHOT_CONTENT.id: snapshots.SNAPSHOT_UNVERIFIED.
 
 
 def divergence_points_are_those_of_diff(answers: Answers) -> Iterator[str]:
-    """The table and the command compare the same two logs."""
+    """The table and the command compare the same two logs. Beside all others, neither may follow
+    the other, as check says too."""
+    alone = {
+        frozenset((parting.loser.node_id, other))
+        for _, parting in answers.judged.partings
+        if parting.truncates_to is None
+        for other in parting.others
+    }
     for row in answers.latest("gold.divergence_points"):
         keys = (row["node_a"], row["directory_a"]), (row["node_b"], row["directory_b"])
         logs = {(one.key.node_id, one.key.directory_id): one for one in answers.group.logs}
@@ -33,6 +41,8 @@ def divergence_points_are_those_of_diff(answers: Answers) -> Iterator[str]:
         if not (a.batches and b.batches):
             continue
         found = diverge(a, b, answers.group.between(a.key, b.key))
+        if frozenset((a.key.node_id, b.key.node_id)) in alone:
+            found = replace(found, truncation_offset=None, records_lost=None)
         said = {
             "relation": found.relation.value,
             "divergence_offset": found.divergence_offset,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from replica.doctor.check.catalogue import groups
 from replica.doctor.timeline.events import TRUNCATION, WENT_BACK
+from replica.history.commitment import acknowledged
 from replica.history.log import OffsetRange, ReplicaLog, contiguous_runs
 from replica.history.ranges import Ranges, difference, intersection, union
 from replica.model.keys import ReplicaKey
@@ -16,10 +17,11 @@ from tests.contradictions.answers import Answers, Rule
 
 def truncations_are_what_vanished(answers: Answers) -> Iterator[str]:
     """Records that a replica held, and that a later look at it lacks at offsets of which it still
-    has files, and where no damage may hide them."""
+    has files, and where no damage may hide them. What stood behind a run of zeros was never
+    synced."""
     if answers.in_lake is None or not answers.earlier:
         return
-    gone = _gone(answers)
+    gone = _gone(answers, synced=True)
     told: dict[ReplicaKey, Ranges] = {}
     for row in answers.rows("gold.truncations"):
         key = ReplicaKey(row["node_id"], row["directory_id"])
@@ -78,13 +80,15 @@ OVER_TIME: tuple[Rule, ...] = (
 )
 
 
-def _gone(answers: Answers) -> dict[ReplicaKey, Ranges]:
-    """The offsets of entries that each replica lost from a look to the next."""
+def _gone(answers: Answers, *, synced: bool = False) -> dict[ReplicaKey, Ranges]:
+    """The offsets of entries that each replica lost from a look to the next. synced: of those alone
+    that it may have synced."""
     found: dict[ReplicaKey, Ranges] = {}
     looks = (*answers.earlier, {log.key: log for log in answers.group.logs})
     for (before, after), hidden in zip(itertools.pairwise(looks), answers.hidden[1:], strict=True):
         for key in before.keys() & after.keys():
             lost = difference(_lost(before[key], after[key]), hidden[key])
+            lost = acknowledged(before[key], lost) if synced else lost
             found[key] = union(found.get(key, ()), lost)
     return {key: ranges for key, ranges in found.items() if ranges}
 

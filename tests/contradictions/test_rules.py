@@ -209,6 +209,10 @@ MADE: dict[str, tuple[str, Change]] = {
         SIMULATED,
         lambda a: of_truth(states=dict.fromkeys(a.given.truth.states, EMPTY), end_then=FAR)(a),
     ),
+    "partitions_without_leader_are_those_of_the_truth": (
+        SIMULATED,
+        both(with_outage, of_truth(end_then=FAR)),
+    ),
     "the_agreed_branch_is_the_committed_log": (SIMULATED, of_truth(committed={})),
     "no_snapshot_of_a_quorum_that_works_is_invalid": (SIMULATED, with_invalid_snapshots),
     "high_watermarks_are_not_above_what_was_committed": (

@@ -21,7 +21,7 @@ from replica.doctor.check.partition import partition_of
 from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
 from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_quorum
 from replica.doctor.quorum.lacks_own import LogEnd, lacks_own
-from replica.doctor.quorum.recovery import plan_compared
+from replica.doctor.quorum.recovery import RecoveryPlan, plan_compared
 from replica.doctor.quorum.went_back import ComparedRound, WentBack, went_back
 from replica.format.control import LeaderVoter
 from replica.format.file_names import FileKind
@@ -58,8 +58,18 @@ class ComparedLogs:
     def settled(self) -> Commitment:
         """The commitment by which every command counts what a log loses: that of recover's plan for
         these directories. Beyond `commitment` it holds if no node ran while they were copied."""
-        files = quorum_files(self.members, self.went_back)
-        return plan_compared(self.round, files).commitment if self.group.logs else self.commitment
+        return self.commitment if self._plan is None else self._plan.commitment
+
+    @cached_property
+    def outvoted(self) -> frozenset[ReplicaKey]:
+        """The replicas that no election can make leader, by the same plan."""
+        return frozenset() if self._plan is None else self._plan.outvoted
+
+    @cached_property
+    def _plan(self) -> RecoveryPlan | None:
+        if not self.group.logs:
+            return None
+        return plan_compared(self.round, quorum_files(self.members, self.went_back))
 
 
 EarlierRounds = Mapping[str, tuple[ComparedRound, ...]]

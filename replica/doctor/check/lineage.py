@@ -88,9 +88,22 @@ def partings_of(logs: ComparedLogs) -> dict[LogParting, list[int]]:
     partings: dict[LogParting, list[int]] = {}
     for a, b, divergence in _divergences(logs):
         if divergence.relation is Relation.DIVERGED:
-            parting, other = _parting(a, b, divergence, *settled_losses(divergence, logs))
+            parting, other = _parting(a, b, *_among_all(a, b, divergence, logs))
             partings.setdefault(parting, []).append(other.node_id)
     return {replace(one, others=tuple(others)): others for one, others in partings.items()}
+
+
+def _among_all(
+    a: ReplicaKey, b: ReplicaKey, divergence: Divergence, logs: ComparedLogs
+) -> tuple[Divergence, Losses | None, bool]:
+    """What the pair does where all logs are, with its settled_losses. The better log of two may be
+    one that nobody follows: then neither is truncated to the other."""
+    lost, if_stopped = settled_losses(divergence, logs)
+    leader = a if divergence.truncating == b else b
+    if lost is None or not lost.committed or leader not in logs.outvoted:
+        return divergence, lost, if_stopped
+    alone = replace(divergence, truncating=None, truncation_offset=None, records_lost=None)
+    return alone, None, False
 
 
 def settled_losses(divergence: Divergence, logs: ComparedLogs) -> tuple[Losses | None, bool]:

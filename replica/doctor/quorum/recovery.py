@@ -45,10 +45,10 @@ from replica.history.divergence import diverge
 from replica.history.log import OffsetRange, ReplicaLog
 from replica.history.ranges import Ranges, below, difference, intersection, union
 from replica.history.truncation import fetch_rounds
-from replica.history.voters import is_majority, is_voter
+from replica.history.voters import is_among, is_majority, is_voter
 from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
-from replica.model.voters import VoterKeys
+from replica.model.voters import VoterKeys, majority
 
 
 class RecoveryDecision(Enum):
@@ -98,6 +98,16 @@ class RecoveryPlan:
     def is_dynamic(self) -> bool:
         """Whether the voters are named with their directories (KIP-853)."""
         return any(voter.directory_id != ZERO_UUID for voter in self.voters or ())
+
+    @property
+    def outvoted(self) -> frozenset[ReplicaKey]:
+        """The replicas that no election can make leader: of the voters that their own logs name,
+        too few are left beside those that are relied on and have a better log. So no log is
+        truncated to follow them. Empty where nobody knows which history is right."""
+        quorum, logs = self.quorum, [standing.log for standing in self.ranking]
+        if quorum.is_conflicting or not quorum.voter_sets:
+            return frozenset()
+        return frozenset(log.key for log in logs if _is_outvoted(log, logs, quorum))
 
     @property
     def holds_nothing(self) -> bool:
@@ -211,6 +221,15 @@ def _electable(ranked: Sequence[ReplicaLog], quorum: KnownQuorum) -> list[Replic
     if found and not found[0].position().offset and ranked[0].position().offset:
         return []  # all of them would begin anew, and another log holds records
     return found
+
+
+def _is_outvoted(log: ReplicaLog, logs: Sequence[ReplicaLog], quorum: KnownQuorum) -> bool:
+    order = election_order(log.position())
+    relied = (other for other in logs if other.key in quorum.relied)
+    better = {other.key for other in relied if election_order(other.position()) > order}
+    voters, seen = _named_by(log, quorum.voter_sets[0]), set(quorum.at_hand)
+    refusing = sum(is_among(voter, better, seen) for voter in voters)
+    return len(voters) - refusing < majority(len(voters))
 
 
 def _named_by(log: ReplicaLog, otherwise: VoterKeys) -> VoterKeys:

@@ -64,6 +64,7 @@ def test_all_replicas_of_a_raft_run_make_a_safe_plan(seed):
     logs = [model.capture(node) for node in model.nodes.values()]
     plan = plan_recovery(logs)
     assert plan.answer is not RecoveryDecision.REFUSED, plan.reasons
+    assert plan.outvoted.isdisjoint(plan.electable)
     if plan.voters is not None:
         assert plan.quorum.has_majority
         assert plan.missing == frozenset()
