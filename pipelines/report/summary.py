@@ -94,9 +94,7 @@ def _outage(steps: ReportSteps, counts: Sequence[int], first: int, last: int) ->
     worst = at_most(steps, counts[first : last + 1], first)
     is_over = last + 1 < len(counts)
     until = steps.times[last + 1] if is_over else None
-    return Outage(
-        worst.count, worst.of, steps.times[first], steps.times[worst.step], until, is_over
-    )
+    return Outage(worst.most, worst.of, steps.times[first], steps.times[worst.step], until, is_over)
 
 
 def _when_lost(facts: ReportFacts) -> Iterator[str]:

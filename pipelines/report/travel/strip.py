@@ -43,8 +43,8 @@ def draw(identity: str, history: ClusterHistory, evidence: Evidence, fills: Fill
     ]
     title = f"{counted(len(steps.offsets), 'moment')} at which anything changed"
     told = (
-        f"At most {leaderless.count:,} of {leaderless.of:,} partitions without leader, "
-        f"{short.count:,} of {short.of:,} with fewer in-sync replicas than replicas."
+        f"At most {leaderless.most:,} of {leaderless.of:,} partitions without leader, "
+        f"{short.most:,} of {short.of:,} with fewer in-sync replicas than replicas."
     )
     return drawing(identity, title, told, HEIGHT_OF_LANES + HEIGHT, *parts)
 
@@ -92,18 +92,18 @@ class AtMost(NamedTuple):
     """The most partitions with a trouble at one step. of: how many partitions existed then."""
 
     step: int
-    count: int
+    most: int
     of: int
 
 
 def at_most(steps: ReportSteps, counts: Sequence[int], first: int = 0) -> AtMost:
     """The first step with the most. counts: how many partitions have the trouble, at each step from
     `first` on."""
-    count = max(counts, default=0)
-    step = first + counts.index(count) if counts else first
+    most = max(counts, default=0)
+    step = first + counts.index(most) if counts else first
     of = sum((move.before < 0) - (move.after < 0) for move in steps.partitions.moves
              if move.step <= step)  # fmt: skip
-    return AtMost(step, count, of)
+    return AtMost(step, most, of)
 
 
 def _bars(counts: Sequence[tuple[int, int]], scale: Scale) -> list[Html]:
