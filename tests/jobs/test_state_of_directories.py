@@ -76,7 +76,7 @@ def test_a_state_behind_a_hole_is_refused(kraftlake: Kraftlake, data: Path, tmp_
     ended = kraftlake("state", node)
     assert ended.code == 2
     assert ended.error == (
-        "offset 2712: the state is not known. Nothing is known of offsets 1262 to 2711: no "
+        "the state up to offset 2711 is not known. Nothing is known of offsets 1262 to 2711: no "
         "snapshot gives the state before them"
     )
 

@@ -64,7 +64,7 @@ def run(options: TimelineOptions) -> int:
                 if gap not in said:  # above the events
                     complain(f"timeline: {gap}")
             counts = found.asked_for.since(0)
-            if not options.events and counts:
+            if form == "text" and not options.events and counts:
                 listing = line("kraftlake", "history", *paths(options.paths))
                 complain(
                     f"timeline: not listed: {kinds_text(counts)}: `{listing}` lists them, and "

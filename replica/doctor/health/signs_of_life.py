@@ -22,6 +22,12 @@ class LastSign(NamedTuple):
     fenced: Beginning
     seen: Beginning | None
 
+    @property
+    def is_after_a_step_back(self) -> bool:
+        """Whether a clock was set back between the two, so that their times say nothing."""
+        fenced, seen = self.fenced.at, None if self.seen is None else self.seen.at
+        return fenced is not None and seen is not None and seen > fenced
+
 
 def seen_by(table: str, key: Any, before: Any, after: Any) -> Iterator[int]:
     """The brokers that were alive when an entity changed: one that registered, was unfenced, or

@@ -55,14 +55,15 @@ class Fencings:
     def _before(self, broker: int, change: LoggedChange) -> str:
         seen = self._seen.get(broker)
         if seen is not None and seen.is_shutdown:
-            return f"{ASKED} {_seconds(change.at - seen.at)} before"
+            return f"{ASKED}{_before(seen.at, change)}"
         told = "is seen nowhere in the log before"
         if seen is not None:
-            age = _seconds(change.at - seen.at)
-            told = f"was last seen alive in the log {age} before, at offset {seen.offset}"
+            told = (
+                f"was last seen alive in the log{_before(seen.at, change)}, at offset {seen.offset}"
+            )
         own = self._own_copy(broker, change.offset)
         if own is not None and (seen is None or own >= seen.at):
-            told = f"{told}; its own copy of the log ends {_seconds(change.at - own)} before"
+            told = f"{told}; its own copy of the log ends{_before(own, change)}"
         return told
 
     def _own_copy(self, broker: int, offset: int) -> int | None:
@@ -77,5 +78,6 @@ class Fencings:
         return max((one.max_timestamp for one in ends if one.next_offset <= offset), default=None)
 
 
-def _seconds(milliseconds: int) -> str:
-    return f"{milliseconds / 1000:.1f} s"
+def _before(at: int, change: LoggedChange) -> str:
+    """Such as ` 10.5 s before`; without the time where a clock was set back meanwhile."""
+    return f" {(change.at - at) / 1000:.1f} s before" if at <= change.at else " before"

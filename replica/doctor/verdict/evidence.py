@@ -103,7 +103,7 @@ def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -
     last_signs = (
         (broker, None if one.seen is None else one.seen.at)
         for broker, one in sorted(signs.found.items())
-        if one.fenced.at in times
+        if one.fenced.at in times and not one.is_after_a_step_back
     )
     is_exact = len(times) == len(keys)
     return Since(min(times), max(times), is_exact=is_exact, last_signs=(*last_signs,))

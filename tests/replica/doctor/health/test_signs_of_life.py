@@ -70,3 +70,14 @@ def test_an_outage_by_a_fenced_broker_has_its_last_sign_of_life() -> None:
     assert since.last_signs == ((11, 70_000),)
     earlier = [step(95, a_state(11, 11, fenced=True), "partitions", KEY), *steps[1:]]
     assert leaderless(GONE, lambda: earlier).last_signs == ()  # type: ignore[union-attr]
+
+
+def test_times_across_a_clock_that_was_set_back_say_nothing() -> None:
+    steps = [
+        step(90, ALONE, "partitions", KEY),
+        step(90, ALONE, "brokers", 11),
+        step(70, a_state(11, 11, fenced=True), "brokers", 11)._replace(at=95_000),
+    ]
+    since = leaderless(GONE, lambda: steps)
+    assert since is not None
+    assert since.last_signs == ()
