@@ -9,24 +9,44 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import jinja2
-from markupsafe import Markup as Html
-from markupsafe import escape
+if TYPE_CHECKING:
+    import jinja2
+
+    Templates: TypeAlias = jinja2.Environment
 
 __all__ = [
-    "EMPTY", "Html", "Templates", "content_hash", "element", "in_script", "joined", "labelled",
-    "packaged", "templates", "visible",
+    "EMPTY", "Html", "Templates", "content_hash", "document", "element", "in_script", "joined",
+    "labelled", "packaged", "templates", "ticks", "visible",
 ]  # fmt: skip
 
+_ESCAPED = {ord(one): f"&#{ord(one)};" for one in "\"'"} | {38: "&amp;", 60: "&lt;", 62: "&gt;"}
+
+
+class Html(str):
+    """Markup. What is added to it, or joined by it, is escaped unless it is markup itself."""
+
+    __slots__ = ()
+
+    def __html__(self) -> Html:
+        """By this name Jinja, and others, know what is markup."""
+        return self
+
+    def __add__(self, other: str) -> Html:
+        return Html(f"{self}{_content(other)}")
+
+    def join(self, parts: Iterable[str]) -> Html:
+        return Html(super().join(map(_content, parts)))
+
+
 EMPTY = Html("")
-Templates: TypeAlias = jinja2.Environment
 
 
 def visible(text: str) -> str:
@@ -43,7 +63,7 @@ def visible(text: str) -> str:
 
 def joined(parts: Iterable[str], between: Html = EMPTY) -> Html:
     """The parts one after the other. A part that is no Html is escaped."""
-    return between.join(map(_content, parts))
+    return between.join(parts)
 
 
 def element(name: str, *children: str, **attributes: object) -> Html:
@@ -57,8 +77,30 @@ def element(name: str, *children: str, **attributes: object) -> Html:
     return Html(f"<{name}{shown}>{joined(children)}</{name}>")
 
 
-def _content(text: str) -> Html:
-    return text if isinstance(text, Html) else escape(visible(text))
+def _content(text: str) -> str:
+    """Markup as it stands, also that of Jinja, and other text escaped."""
+    return text if hasattr(text, "__html__") else visible(text).translate(_ESCAPED)
+
+
+def ticks(text: str) -> Html:
+    """A sentence, with `code` for backticks."""
+    return joined(
+        element("code", one) if place % 2 else one for place, one in enumerate(text.split("`"))
+    )
+
+
+def document(title: str, style: Html, *body: str) -> Html:
+    """A page without scripts, which loads nothing from elsewhere. style: its style sheet."""
+    policy = f"default-src 'none'; style-src {content_hash(style)}"
+    head = (
+        Html('<meta charset="utf-8">'),
+        Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Html(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
+        element("title", title),
+        element("style", style),
+    )
+    page = element("html", element("head", *head), element("body", *body), lang="en")
+    return Html("<!doctype html>\n") + page
 
 
 def in_script(value: Any) -> Html:
@@ -90,6 +132,8 @@ def templates(
 ) -> Templates:
     """The templates in a folder of a package. names: what each of them may use. Whatever an
     expression in one gives is shown as by `element`, and as nothing where it is None."""
+    import jinja2  # the pages of the core need none
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(package, folder),
         autoescape=True,
@@ -106,9 +150,10 @@ def templates(
 def _shown(value: object) -> object:
     if value is None:
         return ""
-    return _content(value if isinstance(value, str) else str(value))
+    return Html(_content(value if isinstance(value, str) else str(value)))
 
 
+_TAG = re.compile(r"<[^>]*>")
 _HEAD = re.compile(r'<th scope="col"[^>]*>(.*?)</th>', re.DOTALL)
 _CELL = re.compile(r"<tr\b|<(?:td|th)\b")
 
@@ -118,7 +163,8 @@ def labelled(table: Html) -> Html:
     column. A phone shows tables as cards, in which each cell has this name. All values of a lake
     are escaped in the table, so every tag is one of the template."""
     head, body, rest = str(table).partition("<tbody>")
-    labels = [_content(Html(one).striptags()) for one in _HEAD.findall(head)]
+    texts = (html.unescape(_TAG.sub("", one)) for one in _HEAD.findall(head))
+    labels = [_content(" ".join(one.split())) for one in texts]
     place = 0
 
     def with_label(found: re.Match[str]) -> str:

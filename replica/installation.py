@@ -43,12 +43,22 @@ def shipped(beside: str, installed: str) -> Path | zipfile.Path | None:
     return data if data.is_dir() else None
 
 
+def release() -> str:
+    """The release of this kraftlake, for people."""
+    from importlib.metadata import PackageNotFoundError, version  # takes 20 ms
+
+    try:
+        return version("kraftlake")
+    except PackageNotFoundError:
+        return "(from a checkout)"
+
+
 def line_that_adds(extra: str) -> str:
     """The command that installs an extra, such as lake, into this installation. extra: its name in
     pyproject.toml."""
     if ROOT.is_file():
         added = line("python3", "-m", "pip", "install", f"kraftlake[{extra}]")
-        return f"{added} (this file has the core alone)"
+        return f"this file has the core alone: on a machine with a network, {added}"
     if (ROOT / "pyproject.toml").is_file():
         return line(*_pip(), "-e", f"{ROOT}[{extra}]")
     return _line(_requirement(extra, _direct_url()), Path(sys.prefix))

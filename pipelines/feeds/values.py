@@ -111,13 +111,9 @@ class Feed:
         return (*first, *(key for key in keys if key not in first))
 
 
-FEEDS = {
-    feed.name: feed
-    for feed in (
-        # the changes of one entity stay in order, and a compacted topic keeps the last one
-        Feed(gold.METADATA_CHANGES, key=("cluster_id", "entity", "key")),
-        Feed(gold.FINDINGS, key=gold.FINDINGS.keys),
-        Feed(gold.VERDICTS, key=gold.VERDICTS.keys),
-    )
+_KEYS = {
+    # the changes of one entity stay in order, and a compacted topic keeps the last one
+    gold.METADATA_CHANGES.name: ("cluster_id", "entity", "key"),
 }
+FEEDS = {one.name: Feed(one, _KEYS.get(one.name, one.keys)) for one in gold.GOLD if one.change_feed}
 """The feeds of kraftlake's tables. Each own table has one, too, whose key is that of the table."""

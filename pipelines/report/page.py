@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from typing import TYPE_CHECKING
 
-from pipelines.html_text import Html, Templates, content_hash, element, joined, packaged, templates
+from pipelines.html_text import content_hash, joined, packaged, templates, ticks
 from pipelines.lake import Lake
 from pipelines.report import meaning, queries, view
 from pipelines.report.evidence import gather
@@ -22,6 +23,9 @@ from pipelines.report.view import ClusterView, cluster_view
 from pipelines.report.words import bytes_text, duration_text
 from replica.errors import UsageError
 from replica.words import counted, listed, ms_range_text, ms_text, time_text
+
+if TYPE_CHECKING:
+    from pipelines.html_text import Templates
 
 MAX_CLUSTERS = 10
 """The most clusters on one page; `--cluster` chooses one where there are more."""
@@ -123,7 +127,7 @@ def _environment() -> Templates:
             "ms": ms_text,
             "ms_range": lambda times: ms_range_text(*times),
             "moment": moment,
-            "ticks": _ticks,
+            "ticks": ticks,
             "duration": duration_text,
         },
         names={
@@ -133,11 +137,4 @@ def _environment() -> Templates:
             "limits": queries,
             "limits_of": meaning.limits,
         },
-    )
-
-
-def _ticks(text: str) -> Html:
-    """The text of a rule, with `code` for backticks."""
-    return joined(
-        element("code", one) if place % 2 else one for place, one in enumerate(text.split("`"))
     )

@@ -28,6 +28,7 @@ LEADER_EPOCH_HISTORY = Contract(
         commitment string: commitment of the epoch's first record: proven, unproven or superseded
     """),
     keys=("cluster_id", "epoch"),
+    change_feed=True,
 )
 
 DIVERGENCE_POINTS = Contract(
@@ -63,6 +64,7 @@ DIVERGENCE_POINTS = Contract(
             proven
     """),
     keys=("cluster_id", "capture_group", "node_a", "directory_a", "node_b", "directory_b"),
+    change_feed=True,
 )
 
 TRUNCATIONS = Contract(
@@ -85,6 +87,7 @@ TRUNCATIONS = Contract(
         """),
     ),
     keys=(*REPLICA_KEYS, "seen_at", "last_seen", "from_offset"),
+    change_feed=True,
 )
 
 _BROKEN = "array<struct<rule:string,file:string,position:bigint,offset:bigint,message:string>>"
@@ -106,6 +109,7 @@ SNAPSHOT_VALIDITY = Contract(
         """),
     ),
     keys=("capture_id", "end_offset", "epoch"),
+    change_feed=True,
 )
 
 FINDINGS = Contract(
@@ -197,6 +201,7 @@ STATE_RANGES = Contract(
             hole in the log, or the offset of a record that this release of kraftlake doesn't know
     """),
     keys=("cluster_id", "from_offset"),
+    change_feed=True,
 )
 
 FAILURE_EXPOSURE = Contract(
@@ -229,6 +234,7 @@ FAILURE_EXPOSURE = Contract(
             doesn't name
     """),
     keys=("cluster_id", "kind", "gone"),
+    change_feed=True,
 )
 
 _FACTS = (

@@ -61,6 +61,7 @@ REPLICA_STATUS = Contract(
         """),
     ),
     keys=("cluster_id", "capture_group", "capture_id"),
+    change_feed=True,
 )
 
 ELECTIONS = Contract(
@@ -77,6 +78,7 @@ ELECTIONS = Contract(
         shortest_ms bigint null: length (ms) of the shortest of these epochs that has ended
     """),
     keys=("cluster_id", "hour"),
+    change_feed=True,
 )
 
 VOTES = Contract(
@@ -95,6 +97,7 @@ VOTES = Contract(
             forbids
     """),
     keys=("cluster_id", "epoch", "voter_id", "candidate_id"),
+    change_feed=True,
 )
 
 VOTER_BELIEFS = Contract(
@@ -116,6 +119,7 @@ VOTER_BELIEFS = Contract(
         """),
     ),
     keys=("cluster_id", "capture_group", "capture_id", "source"),
+    change_feed=True,
 )
 
 LOG_GROWTH = Contract(
@@ -130,6 +134,7 @@ LOG_GROWTH = Contract(
             goes by length, and a secret record's unknown length counts as 0
     """),
     keys=("cluster_id", "hour", "record_type"),
+    change_feed=True,
 )
 
 SNAPSHOT_CADENCE = Contract(
@@ -158,6 +163,7 @@ SNAPSHOT_CADENCE = Contract(
         """),
     ),
     keys=(*REPLICA_KEYS, "end_offset", "epoch"),
+    change_feed=True,
 )
 
 BATCH_SIZES = Contract(
@@ -177,6 +183,7 @@ BATCH_SIZES = Contract(
         largest_offset bigint: base offset of the largest batch
     """),
     keys=("cluster_id", "hour"),
+    change_feed=True,
 )
 
 RETENTION_FORECAST = Contract(
@@ -207,6 +214,7 @@ RETENTION_FORECAST = Contract(
         """),
     ),
     keys=REPLICA_KEYS,
+    change_feed=True,
 )
 
 QUORUM = (

@@ -43,7 +43,7 @@ MAKERS = {
     "jobs/cli/sharing/export_draft.py": "-o",
     "jobs/cli/sharing/export_targets.py": "-o, and names of contracts",
     "jobs/cli/sharing/register.py": "constant, below --catalog",
-    "jobs/cli/sharing/report.py": "-o",
+    "jobs/cli/page_file.py": "-o, --html",
 }
 MAKING = {"mkdir", "makedirs", "write_bytes", "touch", "symlink_to", "copyfile", "copytree",
           "extractall", "extract", "mkstemp", "link", "urlretrieve"}  # fmt: skip

@@ -158,9 +158,10 @@ def test_no_registry_is_named() -> None:
     assert not found, "\n".join(["", *found])
 
 
-def test_airflow_s_folder_is_no_package() -> None:
-    """An __init__.py there would hide the real airflow from every DAG."""
-    assert not list((REPOSITORY / "airflow").glob("__init__.py"))
+@pytest.mark.parametrize("name", ["airflow", "dbt"])
+def test_a_folder_that_is_called_like_a_package_is_none(name: str) -> None:
+    """An __init__.py there would hide the real airflow from every DAG, and the real dbt."""
+    assert not list((REPOSITORY / name).rglob("__init__.py"))
 
 
 def test_the_wheel_has_our_three_packages_at_top_level() -> None:

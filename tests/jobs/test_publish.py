@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.feeds import kafka_topics
+from pipelines.feeds.values import FEEDS
 from tests.interop.kafka_node import free_ports
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY, command_line
@@ -112,7 +113,7 @@ def test_new_errors_go_to_the_webhook_and_no_secret_is_shown(
         (("--to", "x", "--topic", "y"), "publish: name one of --topic, --to, --webhook"),
         (
             ("--to", "x", "--table", "gold.x"),
-            f"--table gold.x: expected one of {CHANGES}, {FINDINGS}",
+            f"--table gold.x: expected one of {', '.join(FEEDS)}, or own.NAME",
         ),
         (("--to", "x", "--from", "0"), "--from 0: expected snapshot or latest"),
         (("--topic", "x"), "--topic: --bootstrap HOST:PORT is missing"),

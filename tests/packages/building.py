@@ -2,17 +2,20 @@
 
     python -m tests.packages.building dist
 
-The same sources give the same wheel, byte for byte: they are copied first, so nothing that an
-earlier build left behind comes along, and its files have the time of SOURCE_DATE_EPOCH
-(reproducible-builds.org), by default that of the last commit. The sdist has times of its own.
+The same sources give the same bytes: they are copied first, so nothing that an earlier build left
+behind comes along, and the files have the time of SOURCE_DATE_EPOCH (reproducible-builds.org), by
+default that of the last commit. setuptools writes an sdist with times and owners of its own, so it
+is packed anew.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -62,7 +65,27 @@ def build(kind: str, source: Path, output: Path, epoch: int) -> Path:
     )
     assert done.returncode == 0, done.stderr
     built = (path for path in output.iterdir() if path.name.endswith(_ENDING[kind]))
-    return max(built, key=lambda path: path.stat().st_mtime_ns)
+    found = max(built, key=lambda path: path.stat().st_mtime_ns)
+    if kind == "sdist":
+        _pack_anew(found, epoch)
+    return found
+
+
+def _pack_anew(sdist: Path, epoch: int) -> None:
+    """With its files in the order of their names, of one time, and of nobody."""
+    draft = sdist.with_name(f".{sdist.name}")
+    with (
+        tarfile.open(sdist) as old,
+        draft.open("wb") as raw,
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=epoch) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as new,
+    ):
+        for entry in sorted(old.getmembers(), key=lambda one: one.name):
+            plain = tarfile.TarInfo(entry.name)
+            plain.type, plain.size, plain.mtime = entry.type, entry.size, epoch
+            plain.mode = 0o755 if entry.isdir() else 0o644
+            new.addfile(plain, old.extractfile(entry) if entry.isfile() else None)
+    draft.replace(sdist)
 
 
 def main(output: str) -> int:

@@ -77,7 +77,7 @@ def test_every_command_is_known_to_these_tests() -> None:
 def test_the_command_is_there_and_tells_its_version(core: Installation, tmp_path: Path) -> None:
     told = core.kraftlake("--version", cwd=tmp_path)
     assert (told.returncode, told.stderr) == (0, "")
-    assert told.stdout == "kraftlake 0.1.0\n"
+    assert told.stdout == "kraftlake 1.0.0\n"
     assert "First steps" in core.kraftlake("--help", cwd=tmp_path).stdout
 
 
@@ -126,6 +126,19 @@ def test_the_rest_of_the_core_comes_up_without_any_extra(core: Installation, fol
         done = core.kraftlake(*call, cwd=folder)
         assert done.returncode == 0, (call, done.stderr)
         assert done.stdout
+
+
+def test_a_report_of_directories_needs_no_extra(core: Installation, folder: Path) -> None:
+    """Without what a lake needs it is the page of what-happened, and says so."""
+    done = core.kraftlake("report", "node", "-o", "incident.html", cwd=folder)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "incident.html")
+    assert "this is the page of `kraftlake what-happened`" in done.stderr
+    assert "kraftlake[lake] @ " in done.stderr
+    page = (folder / "incident.html").read_text(encoding="utf-8")
+    to_stdout = core.kraftlake("report", "node", "-o", "-", cwd=folder).stdout
+    assert page.split("</p>", 1)[1] == to_stdout.split("</p>", 1)[1]
+    in_json = core.kraftlake("report", "node", "--json", cwd=folder)
+    assert (in_json.returncode, in_json.stdout) == (1, "")
 
 
 @pytest.mark.parametrize("command", WITH_LAKE)

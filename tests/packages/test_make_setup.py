@@ -15,6 +15,7 @@ MAKEFILE = Path(__file__).parents[2] / "Makefile"
     [
         ("setup", ".venv", "requirements.lock"),
         ("airflow", ".venv-airflow", "airflow/requirements.lock"),
+        ("dbt", ".venv-dbt", "dbt/requirements.lock"),
         ("audit", ".venv-audit", "packaging/audit/requirements.lock"),
         ("docs", ".venv-docs", "packaging/site/requirements.lock"),
     ],

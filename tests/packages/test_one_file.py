@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import runpy
@@ -71,6 +72,7 @@ def test_the_one_file_holds_no_compiled_code_and_the_licences_of_its_packages(
         ("dump", "--redact-key", "LICENSE", "tests/data/generated-all-types"),
         ("--help",),
         ("explain", "--runbook", "two-quorums"),
+        ("redact", "--help"),
         ("completion", "bash"),
     ],
 )
@@ -124,7 +126,19 @@ def made_bomb(offset: int) -> bytes:
 def test_a_command_of_a_lake_says_that_this_file_has_the_core_alone(one_file: Path) -> None:
     done = run(one_file, "demo")
     (line,) = done.stderr.splitlines()
-    assert line.endswith("pip install 'kraftlake[lake]' (this file has the core alone)")
+    assert "this file has the core alone: on a machine with a network, " in line
+    assert line.endswith("pip install 'kraftlake[lake]'")
+
+
+def test_a_report_of_directories_is_made_within_ten_seconds(one_file: Path, tmp_path: Path) -> None:
+    """By one file that has no library of a lake: the page of what-happened."""
+    page, before = tmp_path / "incident.html", os.times()
+    done = run(one_file, "report", "-o", str(page), "tests/data/kafka-4.4.0-dynamic/split")
+    after = os.times()
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, str(page))
+    assert "this is the page of `kraftlake what-happened`" in done.stderr
+    assert "<h2>What to do</h2>" in page.read_text(encoding="utf-8")
+    assert sum(after[2:4]) - sum(before[2:4]) < 10
 
 
 def test_the_same_wheel_gives_the_same_file(one_file: Path, wheel: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 from email import message_from_string
 from pathlib import Path, PurePosixPath
@@ -90,6 +91,18 @@ def test_the_same_sources_give_the_same_wheel_wherever_and_whenever(
     again = build("wheel", source, tmp_path / "dist", EPOCH)
     assert again.name == wheel.name
     assert again.read_bytes() == wheel.read_bytes()
+
+
+@pytest.mark.slow
+def test_the_same_sources_give_the_same_sdist_wherever_and_whenever(
+    sdist: Path, tmp_path: Path
+) -> None:
+    source = copy_of_the_checkout(tmp_path / "elsewhere" / "source")
+    os.utime(source / "pyproject.toml", (0, 0))
+    (source / "README.md").chmod(0o600)
+    again = build("sdist", source, tmp_path / "dist", EPOCH)
+    assert again.name == sdist.name
+    assert again.read_bytes() == sdist.read_bytes()
 
 
 @pytest.mark.slow

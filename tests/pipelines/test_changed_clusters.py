@@ -28,9 +28,17 @@ from pipelines.last_build import FILE_NAME, last_build
 from pipelines.runners import local
 from pipelines.runners.local import LocalRunner
 from pipelines.tables.bronze import BRONZE, CAPTURES
-from pipelines.tables.gold import FINDINGS, GOLD, METADATA_CHANGES, METADATA_HISTORY
+from pipelines.tables.gold import (
+    FINDINGS,
+    GOLD,
+    LEADER_EPOCH_HISTORY,
+    METADATA_CHANGES,
+    METADATA_HISTORY,
+)
+from pipelines.tables.quorum import REPLICA_STATUS
 from pipelines.tables.silver import COMMITTED_LOG, SILVER
 from tests.bench.same_tables import rows
+from tests.pipelines.fed_tables import FED, FedTables
 from tests.pipelines.lake_rows import assert_same
 
 DERIVED = [contract.name for contract in (*SILVER, *GOLD)]
@@ -116,16 +124,24 @@ def test_tables_that_stay_as_they_are_get_no_commit(lake: Path) -> None:
     assert versions(lake) == before
 
 
-def test_the_change_feed_has_new_rows_of_the_grown_cluster_only(grown: Path) -> None:
-    before = rows(str(grown), METADATA_CHANGES.name)
-    version = opened(grown, METADATA_CHANGES.name).version()
+def test_all_tables_of_gold_but_the_history_of_each_entity_have_a_feed() -> None:
+    assert {*GOLD} - {*FED} == {METADATA_HISTORY}
+
+
+def test_the_change_feeds_tell_the_rows_that_differ_and_no_other(grown: Path) -> None:
+    before = FedTables.of(grown)
     built(grown)
-    table = opened(grown, METADATA_CHANGES.name)
-    assert table.version() == version + 1
-    feed = pa.table(table.load_cdf(starting_version=version + 1).read_all()).to_pylist()
-    assert {row["cluster_id"] for row in feed} == {DYNAMIC}
-    new = (rows(str(grown), METADATA_CHANGES.name) - before).total()
-    assert sum(row["_change_type"] in ("insert", "update_postimage") for row in feed) == new > 0
+    feeds = before.told()
+    assert {row["cluster_id"] for feed in feeds.values() for row in feed} == {DYNAMIC}
+    told = {name for name, feed in feeds.items() if feed}
+    assert told >= {METADATA_CHANGES.name, LEADER_EPOCH_HISTORY.name, REPLICA_STATUS.name}
+
+
+def test_where_all_is_derived_again_and_nothing_differs_the_feeds_tell_nothing(lake: Path) -> None:
+    before = FedTables.of(lake)
+    (lake / FILE_NAME).unlink()
+    assert not any("have changed" in line for line in built(lake)), "all are derived again"
+    assert {*map(len, before.told().values())} == {0}
 
 
 def deleted(lake: Path, cluster_id: str) -> None:
@@ -138,13 +154,17 @@ def deleted(lake: Path, cluster_id: str) -> None:
 def test_a_cluster_that_is_gone_leaves_no_row_and_no_finding_between_clusters(
     lake: Path, tmp_path: Path
 ) -> None:
-    before = rows(str(lake), FINDINGS.name)
+    before = FedTables.of(lake)
     deleted(lake, TWIN)
     assert not any("have changed" in line for line in built(lake)), "all are derived again"
     assert_same(lake, built_anew(lake, tmp_path / "anew"))
     for contract in (*SILVER, *GOLD):
         assert TWIN not in clusters_of(lake, contract.name), contract.name
-    gone = before - rows(str(lake), FINDINGS.name)
+    feeds = before.told()
+    of_twin = [row for feed in feeds.values() for row in feed if row["cluster_id"] == TWIN]
+    assert of_twin
+    assert {row["_change_type"] for row in of_twin} == {"delete"}
+    gone = before.rows[FINDINGS.name] - rows(str(lake), FINDINGS.name)
     assert any("cluster-id-mismatch" in row or "holds the same record" in row for row in gone)
 
 

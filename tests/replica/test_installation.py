@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 
 from replica import installation
 
-_WHEEL = "file:///srv/dist/kraftlake-0.1.0-py3-none-any.whl"
+_WHEEL = "file:///srv/dist/kraftlake-1.0.0-py3-none-any.whl"
 _PYVENV = "home = /usr/bin\nuv = 0.13.9\n"
 
 
@@ -86,7 +86,10 @@ def test_the_one_file_of_the_core_is_told_apart(
     file.touch()
     monkeypatch.setattr(installation, "ROOT", file)
     line = installation.line_that_adds("lake")
-    assert line == "python3 -m pip install 'kraftlake[lake]' (this file has the core alone)"
+    assert line == (
+        "this file has the core alone: on a machine with a network, "
+        "python3 -m pip install 'kraftlake[lake]'"
+    )
 
 
 @pytest.mark.parametrize(

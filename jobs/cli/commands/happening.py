@@ -4,6 +4,7 @@ from typing import Annotated
 
 from jobs.cli.commands import options
 from jobs.cli.commands.combinations import exclusive, given, needs
+from jobs.cli.commands.options import on_disk
 from jobs.cli.commands.parameters import Number, Text, Texts, command, option, shared_option
 
 Zone = Annotated[
@@ -34,6 +35,7 @@ class WhatHappenedOptions:
     Examples:
       kraftlake what-happened node1/ node2/ node3/
       kraftlake what-happened --tz local --order before,after captures/
+      kraftlake what-happened --html incident.html node1/ node2/ node3/
       kraftlake explain --runbook what-happened-when
 
     --json: each line has a kind. verdict: as of `kraftlake check --json`. event: as of `kraftlake
@@ -51,6 +53,12 @@ class WhatHappenedOptions:
     cluster: options.Cluster = None
     order: options.Order = None
     pass_over: options.PassOver = None
+    html: Text = option(
+        "--html FILE",
+        "Write the page to this file, too, with all events and steps.",
+        default=None,
+        callback=on_disk("--html"),
+    )
     json_output: options.Json = False
 
 

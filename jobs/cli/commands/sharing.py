@@ -18,7 +18,8 @@ class ReportOptions:
 
     The command reads a lake that was built, or directories. For directories it makes a lake: in
     --lake, where it stays, or in a temporary folder ($TMPDIR), which it deletes afterwards. It
-    needs Java only for a cluster of more than 200,000 records.
+    needs Java only for a cluster of more than 200,000 records. Of directories, an installation
+    without the extra kraftlake[lake] writes the page of `kraftlake what-happened --html`.
 
     \b
     Examples:
@@ -235,7 +236,7 @@ class PublishOptions:
     lake: options.OptionalLake = None
     table: str = option(
         "--table T",
-        "The table: gold.metadata_changes, gold.findings, gold.verdicts or own.NAME.",
+        "The table: one of gold, but for gold.metadata_history, or own.NAME.",
         default="gold.metadata_changes",
     )
     bootstrap: Text = option(

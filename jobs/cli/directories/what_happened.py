@@ -3,78 +3,49 @@ do next, on one page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import accumulate
-from operator import itemgetter
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.given_rounds import GivenRounds, check_cluster, rounds_in
+from jobs.cli.directories.incident import Incident, MajorityStop, told_of
+from jobs.cli.directories.incident_page import incident_page
 from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.partition_folders import not_asked_for
 from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
 from jobs.cli.directories.verdict_text import describe_verdict, labelled, verdict_row
-from jobs.cli.output import ProgressLine, complain, write_either
+from jobs.cli.output import (
+    ProgressLine,
+    complain,
+    is_standard_output,
+    write_either,
+    write_line,
+    write_text,
+)
+from jobs.cli.page_file import write_page
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import earlier_rounds
 from replica.doctor.check.newest import cluster_id_of
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.leaderless import Outage
-from replica.doctor.timeline.asked_for import DAY_MS, HOUR_MS, AskedForChanges
+from replica.doctor.timeline.asked_for import DAY_MS, HOUR_MS
 from replica.doctor.timeline.branch import Branch, branches_of
-from replica.doctor.timeline.decisive import FENCED, decisive
-from replica.doctor.timeline.events import Event, timeline
-from replica.doctor.timeline.fencings import ASKED
+from replica.doctor.timeline.decisive import decisive
+from replica.doctor.timeline.events import timeline
 from replica.doctor.timeline.gaps import gaps_of
-from replica.doctor.verdict.behind import Behind, behind_of
+from replica.doctor.verdict.behind import behind_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster, node_of, outages_of
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
-from replica.words import counted, listed, named
 
 MAX_EVENTS = 12
 """How many events are told, the newest ones; --json has all."""
 MAX_STEPS = 5
-MAX_BEHIND = 5
-
-
-class MajorityStop(NamedTuple):
-    """Voters whose logs end where others go on. at: the time of the first change that they lack, ms
-    since 1970; offset: its offset. voters: their node ids."""
-
-    at: int
-    offset: int
-    voters: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Incident:
-    """A cluster's verdict by its newest captures, and what led to it. events, outages: the oldest
-    first. stop: None unless a majority of the voters stopped. gaps: a sentence for each thing that
-    the log doesn't tell. nodes: those whose directories were given. behind: the nodes, such as
-    `node 2`, whose logs lack records of the newest one. asked_for: the changes of topics, configs
-    and so on."""
-
-    verdict: Verdict
-    events: Sequence[Event] = ()
-    outages: Sequence[Outage] = ()
-    stop: MajorityStop | None = None
-    gaps: tuple[str, ...] = ()
-    nodes: tuple[int, ...] = ()
-    behind: tuple[tuple[str, Behind], ...] = ()
-    asked_for: AskedForChanges = field(default_factory=AskedForChanges)
-
-    @property
-    def end_ms(self) -> int | None:
-        """The time of the newest record of the state that is known, in ms since 1970."""
-        state = self.verdict.state
-        return None if state is None else state.at_ms
 
 
 def run(options: WhatHappenedOptions) -> int:
@@ -83,6 +54,7 @@ def run(options: WhatHappenedOptions) -> int:
     clock = clock_of(options.zone)
     progress, order = ProgressLine(), names_in(options.order)
     in_json = options.json_output
+    is_page_alone = options.html is not None and is_standard_output(options.html)
     passed_over = passed_over_in(options.pass_over)
     directories = rounds_in(
         options.paths,
@@ -103,14 +75,29 @@ def run(options: WhatHappenedOptions) -> int:
             incidents = [Incident(verdict_on(evidence))]
         incidents.sort(key=lambda one: one.verdict.level.rank)
         whole = one_verdict([ClusterVerdict(one.verdict, one.nodes) for one in incidents])
-        for number, (incident, left) in enumerate(zip(incidents, whole.verdicts, strict=True)):
-            lines = describe(replace(incident, verdict=left), clock)
+        shown = [
+            replace(one, verdict=left) for one, left in zip(incidents, whole.verdicts, strict=True)
+        ]
+        for number, (incident, left) in enumerate(zip(incidents, shown, strict=True)):
             above = [""] if number else whole.lines
-            write_either(rows_of(incident), [*above, *lines], json_output=in_json)
+            lines = [*above, *describe(left, clock)]
+            if not is_page_alone:
+                write_either(rows_of(incident), lines, json_output=in_json)
+        if options.html is not None:
+            page = incident_page(shown, whole.lines, clock, options.paths)
+            write_text(page) if is_page_alone else _write_page(options, page)
         found = (one.location for group in given.rounds[-1:] for one in group)
         for hint in not_asked_for(found):
             complain(f"what-happened: {hint}")
         return 1 if any(incident.verdict.facts for incident in incidents) else 0
+
+
+def _write_page(options: WhatHappenedOptions, page: str) -> None:
+    assert options.html is not None, "the option was given"
+    write_page(options.html, page, "--html")
+    if not options.json_output:
+        write_line("")
+        write_line(options.html)
 
 
 def newest_rounds(rounds: Sequence[Sequence[Examined]]) -> dict[str | None, int]:
@@ -169,21 +156,14 @@ def _stop(cluster: Cluster) -> MajorityStop | None:
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
     """The verdict, the newest events, the first steps, and what isn't known, as lines."""
     yield from describe_verdict(incident.verdict, on_page=True)
-    if incident.behind:
-        behind = [f"{node} by {one.text}" for node, one in incident.behind]
-        yield labelled("behind", listed(behind, limit=MAX_BEHIND))
-    if incident.end_ms is not None:
-        recent = listed([*incident.asked_for.recently(incident.end_ms)])
-        how = "`kraftlake history` with the same directories lists them"
-        none = "none of topics, configs, ACLs or quotas in the last 24 hours before it"
-        yield labelled("changes", f"{recent}: {how}" if recent else none)
-    told = [*_in_order(_events(incident, clock))]
+    yield from (labelled(label, text) for label, text in incident.beside())
+    told = told_of(incident, clock)
     if told:
         yield ""
         yield "What happened:"
         if len(told) > MAX_EVENTS:
             yield f"  {len(told) - MAX_EVENTS} earlier events are left out; timeline lists all"
-        yield from (f"  {clock.words(at)}  {one_line(text)}" for at, text in told[-MAX_EVENTS:])
+        yield from (f"  {clock.words(one.at)}  {one_line(one.text)}" for one in told[-MAX_EVENTS:])
     elif incident.verdict.facts:
         yield ""
         yield "What happened:"
@@ -198,63 +178,6 @@ def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
         yield ""
         yield "What is not known:"
         yield from (f"  {one_line(gap)}" for gap in incident.gaps)
-
-
-class _Told(NamedTuple):
-    """An event, as the page tells it in one line."""
-
-    at: int
-    """Its time, in ms since 1970 (UTC)."""
-    text: str
-    offset: int | None
-    """The offset of its record; None where no record tells the event."""
-    is_placed: bool = False
-    """Whether the event comes from the timeline, and so stands in the right order already."""
-
-
-def _in_order(events: Iterable[_Told]) -> Iterator[tuple[int, str]]:
-    """(time, text) of each event by clock time; where the times of the log go back, in the order of
-    its offsets, as `timeline` has them."""
-    told = [*events]
-    placed = [one for one in told if one.is_placed]
-    newest = [*accumulate((one.at for one in placed), max)]
-    keys = [(at, 0, number) for number, at in enumerate(newest)]
-    for one in told[len(placed) :]:
-        before = (
-            each.at
-            for each in placed
-            if one.offset is not None and each.offset is not None and each.offset < one.offset
-        )
-        keys.append((max([one.at, *before]), 1, 0))
-    for _, one in sorted(zip(keys, told, strict=True), key=itemgetter(0)):
-        yield one.at, one.text
-
-
-def _events(incident: Incident, clock: ZonedClock) -> Iterator[_Told]:
-    """Those of the timeline first, in its order."""
-    for event in incident.events:
-        what = event.event.replace("_", " ")
-        text = f"{what}: {event.name} {event.detail}".rstrip()
-        yield _Told(event.at, text, event.offset, is_placed=True)
-    stopped_before = {
-        event.at
-        for event in incident.events
-        if event.event == FENCED and not event.detail.startswith(ASKED)
-    }
-    for outage in incident.outages:
-        if outage.began.at is None:
-            continue
-        ended = None if outage.ended is None else outage.ended.at
-        end = "and some still have none" if ended is None else f"until {clock.words(ended)}"
-        had = f"up to {counted(outage.most, 'partition')} had no leader"
-        if outage.began.at in stopped_before:
-            had += " from here on at the latest (a broker is fenced some time after it stopped)"
-        yield _Told(outage.began.at, f"outage: {had}, {end}", outage.began.offset)
-    if (stop := incident.stop) is not None:
-        voters = named("voter", [str(one) for one in stop.voters])
-        lacks = f"{voters} had stopped before the change at offset {stop.offset}, which they lack"
-        text = f"majority stopped: {lacks}, or were copied before it"
-        yield _Told(stop.at, text, stop.offset)
 
 
 def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:

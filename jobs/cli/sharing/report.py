@@ -11,17 +11,20 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import lake_unless
 from jobs.cli.commands.sharing import ReportOptions
+from jobs.cli.directories import what_happened
 from jobs.cli.output import complain, is_standard_output, write_json, write_line, write_text
+from jobs.cli.page_file import write_page
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
 from pipelines.sql_text import tables_named
-from replica.errors import UnreadableFileError, UsageError
+from replica.errors import UnreadableFileError
+from replica.installation import line_that_adds, release
 from replica.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -29,12 +32,17 @@ if TYPE_CHECKING:
     from pipelines.report.source import ReportSource
     from pipelines.report.view import ClusterView
 
+_OF_A_LAKE = ("datafusion", "deltalake", "jinja2", "pyarrow", "pyspark")
+"""The packages without which no lake is made for a page."""
+
 
 def run(options: ReportOptions) -> int:
     """Write the page, and print each cluster's verdict, on stderr where the page goes to standard
     output. Returns 0. Raises KraftlakeError."""
     lake, paths = lake_unless(options.paths, options.lake, "report"), options.paths or ()
     output = options.output
+    if lake is None and not options.json_output and not _can_make_a_lake():
+        return _short_page(options)
     from pipelines.report.page import make_report, render
 
     with ExitStack() as stack:
@@ -50,7 +58,7 @@ def run(options: ReportOptions) -> int:
         report = make_report(
             source(place),
             cluster=options.cluster,
-            version=_version(),
+            version=release(),
             generated_at=datetime.now(UTC),
             of_directories=() if lake else tuple(paths),
         )
@@ -59,13 +67,34 @@ def run(options: ReportOptions) -> int:
         write_text(page)
         _print(report, complain)
         return 0
-    _write(output, page)
+    write_page(output, page, "-o")
     if options.json_output:
         for view in report.clusters:
             write_json({"file": output, **_plain(view)})
         return 0
     _print(report, write_line)
     write_line(output)
+    return 0
+
+
+def _can_make_a_lake() -> bool:
+    return all(find_spec(name) is not None for name in _OF_A_LAKE)
+
+
+def _short_page(options: ReportOptions) -> int:
+    """Write the page that needs no lake: that of what-happened."""
+    what_happened.run(
+        WhatHappenedOptions(
+            [*(options.paths or ())],
+            cluster=options.cluster,
+            order=options.order,
+            html=options.output,
+        )
+    )
+    complain(
+        "report: this is the page of `kraftlake what-happened`; the slider over every moment, the "
+        f"records and the drawings need what makes a lake: {line_that_adds('lake')}"
+    )
     return 0
 
 
@@ -116,30 +145,3 @@ def _plain(view: ClusterView) -> dict[str, Any]:
             for one in view.rules
         ],
     }
-
-
-def _write(output: str, page: str) -> None:
-    """Write a file atomically. An output that is no plain file, such as a pipe, a device or a link,
-    is written into, because a new file in its place would remove it."""
-    is_special = os.path.lexists(output) and (os.path.islink(output) or not os.path.isfile(output))
-    draft = output if is_special else f"{output}.{os.getpid()}.tmp"
-    try:
-        if not is_special:
-            Path(draft).unlink(missing_ok=True)  # A link there must not be written through.
-        with open(draft, "w" if is_special else "x", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-        if not is_special:
-            os.replace(draft, output)
-    except OSError as error:
-        if not is_special and os.path.exists(draft):
-            os.unlink(draft)
-        raise UsageError(
-            f"-o {output}: {error.strerror or error}; name a file in a folder that can be written"
-        ) from error
-
-
-def _version() -> str:
-    try:
-        return version("kraftlake")
-    except PackageNotFoundError:
-        return "(from a checkout)"

@@ -1,0 +1,123 @@
+"""An incident: a cluster's verdict and what led to it, with its events in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import itemgetter
+from typing import NamedTuple
+
+from jobs.cli.clock import ZonedClock
+from replica.doctor.health.leaderless import Outage
+from replica.doctor.timeline.asked_for import AskedForChanges
+from replica.doctor.timeline.decisive import FENCED
+from replica.doctor.timeline.events import Event
+from replica.doctor.timeline.fencings import ASKED
+from replica.doctor.verdict.behind import Behind
+from replica.doctor.verdict.verdict import Verdict
+from replica.words import counted, listed, named
+
+
+_MAX_BEHIND = 5
+
+
+class MajorityStop(NamedTuple):
+    """Voters whose logs end where others go on. at: the time of the first change that they lack, ms
+    since 1970; offset: its offset. voters: their node ids."""
+
+    at: int
+    offset: int
+    voters: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Incident:
+    """A cluster's verdict by its newest captures, and what led to it. events, outages: the oldest
+    first. stop: None unless a majority of the voters stopped. gaps: a sentence for each thing that
+    the log doesn't tell. nodes: those whose directories were given. behind: the nodes, such as
+    `node 2`, whose logs lack records of the newest one. asked_for: the changes of topics, configs
+    and so on."""
+
+    verdict: Verdict
+    events: Sequence[Event] = ()
+    outages: Sequence[Outage] = ()
+    stop: MajorityStop | None = None
+    gaps: tuple[str, ...] = ()
+    nodes: tuple[int, ...] = ()
+    behind: tuple[tuple[str, Behind], ...] = ()
+    asked_for: AskedForChanges = field(default_factory=AskedForChanges)
+
+    @property
+    def end_ms(self) -> int | None:
+        """The time of the newest record of the state that is known, in ms since 1970."""
+        state = self.verdict.state
+        return None if state is None else state.at_ms
+
+    def beside(self) -> Iterator[tuple[str, str]]:
+        """(label, text) of what people ask for beside the verdict: which nodes are behind, and how
+        much was changed of late."""
+        if self.behind:
+            behind = [f"{node} by {one.text}" for node, one in self.behind]
+            yield "behind", listed(behind, limit=_MAX_BEHIND)
+        if self.end_ms is not None:
+            recent = listed([*self.asked_for.recently(self.end_ms)])
+            how = "`kraftlake history` with the same directories lists them"
+            none = "none of topics, configs, ACLs or quotas in the last 24 hours before it"
+            yield "changes", f"{recent}: {how}" if recent else none
+
+
+class Told(NamedTuple):
+    """An event, as the page tells it in one line."""
+
+    at: int
+    """Its time, in ms since 1970 (UTC)."""
+    text: str
+    offset: int | None
+    """The offset of its record; None where no record tells the event."""
+    is_placed: bool = False
+    """Whether the event comes from the timeline, and so stands in the right order already."""
+
+
+def told_of(incident: Incident, clock: ZonedClock) -> list[Told]:
+    """Each event of an incident by clock time; where the times of the log go back, in the order of
+    its offsets, as `timeline` has them."""
+    told = [*_events(incident, clock)]
+    placed = [one for one in told if one.is_placed]
+    newest = [*accumulate((one.at for one in placed), max)]
+    keys = [(at, 0, number) for number, at in enumerate(newest)]
+    for one in told[len(placed) :]:
+        before = (
+            each.at
+            for each in placed
+            if one.offset is not None and each.offset is not None and each.offset < one.offset
+        )
+        keys.append((max([one.at, *before]), 1, 0))
+    return [one for _, one in sorted(zip(keys, told, strict=True), key=itemgetter(0))]
+
+
+def _events(incident: Incident, clock: ZonedClock) -> Iterator[Told]:
+    """Those of the timeline first, in its order."""
+    for event in incident.events:
+        what = event.event.replace("_", " ")
+        text = f"{what}: {event.name} {event.detail}".rstrip()
+        yield Told(event.at, text, event.offset, is_placed=True)
+    stopped_before = {
+        event.at
+        for event in incident.events
+        if event.event == FENCED and not event.detail.startswith(ASKED)
+    }
+    for outage in incident.outages:
+        if outage.began.at is None:
+            continue
+        ended = None if outage.ended is None else outage.ended.at
+        end = "and some still have none" if ended is None else f"until {clock.words(ended)}"
+        had = f"up to {counted(outage.most, 'partition')} had no leader"
+        if outage.began.at in stopped_before:
+            had += " from here on at the latest (a broker is fenced some time after it stopped)"
+        yield Told(outage.began.at, f"outage: {had}, {end}", outage.began.offset)
+    if (stop := incident.stop) is not None:
+        voters = named("voter", [str(one) for one in stop.voters])
+        lacks = f"{voters} had stopped before the change at offset {stop.offset}, which they lack"
+        text = f"majority stopped: {lacks}, or were copied before it"
+        yield Told(stop.at, text, stop.offset)

@@ -1,0 +1,82 @@
+"""The page of `kraftlake what-happened --html`: one file that has its style and loads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from jobs.cli.clock import ZonedClock
+from jobs.cli.directories.incident import Incident, Told, told_of
+from jobs.cli.directories.verdict_text import runbook_text
+from pipelines.html_text import Html, document, element, joined, packaged, ticks
+from replica.installation import release
+from replica.words import sentence, time_text
+
+
+def incident_page(
+    incidents: Sequence[Incident],
+    above: Sequence[str],
+    clock: ZonedClock,
+    paths: Sequence[str],
+) -> str:
+    """The page. above: lines about several clusters. paths: what was looked at."""
+    made = f"Of {', '.join(paths)}, by kraftlake {release()} at {time_text(datetime.now(UTC))}."
+    parts = [
+        element("h1", "What happened"),
+        element("p", made, class_="quiet"),
+        *(element("p", ticks(line.strip())) for line in above if line.strip()),
+        *(element("article", *_cluster(one, clock)) for one in incidents),
+    ]
+    names = [one.verdict.cluster_id or "" for one in incidents]
+    title = f"What happened: {', '.join(filter(None, names))}"
+    style = packaged("pipelines.report", "templates", "report.css")
+    return document(title, style, element("main", *parts))
+
+
+def _cluster(incident: Incident, clock: ZonedClock) -> Iterator[Html]:
+    yield element("section", *_verdict(incident), class_=f"verdict {incident.verdict.level.value}")
+    yield element("h2", "Events")
+    told = told_of(incident, clock)
+    if told:
+        rows = (_row(one, clock) for one in told)
+        head = element("tr", element("th", "Time"), element("th", "Offset"), element("th", "Event"))
+        table = element("table", element("thead", head), element("tbody", *rows))
+        yield element("div", table, class_="scroll")
+    else:
+        yield element("p", "These logs show no event that led to it.")
+    steps = incident.verdict.next_steps
+    if steps:
+        yield element("h2", "What to do")
+        yield element("ol", *(element("li", ticks(one)) for one in steps))
+    unknown = [*(_gap(one.what, one.why, one.next_step) for one in incident.verdict.not_judged)]
+    unknown += map(sentence, incident.gaps)
+    if unknown:
+        yield element("h2", "What is not known")
+        yield element("ul", *(element("li", ticks(one)) for one in unknown))
+
+
+def _verdict(incident: Incident) -> Iterator[Html]:
+    verdict = incident.verdict
+    identity = element("span", verdict.cluster_id or "", class_="id")
+    level = joined([verdict.level.shown, Html(" "), identity])
+    yield element("p", level, class_=f"level {verdict.level.value}")
+    yield element("p", verdict.headline, class_="sentence")
+    for fact in verdict.facts:
+        if fact.text != verdict.headline:
+            yield element("p", ticks(fact.text))
+    if verdict.runbook is not None:
+        yield element("p", ticks(f"Runbook {runbook_text(verdict.runbook)}."))
+    if verdict.state is not None:
+        yield element("p", f"As of {verdict.state.text}.", class_="quiet")
+    for label, text in incident.beside():
+        yield element("p", ticks(f"{label.capitalize()}: {text}."), class_="quiet")
+
+
+def _row(one: Told, clock: ZonedClock) -> Html:
+    place = "" if one.offset is None else str(one.offset)
+    cells = element("td", clock.words(one.at), class_="nowrap"), element("td", place)
+    return element("tr", *cells, element("td", one.text))
+
+
+def _gap(what: str, why: str, step: str) -> str:
+    return sentence(f"{what}, because {why}") + (f" {step}" if step else "")
