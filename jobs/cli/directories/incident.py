@@ -18,7 +18,6 @@ from replica.doctor.verdict.behind import Behind
 from replica.doctor.verdict.verdict import Verdict
 from replica.words import counted, listed, named
 
-
 _MAX_BEHIND = 5
 
 
