@@ -82,11 +82,11 @@ def decode(data: bytes) -> CaptureInfo:
 def _files(listed: object) -> Iterator[CapturedFile]:
     for one in listed if isinstance(listed, list) else [None]:
         match one:
-            case {"path": str(path), "size_bytes": int(size), "content_hash": str(digest)} as given:
+            case {"path": str(path), "size_bytes": int(size), "content_hash": str(digest)}:
                 if not path_text.is_below(path):
                     reason = f"files: {_shortened(path)} is no plain path below its folder"
                     raise CorruptDataError(reason, 0)
-                modified = given.get("modified_at")
+                modified = one.get("modified_at") if isinstance(one, dict) else None
                 known = written_time(capture_time(modified)) if isinstance(modified, str) else None
                 yield CapturedFile(path, size, digest, known)
             case _:

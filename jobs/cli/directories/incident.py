@@ -14,8 +14,7 @@ from replica.doctor.timeline.asked_for import AskedForChanges
 from replica.doctor.timeline.decisive import FENCED
 from replica.doctor.timeline.events import Event
 from replica.doctor.timeline.fencings import ASKED
-from replica.doctor.verdict.behind import Behind
-from replica.doctor.verdict.verdict import Verdict
+from replica.doctor.verdict.verdict import Behind, Verdict
 from replica.words import counted, listed, named
 
 _MAX_BEHIND = 5

@@ -3,29 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from replica.doctor.check.examined import Examined
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
+from replica.doctor.verdict.verdict import Behind
 from replica.model.keys import ReplicaKey
-from replica.words import counted
-
-
-class Behind(NamedTuple):
-    """How far a replica is behind: as gold's lag_records and lag_ms. records: how many records of
-    the newest log it lacks. ms: by how much its newest record that this log has, too, is older than
-    the newest of all; None where no record has a time."""
-
-    records: int
-    ms: int | None
-
-    @property
-    def text(self) -> str:
-        """Such as `24 records, 3.2 s`; `no` where it lacks none."""
-        if not self.records:
-            return "no"
-        told = counted(self.records, "record")
-        return told if self.ms is None else f"{told}, {self.ms / 1000:.1f} s"
 
 
 def behind_of(cluster: JudgedCluster) -> Sequence[Behind | None]:
