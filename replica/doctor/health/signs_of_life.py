@@ -7,12 +7,12 @@ because a broker that lives asks for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from replica.doctor.health.cluster import Beginning, Cluster
 from replica.doctor.health.past import VisibleChange
-from replica.model.keys import NO_NODE
+from replica.metadata.changes.brokers_seen import is_fencing, seen_by
 
 
 class LastSign(NamedTuple):
@@ -27,25 +27,6 @@ class LastSign(NamedTuple):
         """Whether a clock was set back between the two, so that their times say nothing."""
         fenced, seen = self.fenced.at, None if self.seen is None else self.seen.at
         return fenced is not None and seen is not None and seen > fenced
-
-
-def seen_by(table: str, key: Any, before: Any, after: Any) -> Iterator[int]:
-    """The brokers that were alive when an entity changed: one that registered, was unfenced, or
-    told of its directories or its shutdown, or a leader that enlarged an ISR, with whom it added. A
-    controller makes an ISR smaller by itself, too. table, before, after: as in VisibleChange."""
-    if after is None:
-        return
-    if table == "brokers" and not is_fencing(before, after):
-        yield key
-    if table == "partitions" and before is not None:
-        added = set(after.isr) - set(before.isr)
-        if added and before.leader == after.leader != NO_NODE:
-            yield from added | {after.leader}
-
-
-def is_fencing(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> bool:
-    """Whether a change fences a broker that was not fenced before."""
-    return before is not None and after["fenced"] and not before["fenced"]
 
 
 def last_signs(cluster: Cluster, steps: Iterable[VisibleChange]) -> dict[int, LastSign]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from replica.doctor.check.examined import Examined
-from replica.doctor.health.signs_of_life import is_fencing, seen_by
 from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.timeline.changes import LoggedChange
+from replica.metadata.changes.brokers_seen import is_fencing, seen_by
 
 ASKED = "had asked for its shutdown"
 """How the detail begins where a broker's leaders were taken away before it stopped."""
