@@ -78,7 +78,7 @@ tools: setup
 	@set -e; \
 	key=$$(cat $(STAMP) tests/requirements.lock | cksum); \
 	if test "$$(cat $(TOOLS_STAMP) 2>/dev/null)" = "$$key"; then exit 0; fi; \
-	echo "kraftlake: installing test tools into $(VENV) (the first time: TOOLSIZE MB to download)" >&2; \
+	echo "kraftlake: installing test tools into $(VENV) (the first time: 170 MB to download)" >&2; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes -r requirements.lock -r tests/requirements.lock; \
 	echo "$$key" >$(TOOLS_STAMP)

@@ -15,7 +15,8 @@ from replica.format import capture
 from replica.format.capture import CapturedFile, CaptureInfo
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import DirectoryFile, MetadataDirectory
-from replica.format.discovery import DirectoryPath
+from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath
+from replica.format.file_names import FileKind, classify
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
 
 
@@ -34,6 +35,22 @@ class Manifest:
     is_fragment: bool = False
     """Whether the directory holds only a part of the log: its capture.json says so, or it is made
     of single files."""
+
+    def is_cut(self, location: DirectoryPath) -> bool:
+        """Whether the directory may lack the end of the node's log: the capture was made of an
+        archive that breaks off, or the end of its last segment is not here."""
+        if self.info is not None and self.folder in self.info.cut:
+            return True
+        folder = os.path.abspath(location.path)
+        segments = {
+            path: captured.size_bytes
+            for path, captured in self._captured(os.path.basename(folder))
+            if classify(os.path.basename(path)).kind is FileKind.SEGMENT
+        }
+        if not segments:
+            return False
+        last = max(segments)
+        return _size(os.path.join(os.path.dirname(folder), last)) < segments[last]
 
     @property
     def captured_at(self) -> datetime | None:
@@ -106,6 +123,21 @@ def manifest_of(location: DirectoryPath) -> Manifest:
     except UnreadableFileError as error:
         damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, shown)
     return Manifest(damages=(damage,))
+
+
+def marked_as_cut(found: DiscoveredPath) -> DiscoveredPath:
+    """A directory or file, marked as cut where its capture.json shows that it lacks something."""
+    if isinstance(found, FilePath) or found.is_cut or not manifest_of(found).is_cut(found):
+        return found
+    return replace(found, is_cut=True)
+
+
+def _size(path: str) -> int:
+    """The size of a file in bytes; 0 where it isn't there."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def _unfinished(shown: str) -> Manifest:

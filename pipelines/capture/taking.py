@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 
 from pipelines.capture.destination import CaptureDestination, destination_at
 from pipelines.capture.grouping import replica_at
+from pipelines.capture.manifest import marked_as_cut
 from pipelines.object_store import is_uri, shown_uri
 from replica import path_text
 from replica.doctor.redacted.files import RedactedFiles
@@ -104,7 +105,8 @@ def whole(found: Sequence[DiscoveredPath]) -> tuple[DirectoryPath, ...]:
                 f"{one.shown}: a fragment of a log in a recorder's archive: ingest it, or copy its "
                 "folder as it is: its capture.json has the time at which it was kept"
             )
-    unique = {os.path.realpath(one.path): one for one in found if isinstance(one, DirectoryPath)}
+    marked = map(marked_as_cut, found)
+    unique = {os.path.realpath(one.path): one for one in marked if isinstance(one, DirectoryPath)}
     return tuple(unique.values())
 
 
@@ -172,6 +174,8 @@ class _Target:
     _seen: set[str] = field(default_factory=set)
     """Paths of files that this call has written, or found there with their content."""
     _unsaved_bytes: int = 0
+    _cut: list[str] = field(default_factory=list)
+    """The folders of directories whose archive, or earlier capture, breaks off."""
 
     def resume(self) -> None:
         """Read the journal of an interrupted capture, if there is one. Raises UsageError where the
@@ -206,6 +210,8 @@ class _Target:
             directory = read_formatted(one.path, sending)
         else:
             directory = read_directory(one.path, read=sending, scan=scan_ends, hashed=False)
+        if one.is_cut:
+            self._cut.append(folder)
         kept = {sending.name_of(file.path) for file in directory.files}
         for path in sorted(sending.copied.keys() - kept):
             # The file belongs to a capture that was repeated, because the node deleted the file
@@ -245,7 +251,8 @@ class _Target:
         for path in sorted(set(self.arrived) - set(self.wanted)):
             self.place.delete(path)
         files = tuple(self.wanted[path] for path in sorted(self.wanted))
-        self.place.replace(capture.FILE_NAME, capture.encode(CaptureInfo(self.at, files)))
+        info = CaptureInfo(self.at, files, cut=tuple(self._cut))
+        self.place.replace(capture.FILE_NAME, capture.encode(info))
         self.place.delete(capture.PART_NAME)
 
     def _save(self) -> None:

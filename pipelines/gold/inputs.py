@@ -48,12 +48,8 @@ from replica.doctor.check.formatted import judge_emptied
 from replica.doctor.check.lineage import judge_stale_voter
 from replica.doctor.check.record_findings import passed_over_text
 from replica.doctor.check.rule import Finding
-from replica.doctor.quorum.known_quorum import (
-    KnownQuorum,
-    QuorumFiles,
-    VoterDoubt,
-    known_quorum,
-)
+from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_quorum
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.recovery import plan_compared
 from replica.doctor.quorum.went_back import ComparedRound
 from replica.model.keys import ReplicaKey

@@ -9,6 +9,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
+from pipelines.cluster.batches import NO_TIME
 from pipelines.cluster.control import ControlRecords
 from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs, voter_keys
 from pipelines.cluster.rows import Row
@@ -16,6 +17,7 @@ from replica.doctor.check.catalogue import files as of_files
 from replica.doctor.check.catalogue import log
 from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
 from replica.doctor.quorum.known_quorum import QuorumFiles
+from replica.doctor.quorum.lacks_own import LogEnd, lacks_own
 from replica.doctor.quorum.went_back import ComparedRound, went_back
 from replica.format.file_names import FileKind, classify
 from replica.history.commitment import compare_group
@@ -122,8 +124,24 @@ def quorum_files_of(
         configured=next((keys for keys in configured if keys), frozenset()),
         went_back={one.key: one for each in before for one in went_back(each, now)},
         unreadable_states=frozenset(logs.key(one) for one in ids if one in hidden),
+        lacks_own=lacks_own([*_log_ends(ids, logs, held)]),
     )
     return now, files
+
+
+def _log_ends(ids: Iterable[str], logs: ReplicaLogs, held: HeldBatches) -> Iterator[LogEnd]:
+    """Where the log of each capture ends, if it has a batch with a time."""
+    batches = held.batches
+    for one in ids:
+        places = batches.in_log(held.places(one))
+        last = int(places[-1]) if len(places) else None
+        if last is None or batches.max_timestamp[last] == NO_TIME:
+            continue
+        changes = (each.leader_change for each in held.control(one))
+        led = {change["epoch"]: change["leader_id"] for change in changes if change is not None}
+        key, epoch = logs.key(one), int(batches.leader_epoch[last])
+        end, at_ms = int(batches.last_offset[last]) + 1, int(batches.max_timestamp[last]) // 1000
+        yield LogEnd(key, epoch, end, at_ms, is_leader=led.get(epoch) == key.node_id)
 
 
 def _hides_entries(found: Row) -> bool:

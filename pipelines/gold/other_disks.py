@@ -10,7 +10,8 @@ from typing import NamedTuple
 from replica.doctor.check.formatted import Judged, judge_formatted
 from replica.doctor.check.mixture import ClusterMixture
 from replica.doctor.check.rule import Finding
-from replica.doctor.quorum.known_quorum import ABSENT, KnownQuorum, VoterDoubt
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import ABSENT, VoterDoubt
 from replica.format.formatted import FormattedDirectory
 
 

@@ -20,7 +20,8 @@ from pipelines.gold.verdict_rows import verdict_row
 from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.catalogue.groups import VOTER_DISK_EMPTY
 from replica.doctor.check.formatted import RULES as RULES_ABOUT_FORMATTED
-from replica.doctor.quorum.known_quorum import ABSENT, KnownQuorum
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import ABSENT
 from replica.doctor.verdict.evidence import (
     NO_LOG,
     PASSED_OVER,
@@ -97,7 +98,7 @@ def verdicts(
             continue
         own = {row["capture_id"] for row in newest.captures}
         beside = (
-            PlacedFinding.of(finding)
+            PlacedFinding(finding.where, finding)
             for one, finding in of_round.findings()
             if is_only_one or (not has_logs and one.capture_id in own)
         )
@@ -158,7 +159,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         len(captures),
         (
             *_placed(captures, of.findings),
-            *(PlacedFinding.of(finding) for finding in of.emptied),
+            *(PlacedFinding(finding.where, finding) for finding in of.emptied),
         ),
         losses_of(_to_lose(of, captures)),
         None if state is None else state.findings,

@@ -9,6 +9,8 @@ capture.json lies beside the directories of the replicas that were captured toge
 `files` may be absent, and so may each `modified_at`. If present, `files` lists all captured files,
 by paths from the folder of capture.json. `"is_fragment": true` may follow captured_at: the
 directory then holds only some consecutive records of the replica's log, and no other file of it.
+`"cut": ["node-1"]` may follow, too: these folders are copies of archives that break off, so files,
+or their ends, may be missing.
 """
 
 from __future__ import annotations
@@ -59,6 +61,8 @@ class CaptureInfo:
     is_fragment: bool = False
     """Whether the directory holds only a part of the log, which may have held other records at that
     time."""
+    cut: tuple[str, ...] = ()
+    """The nodes' folders whose source was an archive that breaks off."""
 
 
 def decode(data: bytes) -> CaptureInfo:
@@ -75,8 +79,11 @@ def decode(data: bytes) -> CaptureInfo:
     is_fragment = fields.get("is_fragment", False)
     if not isinstance(is_fragment, bool):
         raise CorruptDataError("is_fragment is neither true nor false", 0)
+    cut = fields.get("cut", [])
+    if not (isinstance(cut, list) and all(isinstance(folder, str) for folder in cut)):
+        raise CorruptDataError("cut is no list of folders", 0)
     files = tuple(_files(fields.get("files", [])))
-    return CaptureInfo(capture_time(fields["captured_at"]), files, is_fragment)
+    return CaptureInfo(capture_time(fields["captured_at"]), files, is_fragment, tuple(cut))
 
 
 def _files(listed: object) -> Iterator[CapturedFile]:
@@ -102,6 +109,8 @@ def encode(info: CaptureInfo) -> bytes:
     }
     if info.is_fragment:
         fields["is_fragment"] = True
+    if info.cut:
+        fields["cut"] = list(info.cut)
     if info.files:
         fields["files"] = [
             {name: value for name, value in asdict(file).items() if value is not None}

@@ -44,8 +44,8 @@ class DirectoryPath:
     is_whole: bool = True
     """False for a folder made of single files, in which absent files are no finding."""
     is_cut: bool = False
-    """Whether files may be absent that the node has, because the archive that the directory comes
-    from breaks off or left some of its members out."""
+    """Whether files, or their ends, may be absent that the node has, because the archive that the
+    directory comes from breaks off or left some of its members out, or a capture lost them."""
     is_formatted: bool = False
     """Whether the folder isn't there: the log directory was formatted, and its node never started
     with it (replica.format.formatted)."""

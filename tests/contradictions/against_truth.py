@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from replica.doctor.check.catalogue import files, groups, log
 from replica.doctor.check.rule import Finding
-from replica.doctor.quorum.known_quorum import VoterDoubt
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.doctor.rehearsal.runs import Rehearsal, ScenarioSafety
 from replica.history.commitment import EntryCommitment

@@ -12,7 +12,7 @@ from replica.doctor.check.catalogue import groups
 from replica.doctor.check.snapshot_validity import Validity
 from replica.doctor.health.exposure import NOW, Harm
 from replica.doctor.preflight.answer import Preflight
-from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
+from replica.doctor.quorum.known_voter import KnownVoter, VoterDoubt
 from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.verdict.evidence import ClusterEvidence
 from replica.doctor.verdict.evidence_of_directories import evidence_of

@@ -8,7 +8,7 @@ import pytest
 
 from replica.doctor.check.catalogue import groups, health
 from replica.doctor.preflight.answer import Preflight, unsafe
-from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
+from replica.doctor.quorum.known_voter import KnownVoter, VoterDoubt
 from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.doctor.rehearsal.runs import ScenarioSafety
 from replica.history.commitment import Losses

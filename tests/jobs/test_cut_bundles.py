@@ -20,19 +20,20 @@ MISSING = {
 LAST = ("leader-epoch-checkpoint", "quorum-state", "meta.properties", ".checkpoint", "00519.log")
 
 
-def bundle_without(source: Path, target: Path, last: str) -> Path:
-    """A tar of a node that breaks off at the files of this name, which are its last members."""
+def bundle_without(source: Path, target: Path, last: str, kept: int = 0) -> Path:
+    """A tar of a node that breaks off at the files of this name, which are its last members; kept:
+    how many bytes of the last file are there."""
     files = sorted(path for path in source.rglob("*") if path.is_file())
     files.sort(key=lambda path: path.name.endswith(last))
     start = None
     with tarfile.open(target, "w") as tar:
         for path in files:
-            if path.name.endswith(last) and start is None:
+            if path.name.endswith(last) and (kept or start is None):
                 start = tar.offset
             tar.add(path, f"3/{path.relative_to(source)}")
     assert start is not None
     with open(target, "rb+") as file:
-        file.truncate(start + 200)
+        file.truncate(start + (512 + kept if kept else 200))
     return target
 
 
@@ -76,3 +77,41 @@ def test_a_lake_takes_the_copy_for_incomplete_too(
     asked = kraftlake("sql", "SELECT rule FROM bronze.findings", "--lake", lake, "--json")
     assert asked.code == 0
     assert "missing" not in asked.out
+
+
+@pytest.mark.parametrize("copy", ["a tar", "its capture", "a capture"])
+def test_a_copy_that_breaks_off_does_not_tell_where_its_voter_s_log_ends(
+    kraftlake: Kraftlake, recorded: Path, tmp_path: Path, copy: str
+) -> None:
+    cut, one, two = (recorded / CUT.replace("final/3", f"final/{node}") for node in (3, 1, 2))
+    if copy != "a capture":
+        cut = bundle_without(cut, tmp_path / "node.tar", ".log", kept=60_000)
+    if copy != "a tar":
+        folder = tmp_path / "captured"
+        assert kraftlake("capture", cut, one, two, "-o", folder).code == int(copy != "a capture")
+        cut, one, two = (folder / f"node-{node}" for node in (3, 1, 2))
+    if copy == "a capture":
+        (segment,) = cut.rglob("*519.log")
+        segment.write_bytes(segment.read_bytes()[:60_000])
+    checked = kraftlake("check", "--json", cut, one, two)
+    wrong = {"stale-voter", "leader-lacks-own-records", "index-mismatch"}
+    assert not wrong & {row["rule"] for row in checked.findings}
+
+    alone = kraftlake("recover", "--plan", "--json", one, cut)
+    assert (alone.code, {row["answer"] for row in alone.answers}) == (1, {"unproven"})
+    assert {row["node_id"]: row["doubt"] for row in alone.answers} == {1: None, 3: "cut"}
+    both = kraftlake("recover", "--plan", one, two, cut)
+    assert both.code == 0
+    assert "the directories of 2 of 3 voters are here" in both.out
+    assert "which node 3 could show, whose whole directory was not given" in both.out
+    assert "breaks off, so nobody knows where its log ends" in both.out
+
+    played = kraftlake("rehearse", "--seeds", "0:2", "--json", one, two, cut).answers[0]
+    assert played["answer"] == "unknown"
+    assert any("breaks off" in reason and str(cut) in reason for reason in played["reasons"])
+
+    planned = kraftlake("plan", "--stop-broker", "12", "--json", one, two, cut).answers
+    assert any("breaks off" in need and str(cut) in need for need in planned[0]["needs"])
+    (ground,) = kraftlake("plan", "--stop-broker", "12", "--json", cut).answers
+    assert ground["answer"] != "safe"
+    assert any("breaks off" in reason["detail"] for reason in ground["reasons"])

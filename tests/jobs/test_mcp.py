@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from jobs.cli.sharing.mcp_limits import CallLimits, output_of
 from jobs.cli.sharing.mcp_server import Served, server_of
+from replica.doctor.preflight.answer import ChangeSafety
 from tests.jobs.conftest import Kraftlake
 
 Talk = Callable[[Client], Awaitable[Any]]
@@ -93,7 +94,7 @@ def test_directories_answer_without_a_lake(data: Path) -> None:
         assert elections[0]["cause"]
         verdict, planned = await rows(client, "is_it_safe", remove_voter=3)
         assert verdict["level"] in ("outage", "attention", "incomplete", "healthy")
-        assert planned["answer"] in ("safe", "unsafe", "unknown")
+        assert planned["answer"] in set(ChangeSafety)
         told = await rows(client, "explain", rule="log-divergence")
         assert told[0]["next_step"]
 
@@ -116,7 +117,7 @@ def test_directories_tell_the_incident_the_way_out_and_the_configs_in_force(data
         _, roll = await rows(client, "is_it_safe", roll=True)
         assert "node 11" in {reason["subject"] for reason in roll["reasons"]}
         _, leaves = await rows(client, "is_it_safe", decommission=[11])
-        assert leaves["answer"] in ("safe", "unsafe", "unknown")
+        assert leaves["answer"] in set(ChangeSafety)
         _, older = await rows(client, "is_it_safe", downgrade_binaries="3.9")
         assert older["reasons"]
         assert "no runbook of that name" in await refused(client, "runbook", name="../check")

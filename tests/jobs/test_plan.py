@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ def test_each_answer_has_an_exit_code(data: Path, kraftlake: Kraftlake) -> None:
 
 def test_json_has_a_line_for_each_change(data: Path, kraftlake: Kraftlake) -> None:
     rows = kraftlake("plan", "--json", "--stop-broker", "11", "--to-dynamic", data / FINAL).answers
-    assert [row["answer"] for row in rows] == ["unsafe", "safe"]
+    assert [row["answer"] for row in rows] == ["unsafe", "nothing-to-do"]
     assert rows[0]["end_offset"] == 2665
     counted, first, *rest = rows[0]["reasons"]
     assert len(rest) == 499
@@ -50,8 +51,9 @@ def test_records_that_too_few_directories_prove_committed_are_a_condition(
     data: Path, kraftlake: Kraftlake
 ) -> None:
     (row,) = kraftlake("plan", "--json", "--to-dynamic", data / FINAL / "1").answers
-    assert row["answer"] == "safe"
-    (need,) = row["needs"]
+    assert (row["answer"], row["is_conditional"]) == ("nothing-to-do", True)
+    unseen, need = row["needs"]
+    assert unseen.startswith("voters 2 and 3 have to hold nothing newer: their logs were not given")
     assert need.startswith("the records from offset 2149 on have to be committed")
     (row,) = kraftlake("plan", "--json", "--to-dynamic", data / FINAL).answers
     assert row["needs"] == []
@@ -98,13 +100,37 @@ def test_a_lake_answers_as_the_directories_do(
     assert of_lake.answers == of_directories.answers
 
 
+def test_a_node_that_does_not_start_again_is_not_stopped_and_no_majority_counts_it(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    """metadata.log.dir of node 1 was changed: both of its log directories have a metadata log."""
+    nodes = tmp_path / "nodes"
+    for node in ("1", "2", "3"):
+        shutil.copytree(data / FINAL / node, nodes / node / "new")
+    shutil.copytree(data / "kafka-4.4.0-dynamic/live/1", nodes / "1/old")
+    meta = nodes / "1/old/meta.properties"
+    own = re.sub("directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAAAAQ", meta.read_text())
+    meta.write_text(own)
+    stop = kraftlake("plan", "--json", "--stop-broker", "1", nodes)
+    (own_stop,) = stop.answers
+    assert (stop.code, own_stop["answer"]) == (1, "unsafe")
+    (reason,) = (one for one in own_stop["reasons"] if one["subject"] == "node 1")
+    assert "refuses to start again" in reason["detail"]
+    assert "metadata-log-twice" in reason["detail"]
+    other = kraftlake("plan", "--json", "--stop-broker", "2", nodes)
+    assert (other.code, other.answers[0]["answer"]) == (3, "unknown")
+    assert "voter 1 can't be counted" in other.answers[0]["reasons"][0]["detail"]
+    assert not any(need.startswith("node 1") for need in other.answers[0]["needs"])
+
+
 def test_a_lake_of_one_node_names_what_it_cannot_prove_to_be_committed(
     data: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
     lake = tmp_path / "lake"
     kraftlake("ingest", "--build", "--lake", lake, data / FINAL / "1")
     (row,) = kraftlake("plan", "--json", "--to-dynamic", "--lake", lake).answers
-    (need,) = row["needs"]
+    unseen, need = row["needs"]
+    assert unseen.startswith("voters 2 and 3 have to hold nothing newer: their logs were not given")
     assert "have to be committed, which the logs at hand don't prove" in need
     (row,) = kraftlake("plan", "--json", "--to-dynamic", "--committed-only", "--lake", lake).answers
     assert row["needs"] == []

@@ -15,6 +15,7 @@ from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.spark_feed import SparkChangeFeed
 from pipelines.feeds.values import FEEDS
 from pipelines.lake import Lake
+from pipelines.tables.gold import METADATA_CHANGES
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -31,8 +32,10 @@ def lake(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return lake
 
 
-@pytest.mark.parametrize("table", FEEDS)
-@pytest.mark.parametrize("slice_rows", [change_feed.SLICE_ROWS, 300])
+@pytest.mark.parametrize(
+    ("table", "slice_rows"),
+    [*((one, change_feed.SLICE_ROWS) for one in FEEDS), (METADATA_CHANGES.name, 300)],
+)
 def test_spark_reads_the_changes_that_delta_rs_reads(
     spark: SparkSession,
     lake: Lake,

@@ -30,6 +30,23 @@ def test_check_names_the_release_that_can_not_read_the_files(
     assert fact["level"] == "attention"
 
 
+@pytest.mark.parametrize(("release", "is_kept"), [("4.1", True), ("4.3", True), ("4.4", False)])
+def test_check_and_plan_say_alike_whether_kafka_lowers_the_level(
+    kraftlake: Kraftlake, final: Path, release: str, is_kept: bool
+) -> None:
+    """Kafka goes back from 4.4-IV2 to no older release: 4.4-IV1 changed what records say."""
+    node, refuses = final / "1", "Kafka refuses to lower it"
+    (lowered,) = kraftlake("plan", "--json", "--downgrade", release, node).answers
+    assert (lowered["answer"] == "unsafe") == is_kept
+    found = kraftlake("check", "--json", "--readable-by", release, node).findings
+    levels = [row for row in found if row["message"].startswith("metadata.version: ")]
+    assert all(refuses in row["message"] for row in levels)
+    assert bool(levels) == is_kept
+    (run,) = kraftlake("plan", "--json", "--downgrade-binaries", release, node).answers
+    of_level = [one for one in run["reasons"] if one["subject"] == "metadata.version"]
+    assert [refuses in one["detail"] for one in of_level] == [True] * is_kept
+
+
 def test_check_finds_nothing_for_the_release_that_wrote_the_files(
     kraftlake: Kraftlake, final: Path
 ) -> None:

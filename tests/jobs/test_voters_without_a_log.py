@@ -58,7 +58,7 @@ def test_a_voter_that_led_or_voted_and_has_an_empty_disk_has_forgotten(
     assert "voters (node 3), because its directory holds no metadata log" in ended.out
     (said,) = (line for line in ended.lines[:3] if "led or voted in an election" in line)
     assert said.startswith(("AT RISK  ", "first  ")), ended.out
-    assert "Node 3: A voter led or voted" in said, "no path stands where a node is meant"
+    assert "Node 3: A voter led or voted in an election" in said, "a node, and not the path"
     assert "runbook     disk-that-forgot" in ended.out
 
 

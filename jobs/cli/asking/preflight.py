@@ -172,6 +172,7 @@ def _row(judged: _Judged, end_offset: int) -> dict[str, object]:
         "kind": "plan",
         "action": one.action,
         "answer": one.answer.value,
+        "is_conditional": one.is_conditional,
         "end_offset": end_offset,
         "reasons": [_reason_row(reason) for reason in one.reasons],
         "needs": list(one.needs),
@@ -191,7 +192,7 @@ def _reason_row(reason: Reason) -> dict[str, object]:
 
 def _described(judged: _Judged, limit: int) -> Iterator[str]:
     one = judged.answer
-    yield f"{one.answer.value.upper():8}{one.action}"
+    yield f"{_headline(one)}{one.action}"
     shown = one.reasons[:limit]
     yield from (_line(reason) for reason in shown if not reason.is_of_partition)
     if one.order:
@@ -202,8 +203,19 @@ def _described(judged: _Judged, limit: int) -> Iterator[str]:
     yield f"  runbook {runbook_text(judged.runbook)}"
 
 
+def _headline(judged: Preflight) -> str:
+    """The answer, as it stands before the change."""
+    answer = judged.answer.value.upper().replace("-", " ")
+    if judged.is_conditional:
+        return f"{answer}, if its needs hold: "
+    return f"{answer:8}" if len(answer) < 8 else f"{answer}: "  # in line with the reasons' marks
+
+
+_MARKS = {ChangeSafety.SAFE: "note", ChangeSafety.NOTHING_TO_DO: "done"}
+
+
 def _line(reason: Reason) -> str:
-    mark = "note" if reason.answer is ChangeSafety.SAFE else reason.answer.value
+    mark = _MARKS.get(reason.answer, reason.answer.value)
     at = "" if reason.offset is None else f" (offset {reason.offset})"
     return f"  {mark:8}{reason.subject}: {reason.detail}{at}"
 

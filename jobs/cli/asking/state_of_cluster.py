@@ -39,7 +39,7 @@ from replica.doctor.health.sizes import (
 )
 from replica.doctor.preflight.answer import Preflight
 from replica.doctor.preflight.certainty import grounded
-from replica.doctor.quorum.known_quorum import VoterDoubt
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.words import counted, named, up_to
 
 _ROWS = 10

@@ -8,15 +8,17 @@ from replica.errors import UsageError
 
 @command("cli.asking.preflight:run", "Is a change safe? Brokers, voters, partitions, upgrades.")
 class PlanOptions:
-    """Judge whether a planned change of a cluster is safe: safe, unsafe or unknown.
+    """Judge whether a planned change of a cluster is safe, unsafe or unknown, or nothing to do.
 
     unsafe means that Kafka refuses the change, or the change can never finish, or partitions lose
     their leader or fall below min.insync.replicas, or the quorum loses its majority. Each reason
     names the partition or node, and the offset of the record that shows it. unknown means that the
     log doesn't hold what the answer names, such as the brokers' min.insync.replicas without
-    --broker-config. A line `needs` names what the change relies on but no log can show: that enough
-    voters run, or that records are committed of which too few voters' directories are named. No
-    change is safe where logs conflict, or where no majority of the voters holds the records.
+    --broker-config. A line `needs` names what the change relies on and nothing here shows: that
+    enough voters run, that nodes whose logs end early are caught up, that voters whose directories
+    are not named hold nothing newer. An answer with such lines is conditional, and its first line
+    says so. No change is safe where logs conflict, where the newest copy breaks off, or where no
+    majority of the voters holds the records.
 
     The command judges the newest state in the directories, or the state in a lake. In a lake it
     also judges an earlier state (--at-offset, --at-time, --committed-only). With -b it judges the
@@ -38,9 +40,9 @@ class PlanOptions:
       kraftlake plan --roll --decommission 4 node1/
       kraftlake explain --runbook before-you-change
 
-    --json: action, answer, end_offset, reasons (answer, subject, detail, offset), needs, order,
-    runbook, a line for each change. Exit codes: 0 safe, 1 unsafe (or a quorum, or directories,
-    that can't be read), 3 unknown, 2 usage.
+    --json: action, answer, is_conditional, end_offset, reasons (answer, subject, detail, offset),
+    needs, order, runbook, a line for each change. Exit codes: 0 safe or nothing to do, 1 unsafe (or
+    a quorum, or directories, that can't be read), 3 unknown, 2 usage.
     """
 
     paths: options.PathsOfAState = None

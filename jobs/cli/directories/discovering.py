@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pipelines.capture.bundle import is_bundle, marked, unpack
+from pipelines.capture.manifest import marked_as_cut
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import DiscoveredPath, NothingToReadError, discover
@@ -46,7 +47,7 @@ def discovered(path: str, stack: ExitStack, *, for_check: bool = False) -> Disco
             if not (for_check and formatted):
                 raise
             return _formatted_alone(damages, formatted)
-        return Discovered(found, damages, formatted)
+        return Discovered([*map(marked_as_cut, found)], damages, formatted)
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraftlake-"))
     unpacked = unpack(path, folder, shown=path)
     formatted = [
@@ -61,7 +62,7 @@ def discovered(path: str, stack: ExitStack, *, for_check: bool = False) -> Disco
             return Discovered((), unpacked.damages)
         raise UsageError(f"{path}: holds no segment, snapshot or metadata directory") from error
     named = (replace(one, shown=path + one.shown.removeprefix(folder)) for one in found)
-    read = [marked(one, unpacked.damages) for one in named]
+    read = [marked_as_cut(marked(one, unpacked.damages)) for one in named]
     return Discovered(read, unpacked.damages, formatted)
 
 

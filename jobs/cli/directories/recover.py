@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -20,7 +20,7 @@ from jobs.cli.directories.check_inputs import (
 from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.notices import damage_lines, printed_at_the_end
 from jobs.cli.directories.offsets_text import pairs
-from jobs.cli.directories.recover_not_read import not_read, why_mixed, why_not_read
+from jobs.cli.directories.recover_not_read import NoPlan, not_read, why_mixed, why_not_read
 from jobs.cli.directories.recover_steps import NO_BROKERS
 from jobs.cli.directories.recover_text import describe, needs_of
 from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
@@ -34,7 +34,7 @@ from replica.doctor.check.membership import mixture_in
 from replica.doctor.check.mixture import NO_MIXTURE, ClusterMixture
 from replica.doctor.check.partition import by_partition, partition_of
 from replica.doctor.check.rule import Finding
-from replica.doctor.health.hosted import hosted_replicas
+from replica.doctor.health.hosted import HostedReplicas, hosted_replicas
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan, plan_compared
 from replica.doctor.quorum.went_back import ComparedRound
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
@@ -63,13 +63,17 @@ def run(options: RecoverOptions) -> int:
         parts = by_partition(given.usable, partition_of)
         clusters = [members for part in parts for members in by_cluster(part)]
         above = _above(judged, [members[0].owner.cluster_id for members in clusters])
-        codes = []
+        codes, said = [], set[NoPlan]()
         for members in clusters:
             cluster_id = members[0].owner.cluster_id
+            made = _made(members, given, judged[cluster_id], seeds)
             if cluster_id in above:  # the first plan of a cluster has its verdict above it
                 row = verdict_row(judged[cluster_id].verdict)
-                write_either([row], above.pop(cluster_id), json_output=in_json)
-            codes.append(_plan(members, given, judged[cluster_id], seeds, json_output=in_json))
+                lines = above.pop(cluster_id) if made.no_plan not in said else ()
+                write_either([row], lines, json_output=in_json)
+            _write(made, given, is_said=made.no_plan in said, json_output=in_json)
+            said.update(filter(None, [made.no_plan]))
+            codes.append(made.code)
         return max(codes)
 
 
@@ -93,16 +97,27 @@ def _above(
     }
 
 
-def _plan(
-    members: Sequence[Examined],
-    given: GivenNodes,
-    judged: Judged,
-    seeds: range | None,
-    *,
-    json_output: bool,
-) -> int:
-    """Print the plan of one cluster. given: all directories. seeds: the seeds of the runs in which
-    the plan's steps are rehearsed; None for no rehearsal."""
+class _Made(NamedTuple):
+    """The plan of one cluster. by_key: its directories. hosted: see steps_of. no_plan: why there is
+    none; None where there is one. rehearsed: its rehearsal; None where nobody wants one."""
+
+    plan: RecoveryPlan
+    by_key: Mapping[ReplicaKey, Examined]
+    hosted: HostedReplicas
+    no_plan: NoPlan | None
+    rehearsed: RehearsedPlan | None
+
+    @property
+    def code(self) -> int:
+        is_safe = self.plan.answer is RecoveryDecision.SAFE
+        return 0 if is_safe and (self.rehearsed is None or self.rehearsed.is_safe) else 1
+
+
+def _made(
+    members: Sequence[Examined], given: GivenNodes, judged: Judged, seeds: range | None
+) -> _Made:
+    """The plan of one cluster. given: all directories. seeds: the seeds of the runs in which the
+    plan's steps are rehearsed; None for no rehearsal."""
     _refuse_copies(members)
     plan, by_key = plan_of(members, given.earlier, given.mixture)
     of_metadata = partition_of(members[0]).is_metadata
@@ -119,16 +134,23 @@ def _plan(
         from jobs.cli.directories.recover_rehearsed import rehearse_plan
 
         rehearsed = rehearse_plan(plan, by_key, seeds, given.earlier, given.formatted)
-    cluster_id = members[0].owner.cluster_id
-    lines = (
-        describe(plan, by_key, given.of_other_clusters(cluster_id), hosted)
-        if no_plan is None
-        else no_plan.describe(cluster_id, given.paths)
-    )
-    lines = chain(lines, rehearsed.lines() if rehearsed else ())
-    write_either(_rows(plan, by_key, rehearsed), lines, json_output=json_output)
-    is_safe = plan.answer is RecoveryDecision.SAFE and (rehearsed is None or rehearsed.is_safe)
-    return 0 if is_safe else 1
+    return _Made(plan, by_key, hosted, no_plan, rehearsed)
+
+
+def _write(made: _Made, given: GivenNodes, *, is_said: bool, json_output: bool) -> None:
+    """Print a plan. is_said: whether there is none for the reason that was told of another
+    cluster, too."""
+    plan, by_key = made.plan, made.by_key
+    cluster_id = by_key[plan.winner.key].owner.cluster_id
+    if is_said:
+        lines: Iterable[str] = (f"cluster {cluster_id}: no plan either, for the same reason",)
+    elif made.no_plan is not None:
+        lines = made.no_plan.describe(cluster_id, given.paths)
+    else:
+        lines = describe(plan, by_key, given.of_other_clusters(cluster_id), made.hosted)
+    if made.rehearsed is not None and not is_said:
+        lines = chain(lines, made.rehearsed.lines())
+    write_either(_rows(plan, by_key, made.rehearsed), lines, json_output=json_output)
 
 
 def plan_of(
@@ -301,7 +323,7 @@ def _refuse_copies(members: Sequence[Examined]) -> None:
 
 
 def _rows(
-    plan: RecoveryPlan, by_key: dict[ReplicaKey, Examined], rehearsed: RehearsedPlan | None
+    plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined], rehearsed: RehearsedPlan | None
 ) -> Iterator[dict[str, Any]]:
     doubts = {
         standing.log.key: voter.doubt

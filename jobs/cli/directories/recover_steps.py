@@ -20,7 +20,7 @@ from jobs.cli.directories.recover_stand_ins import StandIns
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import PartitionFolder, partition_of
 from replica.doctor.health.hosted import HostedReplicas
-from replica.doctor.quorum.known_quorum import ABSENT
+from replica.doctor.quorum.known_voter import NOT_AT_HAND
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal import step as rehearsal
 from replica.model.keys import ReplicaKey
@@ -122,7 +122,7 @@ class _Quorum:
         self.hosts = endpoints_of(ranked)
         self.voters = sorted(plan.voters or ())
         self.doubted = [voter.key for voter in plan.doubted]
-        self.not_given = [voter.key for voter in plan.quorum.in_doubt(*ABSENT)]
+        self.not_given = [voter.key for voter in plan.quorum.in_doubt(*NOT_AT_HAND)]
         known = (*self.voters, *(voter.key for voter in plan.quorum.leaving))
         self.left = [v for v in known if v not in plan.missing and v not in self.doubted]
         stopped = {voter.node_id for voter in self.doubted}

@@ -11,7 +11,7 @@ from jobs.cli.output import coloured
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import partition_of
 from replica.doctor.health.hosted import HostedReplicas
-from replica.doctor.quorum.known_quorum import ABSENT, KnownVoter, VoterDoubt
+from replica.doctor.quorum.known_voter import ABSENT, NOT_AT_HAND, KnownVoter, VoterDoubt
 from replica.doctor.quorum.reasons import RankedReplica
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.history.divergence import Relation
@@ -39,6 +39,7 @@ _RELATIONS = {
     Relation.CONFLICT: "in conflict with it",
 }
 NO_DIRECTORIES: Mapping[int, str] = MappingProxyType({})
+_OTHERS_GIVEN = (VoterDoubt.OF_ANOTHER_CLUSTER, VoterDoubt.NO_LOG)
 _NO_CANDIDATE = "but stands for no election: only voters do"
 
 
@@ -73,7 +74,8 @@ def describe(
     yield ""
     for rank, standing in enumerate(plan.ranking, start=1):
         yield _headline(rank, standing, by_key[standing.log.key])
-        doubts = [voter for voter in plan.doubted if voter.key.matches(standing.log.key)]
+        uncounted = (*plan.doubted, *plan.quorum.in_doubt(VoterDoubt.CUT))
+        doubts = [voter for voter in uncounted if voter.key.matches(standing.log.key)]
         lines = [
             *(
                 _of_winner(plan, stand_ins)
@@ -117,11 +119,12 @@ def needs_of(plan: RecoveryPlan) -> Sequence[str]:
 def _condition(plan: RecoveryPlan) -> Iterator[str]:
     """What a safe plan relies on where a voter's directory was not given: only that directory
     could show that a majority forgot what it had committed."""
-    voters = plan.quorum.in_doubt(*ABSENT)
+    voters = plan.quorum.in_doubt(*NOT_AT_HAND)
     absent = [str(voter.key.node_id) for voter in voters]
     if plan.answer is RecoveryDecision.SAFE and absent:
-        own = "own " * any(voter.doubt is not VoterDoubt.NOT_GIVEN for voter in voters)
-        whose = f"{own}directory was" if len(absent) == 1 else f"{own}directories were"
+        kind = "own " * any(voter.doubt in _OTHERS_GIVEN for voter in voters)
+        kind = "whole " if any(voter.doubt is VoterDoubt.CUT for voter in voters) else kind
+        whose = f"{kind}directory was" if len(absent) == 1 else f"{kind}directories were"
         yield (
             "no disk given here was emptied or restored from an older copy, which "
             f"{named('node', absent)} could show, whose {whose} not given"

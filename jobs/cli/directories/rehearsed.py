@@ -223,6 +223,8 @@ def _doubts(members: Sequence[Examined]) -> Iterator[str]:
                 f"{one.shown}: part of its log can't be read, so nobody knows what it holds: "
                 "`kraftlake check` says where"
             )
+        if one.breaks_off:
+            yield f"{one.shown} breaks off, so nobody knows where its log ends: copy it again"
     progress = ProgressLine()
     for told in newest_states(members, progress.show):
         if told.state is None:

@@ -49,7 +49,7 @@ class Examined:
     room: FileRoom = DEFAULT_ROOM
     """How much memory the content of each file may take."""
     passed_over: PassedOver = NOTHING
-    """The types of records that a replay of this log passes over."""
+    """The types of records that a replay passes over."""
 
     @property
     def shown(self) -> str:
@@ -65,10 +65,14 @@ class Examined:
 
     @property
     def is_complete(self) -> bool:
-        """Whether a file that is absent here is absent on the node, too: a whole directory was
-        examined, and not one from an archive that breaks off."""
-        location = self.location
-        return self.is_directory and isinstance(location, DirectoryPath) and not location.is_cut
+        """Whether a file that is absent here is absent on the node, too."""
+        return self.is_directory and not self.breaks_off
+
+    @property
+    def breaks_off(self) -> bool:
+        """Whether the node's log may go on: this is a part of one, or a copy that breaks off."""
+        is_cut = isinstance(self.location, DirectoryPath) and self.location.is_cut
+        return is_cut or self.directory.is_fragment
 
     @property
     def replica(self) -> ReplicaId | None:
@@ -77,8 +81,7 @@ class Examined:
 
     @property
     def owner(self) -> ReplicaId:
-        """The replica of a directory that is known to have one, as each directory from by_cluster
-        has."""
+        """The replica of a directory that has one, as each directory from by_cluster has."""
         assert self.replica is not None, "meta.properties names the replica"
         return self.replica
 
@@ -99,8 +102,7 @@ class Examined:
         )
 
     def shown_file(self, relative: str) -> str:
-        """The name of a file as the user would write it; for "" the name of the directory
-        itself."""
+        """The name of a file as the user would write it; for "" that of the directory."""
         if isinstance(self.location, FilePath) or not relative:
             return self.shown
         return self.location.shown_file(relative)
@@ -111,15 +113,14 @@ class Examined:
 
     def path_of(self, kind: FileKind) -> str:
         """The path of the only file of a kind; "" where there is none."""
-        file = self.file_of(kind)
-        return "" if file is None else file.path
+        return "" if (file := self.file_of(kind)) is None else file.path
 
     def lacks(self, kind: FileKind) -> bool:
         """Whether a directory has no file of the kind, not even one that couldn't be read."""
         if not self.is_directory or self.file_of(kind) is not None:
             return False
-        damaged = (damage.file for damage in self.directory.damages)
-        return all(classify(os.path.basename(file)).kind is not kind for file in damaged)
+        files = (os.path.basename(damage.file) for damage in self.directory.damages)
+        return all(classify(file).kind is not kind for file in files)
 
     @property
     def logs(self) -> tuple[SegmentFile | SnapshotFile, ...]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from replica.doctor.check.catalogue import groups
-from replica.doctor.check.rule import Finding, Subject
-from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
+from replica.doctor.check.rule import Finding
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
 
@@ -35,14 +35,14 @@ def judge_formatted(
         what = f"cluster {cluster_id}, node {node_id}, directory {one.replica.directory_id}"
         if beside is not None:
             message = f"{what}; {beside} names another cluster"
-            found = groups.LOG_DIRECTORIES_DIFFER.at(one.meta_properties, message)
-            yield _of_node(found, node_id)
+            yield groups.LOG_DIRECTORIES_DIFFER.at(one.meta_properties, message, node=node_id)
         elif len(clusters) == 1 and cluster_id not in clusters:
             message = f"{what}; the other directories are of cluster {next(iter(clusters))}"
-            found = groups.FORMATTED_FOR_ANOTHER_CLUSTER.at(one.meta_properties, message)
-            yield _of_node(found, node_id)
+            yield groups.FORMATTED_FOR_ANOTHER_CLUSTER.at(
+                one.meta_properties, message, node=node_id
+            )
         else:
-            yield groups.NEVER_STARTED.at(one.meta_properties, what)
+            yield groups.NEVER_STARTED.at(one.meta_properties, what, node=node_id)
 
 
 def judge_emptied(
@@ -55,12 +55,7 @@ def judge_emptied(
             node_id, epoch = voter.key.node_id, voter.attested_epoch
             message = f"voter {node_id} led or voted in epoch {epoch}: {voter.why_doubted}"
             file = without_log[node_id].meta_properties
-            yield _of_node(groups.VOTER_DISK_EMPTY.at(file, message, epoch=epoch), node_id)
-
-
-def _of_node(finding: Finding, node_id: int) -> Finding:
-    """The finding with its node, which is no member of the group, because it has no log."""
-    return replace(finding, subjects=(Subject(f"node {node_id}", ""),))
+            yield groups.VOTER_DISK_EMPTY.at(file, message, epoch=epoch, node=node_id)
 
 
 def _parent(name: str) -> str:

@@ -32,9 +32,11 @@ def judge_indexes(examined: Examined) -> Iterator[Finding]:
         if segment is None or index.file.name.deleted:
             continue
         if isinstance(index.content, OffsetIndex):
-            wrong, size = _wrong_offsets(index.content, segment), OFFSET_ENTRY.size
+            wrong = _wrong_offsets(index.content, segment, is_cut=examined.breaks_off)
+            size = OFFSET_ENTRY.size
         else:
-            wrong, size = _wrong_times(index.content, segment), TIME_ENTRY.size
+            wrong = _wrong_times(index.content, segment, is_cut=examined.breaks_off)
+            size = TIME_ENTRY.size
         for number, offset, what in islice(wrong, 1):
             message, position = f"entry {number}: {what}", number * size
             yield files.INDEX_MISMATCH.at(
@@ -42,8 +44,11 @@ def judge_indexes(examined: Examined) -> Iterator[Finding]:
             )
 
 
-def _wrong_offsets(content: OffsetIndex, segment: SegmentFile) -> Iterator[tuple[int, int, str]]:
-    """(number of the entry, its offset, what is wrong) for each wrong entry."""
+def _wrong_offsets(
+    content: OffsetIndex, segment: SegmentFile, *, is_cut: bool
+) -> Iterator[tuple[int, int, str]]:
+    """(number of the entry, its offset, what is wrong) for each wrong entry. is_cut: whether the
+    node's segment may go on behind its end here."""
     asked = {entry.position for entry in content.entries}
     numbers = numbers_of(segment.scan.batches, "position", "last_offset")
     last_offsets = {position: last for position, last in numbers if position in asked}
@@ -56,13 +61,17 @@ def _wrong_offsets(content: OffsetIndex, segment: SegmentFile) -> Iterator[tuple
             continue  # these bytes were judged when they were read
         if last is None and _is_damaged(segment, entry.position):
             continue
+        if is_cut and entry.position >= segment.scan.end_position:
+            continue
         at = "no batch starts there"
         if last is not None:
             at = f"the batch there ends at offset {last}"
         yield number, offset, f"offset {offset} at byte {entry.position}, but {at}"
 
 
-def _wrong_times(content: TimeIndex, segment: SegmentFile) -> Iterator[tuple[int, int, str]]:
+def _wrong_times(
+    content: TimeIndex, segment: SegmentFile, *, is_cut: bool
+) -> Iterator[tuple[int, int, str]]:
     """The wrong entries as _wrong_offsets gives them."""
     if not content.entries:
         return
@@ -78,7 +87,7 @@ def _wrong_times(content: TimeIndex, segment: SegmentFile) -> Iterator[tuple[int
         held = at >= 0 and lasts[at] >= offset
         if held and newest[at] == entry.timestamp:
             continue
-        if not held and segment.scan.damages:
+        if not held and (segment.scan.damages or (is_cut and offset >= segment.end_offset)):
             continue
         what = "the segment doesn't hold that offset"
         if held:

@@ -194,6 +194,7 @@ def quorum_files(
         {one.key: one for one in went_back},
         frozenset(log.key for one, log in members if _hides_votes(one)),
         lacks_own(list(_log_ends(members, changes))),
+        {log.key: one.shown for one, log in members if one.breaks_off},
     )
 
 
@@ -205,7 +206,8 @@ def _log_ends(
         if one.last_batch is not None:
             last = one.last_batch.header
             leads = bool(own) and own[-1].epoch == last.leader_epoch
-            is_leader = leads and own[-1].message.leader_id == log.key.node_id
+            names_it = leads and own[-1].message.leader_id == log.key.node_id
+            is_leader = names_it and not one.breaks_off  # its log may go on
             yield LogEnd(
                 log.key, last.leader_epoch, last.next_offset, last.max_timestamp, is_leader
             )

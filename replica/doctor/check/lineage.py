@@ -10,7 +10,7 @@ from replica.doctor.check.catalogue import groups
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import ComparedLogs, known_quorum_of
 from replica.doctor.check.rule import Finding
-from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
+from replica.doctor.quorum.known_voter import KnownVoter, VoterDoubt
 from replica.doctor.quorum.reasons import IF_STOPPED
 from replica.history.commitment import (
     Commitment,

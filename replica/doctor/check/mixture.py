@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from replica.doctor.check.group_member import GroupMember
-from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
 

@@ -64,6 +64,11 @@ class ClusterState:
     quorum: KnownQuorum | None = None
     """What the cluster's directories prove about its quorum."""
 
+    @property
+    def cut_copy(self) -> str:
+        """The name of the directory if it breaks off, so that its log may go on; else ""."""
+        return self.examined.shown if self.examined.breaks_off else ""
+
 
 def newest_directories(group: Iterable[Examined]) -> list[Examined]:
     """The directory to replay for each cluster. Directories whose log can be read as a whole are
@@ -142,7 +147,8 @@ def _preference(examined: Examined) -> tuple[bool, tuple[int, int], int]:
     position = end_of(examined)
     assert position is not None, "only directories with a position are compared"
     node_id = NO_NODE if examined.replica is None else examined.replica.node_id
-    return not examined.hides_entries, election_order(position), -node_id
+    is_whole = not (examined.hides_entries or examined.breaks_off)
+    return is_whole, election_order(position), -node_id
 
 
 def end_of(examined: Examined) -> OffsetAndEpoch | None:

@@ -71,6 +71,8 @@ def _findings(reader: Reader, examined: Examined) -> Iterator[Finding]:
     for one in unread_by(reader, examined):
         rule = files.UNREADABLE_BY_RELEASE if one.stops else files.PARTLY_READ_BY_RELEASE
         message = f"{one.unread.subject}: {one.unread.why}"
+        if one.unread.is_kept:
+            message += "; Kafka refuses to lower it"
         if one.count > 1:
             message += f"; {counted(one.count, 'record')}"
         if not one.at_start:

@@ -49,6 +49,8 @@ class Rule:
     `owner/repository#120`."""
     severity: Severity = field(kw_only=True)
     family: Family = field(default=Family.FILES, kw_only=True)
+    keeps_from_starting: bool = field(default=False, kw_only=True)
+    """Whether the node refuses to start with the directories that the finding is about."""
 
     def at(
         self,
@@ -58,9 +60,10 @@ class Rule:
         position: int | None = None,
         offset: int | None = None,
         epoch: int | None = None,
+        node: int | None = None,
     ) -> Finding:
         """A finding of this rule at a place: see Finding for the arguments."""
-        return Finding(self, file, message, position, offset, epoch)
+        return Finding(self, file, message, position, offset, epoch, node=node)
 
 
 error = partial(Rule, severity=Severity.ERROR)
@@ -86,6 +89,14 @@ class Finding:
     """The epoch that the finding is about; None where it is about no epoch."""
     subjects: tuple[Subject, ...] = ()
     """All subjects for which a rule of health holds."""
+    node: int | None = None
+    """The id of the node that the finding is about, where its file lies in no directory with a
+    log."""
+
+    @property
+    def where(self) -> str:
+        """The place of a finding that is about no directory with a log: a node, else its file."""
+        return self.file if self.node is None else f"node {self.node}"
 
     @property
     def severity(self) -> Severity:

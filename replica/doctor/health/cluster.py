@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from replica.doctor.check.rule import Finding, Rule, Subject
-from replica.doctor.quorum.known_quorum import UNCOUNTED, KnownQuorum
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import UNCOUNTED
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.settings import (
@@ -37,6 +38,14 @@ LOST_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAg"
 """DirectoryId.LOST: the replica's directory is offline, and its id isn't known."""
 
 PartitionKey: TypeAlias = tuple[str, int]
+
+
+class Lag(NamedTuple):
+    """How far a node's log ends before the newest log. end: its end (exclusive). ms: the time from
+    the first record that it lacks to the newest one."""
+
+    end: int
+    ms: int
 
 
 class Beginning(NamedTuple):
@@ -82,6 +91,14 @@ class Cluster:
     not committed when the directories were read."""
     uncommitted_at: int | None = None
     """The time of that record, in ms since 1970 (UTC)."""
+    lags: Mapping[int, Lag] = field(default_factory=dict)
+    """For each node at hand whose log ends so long before the newest one that copying running nodes
+    doesn't explain it: how far."""
+    unstartable: Mapping[int, str] = field(default_factory=dict)
+    """For each node that refuses to start with its directories: the rule, and what was found; empty
+    where nobody asked `check`."""
+    cut_copy: str = ""
+    """The name of the directory that gave the state if it breaks off; else ""."""
     passed_over: str = ""
     """The records that the replay passes over, such as `2 records of types 501 and 516`."""
 
@@ -182,9 +199,9 @@ class Cluster:
     def unreliable_voters(self) -> frozenset[int]:
         """The voters that may not be counted for a majority, by the disk that was given for their
         node."""
-        if self.quorum is None:
-            return frozenset()
-        return frozenset(voter.key.node_id for voter in self.quorum.in_doubt(*UNCOUNTED))
+        doubted = () if self.quorum is None else self.quorum.in_doubt(*UNCOUNTED)
+        by_disks = frozenset(voter.key.node_id for voter in doubted)
+        return by_disks | (self.voters & self.unstartable.keys())
 
     @cached_property
     def uncounted_voters(self) -> frozenset[int]:

@@ -15,10 +15,11 @@ from replica.doctor.check.newest import ClusterState
 from replica.doctor.check.record_findings import passed_over
 from replica.doctor.check.replay_fold import LogFold
 from replica.doctor.check.replaying import snapshot_image
-from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey
+from replica.doctor.health.cluster import Beginning, Cluster, Lag, PartitionKey
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.past import WATCHED, VisibleChange
 from replica.doctor.health.reassignments import reassigned, reassignment_starts
+from replica.doctor.quorum.lacks_own import COPYING_MS
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.message.primitives import uuid_bytes
@@ -58,7 +59,24 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
         uncommitted_from=uncommitted,
         uncommitted_at=None if uncommitted is None else _time_of(known.examined, uncommitted),
         passed_over=passed_over(known.examined),
+        lags=dict(_lags(known)),
+        cut_copy=known.cut_copy,
     )
+
+
+def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
+    """The nodes that lack the end of the newest log, each with its lag, where that is longer than
+    copying running nodes takes."""
+    now = known.last_timestamp
+    if known.quorum is None or now is None:
+        return
+    behind = {one.key for one in known.quorum.behind}
+    caught_up = {key.node_id for key in known.quorum.at_hand - behind}  # by another disk of theirs
+    for one in known.quorum.behind:
+        since = _time_of(known.examined, one.end)
+        is_behind = one.key.node_id not in caught_up
+        if is_behind and since is not None and now - since >= COPYING_MS:
+            yield one.key.node_id, Lag(one.end, now - since)
 
 
 def first_change(examined: Examined, start: int, end: int) -> int | None:

@@ -19,6 +19,8 @@ class ChangeSafety(StrEnum):
     quorum's majority."""
     UNKNOWN = "unknown"
     """The state lacks something that the judgement needs. The reason names it."""
+    NOTHING_TO_DO = "nothing-to-do"
+    """The cluster is as the change would make it."""
 
 
 class Reason(NamedTuple):
@@ -37,6 +39,7 @@ class Reason(NamedTuple):
 unsafe = partial(Reason, ChangeSafety.UNSAFE)
 unknown = partial(Reason, ChangeSafety.UNKNOWN)
 note = partial(Reason, ChangeSafety.SAFE)
+done = partial(Reason, ChangeSafety.NOTHING_TO_DO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +58,22 @@ class Preflight:
 
     @property
     def answer(self) -> ChangeSafety:
-        return gravest(reason.answer for reason in self.reasons)
+        """The gravest answer of the reasons; a reason that there is nothing to do stands above the
+        notes beside it."""
+        answers = {reason.answer for reason in self.reasons}
+        if ChangeSafety.NOTHING_TO_DO in answers:
+            answers.discard(ChangeSafety.SAFE)
+        return gravest(answers)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the answer holds only if what the change needs does."""
+        return bool(self.needs) and self.answer in (ChangeSafety.SAFE, ChangeSafety.NOTHING_TO_DO)
 
 
-_GRAVEST_FIRST = (ChangeSafety.UNSAFE, ChangeSafety.UNKNOWN, ChangeSafety.SAFE)
+_GRAVEST_FIRST = (
+    ChangeSafety.UNSAFE, ChangeSafety.UNKNOWN, ChangeSafety.SAFE, ChangeSafety.NOTHING_TO_DO,
+)  # fmt: skip
 
 
 def gravest(answers: Iterable[ChangeSafety]) -> ChangeSafety:

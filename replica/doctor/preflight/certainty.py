@@ -12,15 +12,23 @@ from dataclasses import replace
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown
-from replica.doctor.quorum.known_quorum import UNCOUNTED, KnownQuorum
-from replica.words import up_to
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import ABSENT, NOT_AT_HAND, UNCOUNTED, VoterDoubt
+from replica.model.voters import majority
+from replica.words import named, up_to
 
 _MORE = "`kraftlake check` says more"
 
 
 def grounded(found: Preflight, cluster: Cluster) -> Preflight:
     """The result of a judgement, with the doubts about the state that it stands on."""
+    named = {reason.subject for reason in found.reasons}
     reasons = [*_doubts(cluster), *found.reasons]
+    reasons += (
+        note(f"voter {node}", why)
+        for node, why in _voters_in_doubt(cluster)
+        if named.isdisjoint((f"node {node}", f"voter {node}"))
+    )
     judged = preflight(found.action, reasons, (*found.needs, *_conditions(cluster)))
     return replace(judged, order=found.order)
 
@@ -28,6 +36,9 @@ def grounded(found: Preflight, cluster: Cluster) -> Preflight:
 def _doubts(cluster: Cluster) -> Iterator[Reason]:
     if not cluster.is_whole:
         yield unknown("state", f"is known {up_to(cluster.end_offset)} only: {_MORE}")
+    if cluster.cut_copy:
+        told = f"is known {up_to(cluster.end_offset)} only: {cluster.cut_copy} breaks off"
+        yield unknown("state", f"{told}. Copy it again")
     if cluster.refused_at is not None:
         told = f"lacks the record at offset {cluster.refused_at}, which can't be applied: {_MORE}"
         yield unknown("state", told)
@@ -55,11 +66,19 @@ def _of_logs(cluster: Cluster, quorum: KnownQuorum) -> Iterator[Reason]:
     for each in quorum.contested[:1]:
         told = f"offsets {each.start} to {each.end - 1} hold different records, all committed"
         yield unknown("state", f"{told}: start no node. {_MORE}", each.start)
-    for voter in quorum.in_doubt(*UNCOUNTED):
-        yield note(f"voter {voter.key.node_id}", voter.why_doubted)
+
+
+def _voters_in_doubt(cluster: Cluster) -> Iterator[tuple[int, str]]:
+    """The voters that no majority counts, each with the reason."""
+    for node in sorted(cluster.voters & cluster.unstartable.keys()):
+        yield node, f"refuses to start: {cluster.unstartable[node]}"
+    for voter in () if cluster.quorum is None else cluster.quorum.in_doubt(*UNCOUNTED):
+        yield voter.key.node_id, voter.why_doubted
 
 
 def _conditions(cluster: Cluster) -> Iterator[str]:
+    if cluster.quorum is not None:
+        yield from _unseen(cluster, cluster.quorum)
     start = cluster.unproven_from
     if start is not None and start != cluster.uncommitted_from and not _conflicts(cluster):
         yield (
@@ -68,6 +87,23 @@ def _conditions(cluster: Cluster) -> Iterator[str]:
         )
     if cluster.passed_over:
         yield f"{cluster.passed_over} change none of Kafka's own state, as --pass-over says"
+
+
+def _unseen(cluster: Cluster, quorum: KnownQuorum) -> Iterator[str]:
+    """The conditions about voters whose logs are not at hand, or not to their ends."""
+    for voter in quorum.in_doubt(VoterDoubt.CUT):
+        if voter.cut_copy != cluster.cut_copy:
+            node = voter.key.node_id
+            yield f"node {node} has to hold nothing newer: {voter.why_doubted}. Copy it again"
+    unseen = [str(voter.key.node_id) for voter in quorum.voters if voter.doubt in ABSENT]
+    count = len(quorum.voters)
+    seen = sum(voter.doubt not in NOT_AT_HAND for voter in quorum.voters)
+    if unseen and seen < majority(count):
+        has, its = ("has", "its log was") if len(unseen) == 1 else ("have", "their logs were")
+        yield (
+            f"{named('voter', unseen)} {has} to hold nothing newer: {its} not given, and the logs "
+            f"of {seen} of {count} voters are no majority"
+        )
 
 
 def _conflicts(cluster: Cluster) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 from replica.doctor.health.cluster import Cluster, PartitionKey, listed
 from replica.doctor.health.placement import Racks, racks_to_spread_over
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unsafe
+from replica.doctor.preflight.majority import caught_up_needs
 from replica.doctor.preflight.stopping import not_registered
 from replica.metadata.image.partition import Partition
 from replica.model.control import KRAFT_VERSION
@@ -73,10 +74,12 @@ def _is_cordoned(registration: Mapping[str, Any]) -> bool:
 
 def _needs(leaving: _Leaving) -> tuple[str, ...]:
     registered = leaving.cluster.values("brokers")
-    return tuple(
+    unregister = (
         f"after broker {one} has stopped: unregister it (kafka-cluster.sh)"
         for one in sorted(leaving.brokers & registered.keys())
     )
+    takers = leaving.takers if leaving.held else ()
+    return (*unregister, *caught_up_needs(leaving.cluster, takers))
 
 
 def _of_voters(leaving: _Leaving) -> Iterator[Reason]:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.doctor.preflight.majority import caught_up_needs
 from replica.metadata.changes.readers import Reader, reader_of
-from replica.metadata.changes.unread import BOOTSTRAP, Unread, UnreadPlace, unread_level
+from replica.metadata.changes.unread import BOOTSTRAP, Unread, UnreadPlace, unread_level, why_kept
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
 from replica.shell_text import line
@@ -49,6 +50,9 @@ def downgrade_binaries(
     needs = [not_judged] * bool(not_judged)
     if not any(one.is_of_quorum for one in readings):
         needs += _needs(cluster, readings)
+        needs += caught_up_needs(
+            cluster, [one.node_id for one in readings if one.node_id is not None]
+        )
     return preflight(action, reasons, tuple(needs))
 
 
@@ -111,6 +115,8 @@ def _way_out(cluster: Cluster, reader: Reader, subject: str) -> str:
             ". It is no longer in force: the nodes start once each of them has written a snapshot "
             "above this offset"
         )
+    if is_metadata and why_kept(now, reader.levels[-1]) is not None:
+        return ". Kafka refuses to lower it, also with --unsafe"
     if is_metadata:
         judge = line("kraftlake", "plan", "--downgrade", reader.release)
         return f". Lower it first: `{judge}` says whether Kafka does"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unsafe
+from replica.doctor.preflight.answer import Preflight, Reason, done, note, preflight, unsafe
 from replica.metadata.changes.releases import release_of
 from replica.metadata.image.settings import (
     MIGRATION,
@@ -32,7 +32,7 @@ def finish_migration(cluster: Cluster) -> Preflight:
     reasons: list[Reason] = []
     needs: tuple[str, ...] = ()
     if state == NO_MIGRATION:
-        reasons.append(note(_SUBJECT, "this cluster has none: there is nothing to end", since))
+        reasons.append(done(_SUBJECT, "this cluster has none: there is nothing to end", since))
     elif state == PRE_MIGRATION:
         detail = f"{told}: nothing is copied yet, so that ending it would leave an empty cluster"
         reasons += [unsafe(_SUBJECT, detail, since), *_registered(cluster)]
@@ -43,7 +43,7 @@ def finish_migration(cluster: Cluster) -> Preflight:
             "the migration leads, nothing is written there, and nobody can go back",
         )
     elif state == POST_MIGRATION:
-        reasons += [note(_SUBJECT, f"{told}: it has ended, and nobody can go back", since)]
+        reasons += [done(_SUBJECT, f"{told}: it has ended, and nobody can go back", since)]
         reasons += _of_zookeeper(cluster)
     else:
         reasons.append(unsafe(_SUBJECT, f"{told}, which no release of Kafka knows", since))

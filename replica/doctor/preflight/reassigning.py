@@ -6,9 +6,19 @@ from collections.abc import Iterator, Sequence
 
 from replica.doctor.health.cluster import Cluster, PartitionKey, listed
 from replica.doctor.health.placement import Racks, racks_to_spread_over, shared_rack
-from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.doctor.preflight.answer import (
+    Preflight,
+    Reason,
+    done,
+    note,
+    preflight,
+    unknown,
+    unsafe,
+)
+from replica.doctor.preflight.majority import caught_up_needs
 from replica.doctor.preflight.reassignment_file import Assignment
 from replica.metadata.image.partition import Partition
+from replica.words import counted
 
 
 def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
@@ -18,7 +28,7 @@ def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
     offsets = cluster.offsets("partitions")
     racks = racks_to_spread_over(cluster)
     reasons: list[Reason] = []
-    moved = 0
+    moved = changed = 0
     for one in assignments:
         key = ids.get(one.topic, ""), one.partition
         partition = cluster.partitions.get(key)
@@ -26,11 +36,16 @@ def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
             what = "partition" if one.topic in ids else "topic"
             reasons.append(unsafe(f"{one.topic}-{one.partition}", f"there is no such {what}"))
             continue
+        is_running = partition.adding_replicas or partition.removing_replicas
+        changed += partition.replicas != one.replicas or bool(is_running)
         moved += len(set(one.replicas) - set(partition.replicas))
         found = _of_partition(cluster, racks, key, one.replicas)
         reasons += (reason._replace(offset=offsets[key]) for reason in found)
-    needs = (f"{moved} replicas are copied: disk and network for them",) if moved else ()
-    return preflight(f"reassign {len(assignments)} partitions", reasons, needs)
+    if assignments and not reasons and not changed:
+        reasons.append(done("partitions", "have these replicas already, in this order"))
+    needs = [f"{moved} replicas are copied: disk and network for them"] * bool(moved)
+    needs += caught_up_needs(cluster, {each for one in assignments for each in one.replicas})
+    return preflight(f"reassign {counted(len(assignments), 'partition')}", reasons, tuple(needs))
 
 
 def _of_partition(

@@ -23,6 +23,7 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
+from replica.doctor.preflight.majority import caught_up_needs, seem_stopped
 from replica.doctor.preflight.stopping import stop_brokers
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
@@ -49,7 +50,8 @@ def roll(cluster: Cluster) -> Preflight:
         *blocked.values(),
         *_no_order(without),
     ]
-    found = preflight("restart all nodes, one at a time", reasons, _needs(cluster))
+    needs = (*_needs(cluster), *caught_up_needs(cluster, nodes))
+    found = preflight("restart all nodes, one at a time", reasons, needs)
     return replace(found, order=order)
 
 
@@ -152,12 +154,8 @@ def _doubted(cluster: Cluster) -> Iterator[Reason]:
         yield unknown(f"node {node}", told)
     stopped = cluster.stopped_together - cluster.unreliable_voters
     if stopped:
-        told = (
-            "seems to be stopped: start it"
-            if len(stopped) == 1
-            else "seem to be stopped: start them"
-        )
-        told += ", and ask again with new copies"
+        them = "it" if len(stopped) == 1 else "them"
+        told = f"{seem_stopped(stopped)}: start {them}, and ask again with new copies"
         yield unknown(named("node", [str(node) for node in sorted(stopped)]), told)
 
 

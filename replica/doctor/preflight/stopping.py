@@ -24,7 +24,8 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
-from replica.doctor.preflight.majority import majority_needs, majority_reason
+from replica.doctor.preflight.majority import caught_up_needs, majority_needs, majority_reason
+from replica.doctor.quorum.known_voter import MAY_VOTE_TWICE
 from replica.metadata.image.partition import Partition
 from replica.words import counted, named
 
@@ -42,15 +43,25 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
     ]
     reasons = [
         *not_registered(cluster, gone),
+        *_never_back(cluster, gone),
+        *_forgetful(cluster, gone),
         *_down_already(cluster, gone),
         *_majority(cluster, gone),
         *_counted(of_partitions, len(cluster.partitions)),
         *(harm.reason for harm in of_partitions),
     ]
     action = action or f"stop {named('node', [str(one) for one in sorted(gone)])}"
-    stops_voters = not cluster.voters.isdisjoint(gone)
-    needs = majority_needs(cluster, cluster.voters, gone) if stops_voters else ()
-    return preflight(action, reasons, needs)
+    relied = {
+        other
+        for partition in cluster.partitions.values()
+        if not gone.isdisjoint(partition.replicas)
+        for other in cluster.live_brokers.intersection(partition.replicas)
+    }
+    needs: tuple[str, ...] = ()
+    if not cluster.voters.isdisjoint(gone):
+        needs = majority_needs(cluster, cluster.voters, gone)
+        relied |= cluster.voters
+    return preflight(action, reasons, (*needs, *caught_up_needs(cluster, relied - gone)))
 
 
 class _Harm(NamedTuple):
@@ -93,6 +104,24 @@ def not_registered(cluster: Cluster, gone: Collection[int]) -> Iterator[Reason]:
     for broker in sorted(set(gone) - {*brokers, *cluster.voters}):
         told = f"no broker with this id is registered; registered are: {known}"
         yield unsafe(f"broker {broker}", told)
+
+
+def _never_back(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
+    """A node that is stopped is to come back. Some refuse to start with their directories."""
+    for node in sorted(gone & cluster.unstartable.keys()):
+        told = f"refuses to start again with its directories ({cluster.unstartable[node]})"
+        yield unsafe(f"node {node}", f"{told}: do first what `kraftlake check` says of it")
+
+
+def _forgetful(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
+    """A voter that runs knows its votes. Once it is stopped, it knows what its disk has kept."""
+    doubted = () if cluster.quorum is None else cluster.quorum.in_doubt(*MAY_VOTE_TWICE)
+    for voter in doubted:
+        if voter.key.node_id in gone:
+            told = (
+                "leave it stopped then, until `kraftlake recover --plan` has told how it comes back"
+            )
+            yield unknown(f"voter {voter.key.node_id}", f"{voter.why_doubted}: {told}")
 
 
 def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:

@@ -8,11 +8,19 @@ from typing import Any
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.features import RegisteredNode, registered_nodes
-from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.doctor.preflight.answer import (
+    Preflight,
+    Reason,
+    done,
+    note,
+    preflight,
+    unknown,
+    unsafe,
+)
 from replica.metadata.changes.readers import reader_of
-from replica.metadata.changes.releases import METADATA_CHANGES, NEWEST_LEVELS, release_of
+from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
+from replica.metadata.changes.unread import why_kept
 from replica.metadata.image.settings import METADATA_VERSION, migration_name
-from replica.words import listed
 
 
 def upgrade(cluster: Cluster, release: str) -> Preflight:
@@ -25,7 +33,7 @@ def upgrade(cluster: Cluster, release: str) -> Preflight:
     action = f"raise {METADATA_VERSION} to {release_of(wanted)}"
     if now is not None and now > wanted:
         at = cluster.offsets("features")[METADATA_VERSION]
-        kept = _kept_by(now, wanted)
+        kept = why_kept(now, wanted)
         told = f"is at {release_of(now)}, which is higher: Kafka refuses the upgrade. "
         told += (
             f"`plan --downgrade {release}` judges the way down"
@@ -48,7 +56,7 @@ def downgrade(cluster: Cluster, release: str) -> Preflight:
     action = f"lower {METADATA_VERSION} to {release_of(wanted)}"
     if now is not None:
         at = cluster.offsets("features")[METADATA_VERSION]
-        kept = _kept_by(now, wanted)
+        kept = why_kept(now, wanted)
         if now < wanted:
             told = f"is at {release_of(now)}, which is lower: Kafka refuses the downgrade"
             return preflight(action, [unsafe(METADATA_VERSION, told, at)])
@@ -70,16 +78,6 @@ def _to_lower_too(cluster: Cluster, release: str) -> Iterator[Reason]:
             yield note(feature, told, offsets[feature])
 
 
-def _kept_by(now: int, wanted: int) -> str | None:
-    """Why Kafka doesn't go back from a level to a lower one; None where it does."""
-    changes = [level for level in METADATA_CHANGES if wanted < level <= now]
-    if not changes:
-        return None
-    names = listed([release_of(level) for level in changes], limit=3)
-    lost = listed([METADATA_CHANGES[level] for level in changes])
-    return f"{names} changed what records say, so that metadata could be lost ({lost})"
-
-
 def _change(cluster: Cluster, action: str, wanted: int) -> Preflight:
     """A change to a level that nothing forbids but the level in force and the registered nodes."""
     now = cluster.metadata_version
@@ -87,7 +85,7 @@ def _change(cluster: Cluster, action: str, wanted: int) -> Preflight:
         return preflight(action, [unknown(METADATA_VERSION, "the state has none")])
     at = cluster.offsets("features")[METADATA_VERSION]
     if now == wanted:
-        return preflight(action, [note(METADATA_VERSION, "is at that level already", at)])
+        return preflight(action, [done(METADATA_VERSION, "is at that level already", at)])
     if cluster.is_migrating:
         since = cluster.offsets("zk_migration").get("")
         told = (

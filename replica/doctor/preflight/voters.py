@@ -9,12 +9,13 @@ from replica.doctor.preflight.answer import (
     ChangeSafety,
     Preflight,
     Reason,
+    done,
     note,
     preflight,
     unknown,
     unsafe,
 )
-from replica.doctor.preflight.majority import majority_needs, majority_reason
+from replica.doctor.preflight.majority import caught_up_needs, majority_needs, majority_reason
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
 from replica.model.voters import majority
@@ -68,7 +69,7 @@ def to_dynamic(cluster: Cluster) -> Preflight:
     action = f"raise {KRAFT_VERSION} to 1, from static to dynamic voters"
     if cluster.level(KRAFT_VERSION) > 0:
         at = cluster.offsets("kraft_version")[""]
-        return preflight(action, [note(KRAFT_VERSION, "is 1 already", at)])
+        return preflight(action, [done(KRAFT_VERSION, "is 1 already", at)])
     if not cluster.voters:
         return preflight(action, [unknown("voters", "the state names none")])
     offsets = cluster.offsets("controllers")
@@ -89,8 +90,8 @@ def to_dynamic(cluster: Cluster) -> Preflight:
         if voter in cluster.voters_down:
             told = "is down, as its broker is fenced: the leader has to hear from every voter"
             reasons.append(unknown(f"voter {voter}", told, cluster.offsets("brokers")[voter]))
-    needs = ("every voter has to run: the leader refuses it until each has told its endpoints",)
-    return preflight(action, reasons, needs)
+    told = "every voter has to run: the leader refuses it until each has told its endpoints"
+    return preflight(action, reasons, (told, *caught_up_needs(cluster, cluster.voters)))
 
 
 def _of_dynamic_quorum(cluster: Cluster) -> Iterator[Reason]:
@@ -118,4 +119,6 @@ def _majority(cluster: Cluster, voters: frozenset[int]) -> Iterator[Reason]:
 
 
 def _needs(cluster: Cluster, voters: frozenset[int]) -> tuple[str, ...]:
-    return majority_needs(cluster, voters) if voters else ()
+    if not voters:
+        return ()
+    return (*majority_needs(cluster, voters), *caught_up_needs(cluster, voters))

@@ -6,7 +6,8 @@ are pure: they do no I/O, and read no clock. The rules of the protocol are in `r
 - `went_back`: replicas whose disk went back between two captures. `lacks_own`: leaders whose logs
   lack their own records.
 - `sets_in_force`: the voter sets of which a majority may count at the end of a log.
-- `known_quorum`: what the replicas at hand prove about their quorum and its newest log.
+- `known_voter`: a voter with the doubts about its disk. `known_quorum`: what the replicas at hand
+  prove about their quorum and its newest log.
 - `recovery`: with which of the remaining replicas a quorum should go on. `reasons`: why a plan
   isn't safe; it defines RankedReplica, one of them beside the log to go on with.
 """

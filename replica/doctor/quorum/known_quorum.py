@@ -8,10 +8,11 @@ knows which history is right.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from typing import NamedTuple
 
+from replica.doctor.quorum.known_voter import BAD_DISKS, MAY_VOTE_TWICE, KnownVoter, VoterDoubt
 from replica.doctor.quorum.lacks_own import LacksOwn
 from replica.doctor.quorum.sets_in_force import voter_sets_at_end
 from replica.doctor.quorum.went_back import WentBack
@@ -24,99 +25,12 @@ from replica.model.keys import ReplicaKey
 from replica.model.voters import VoterKeys, majority
 
 
-class VoterDoubt(StrEnum):
-    """Why no majority may count a voter. The values are part of the output of --json."""
-
-    NOT_GIVEN = "not-given"
-    """Its directory is not at hand."""
-    OF_ANOTHER_CLUSTER = "of-another-cluster"
-    """The directory that was given for its node is of another cluster, and none is of its own."""
-    NO_LOG = "no-log"
-    """The directory that was given for its node is formatted, and holds no metadata log."""
-    UNREADABLE = "unreadable"
-    """A part of its log can't be read."""
-    STALE = "stale"
-    """Other files show that it led or voted in an epoch of which its own directory knows nothing:
-    the directory was restored from an older copy, or copied earlier than the others. Or an earlier
-    capture of it shows more than it has now."""
-    NO_QUORUM_STATE = "no-quorum-state"
-    """It has no quorum-state, so it may have voted in an epoch that no file shows."""
-    UNREADABLE_QUORUM_STATE = "unreadable-quorum-state"
-    """Its quorum-state is there and can't be read: nobody knows in which epochs it voted."""
-
-
-ABSENT = (VoterDoubt.NOT_GIVEN, VoterDoubt.OF_ANOTHER_CLUSTER, VoterDoubt.NO_LOG)
-"""The doubts about voters of whose own disks nothing is at hand."""
-BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt not in ABSENT)
-"""The doubts about disks that are at hand."""
-MAY_VOTE_TWICE = (
-    VoterDoubt.STALE,
-    VoterDoubt.NO_QUORUM_STATE,
-    VoterDoubt.UNREADABLE_QUORUM_STATE,
-)
-"""The doubts about disks that may have forgotten in which epochs their nodes voted."""
-UNCOUNTED = (*BAD_DISKS, VoterDoubt.OF_ANOTHER_CLUSTER, VoterDoubt.NO_LOG)
-"""The doubts by which a voter may not be counted, whatever a look at further disks would show."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnownVoter:
-    """A voter and what is known of its disk."""
+class LogBehind(NamedTuple):
+    """A replica at hand whose log ends before the newest one, or left it. end: the end (exclusive)
+    of what it has of the newest log."""
 
     key: ReplicaKey
-    """The key of the voter, as the voter set names it."""
-    doubt: VoterDoubt | None
-    """The reason why no majority may count the voter's disk; None where the disk is at hand and
-    there is no such reason."""
-    known_epoch: int | None = None
-    """The newest epoch that its own files show; None without files or quorum-state."""
-    attested_epoch: int | None = None
-    """The newest epoch in which other files show that it led or voted; None where none does."""
-    held_end: int | None = None
-    """The end (exclusive) of the entries of the newest log that its log has; None where its disk
-    can't tell what it held."""
-    went_back: WentBack | None = None
-    """What an earlier capture of this voter shows, and its disk lacks now; None where the disk
-    lacks nothing of it."""
-    lived_on: bool = False
-    """Whether it is known to have run after the newest log went on beyond held_end: its own log
-    goes on otherwise, or it led or voted in a newer epoch than that of the next record there."""
-    lacks_own: LacksOwn | None = None
-    """The records that this voter wrote as a leader and that its log lacks; None where it lacks
-    none."""
-
-    @property
-    def why_stale(self) -> str:
-        """Why its disk is older than what is known of it, for a voter with this doubt."""
-        if self.went_back is not None:
-            return str(self.went_back)
-        if self.lacks_own is not None:
-            return str(self.lacks_own)
-        if (self.attested_epoch or 0) <= (self.known_epoch or 0):
-            return "an earlier capture of it shows more than its directory has now"
-        return (
-            f"its directory is of epoch {self.known_epoch}, and it led or voted in epoch "
-            f"{self.attested_epoch}"
-        )
-
-    @property
-    def why_doubted(self) -> str:
-        """Why its disk can't be relied on, for a voter for whose node a disk is at hand."""
-        if self.doubt is VoterDoubt.STALE:
-            return f"{self.why_stale}: restored from an older copy, or copied earlier"
-        if self.doubt is VoterDoubt.OF_ANOTHER_CLUSTER:
-            return "the disk that was given for its node is of another cluster"
-        if self.doubt is VoterDoubt.NO_LOG:
-            return "the directory that was given for its node holds no metadata log"
-        if self.doubt is VoterDoubt.NO_QUORUM_STATE:
-            return "it has no quorum-state, so it may vote twice in one epoch"
-        if self.doubt is VoterDoubt.UNREADABLE_QUORUM_STATE:
-            return "its quorum-state can't be read, so nobody knows in which epochs it voted"
-        return "a part of its log can't be read, so nobody knows all that it holds"
-
-    def holds(self, offset: int) -> bool:
-        """Whether it is known to hold this entry of the newest log."""
-        return self.held_end is not None and offset < self.held_end
+    end: int
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -160,6 +74,9 @@ class KnownQuorum:
     """The replicas whose files are at hand and may be relied on."""
     at_hand: frozenset[ReplicaKey] = frozenset()
     """All replicas whose files are at hand."""
+    behind: tuple[LogBehind, ...] = ()
+    """The replicas at hand, voters or not, that may be relied on and lack the end of the newest
+    log."""
 
     @property
     def missing(self) -> VoterKeys:
@@ -218,6 +135,13 @@ class QuorumFiles:
     """The replicas whose quorum-state is there and can't be read."""
     lacks_own: Mapping[ReplicaKey, LacksOwn] = field(default_factory=dict)
     """For each leader what its log lacks of its own records."""
+    cut: Mapping[ReplicaKey, str] = field(default_factory=dict)
+    """For each replica whose copy breaks off, so that its log may go on: the name of the copy."""
+
+    @property
+    def hidden(self) -> frozenset[ReplicaKey]:
+        """The replicas whose logs may hold what they don't show."""
+        return self.unreadable.union(self.cut)
 
 
 NO_FILES = QuorumFiles()
@@ -231,13 +155,13 @@ def known_quorum(
     logs = group.logs
     if not logs:
         return KnownQuorum()
-    newest = max(logs, key=lambda log: _preference(log, files.unreadable))
+    newest = max(logs, key=lambda log: _preference(log, files.hidden))
     proven_end = settled_end(newest, commitment)
     sets = voter_sets_at_end(newest, proven_end) or ((files.configured,) * bool(files.configured))
     pairs = [(min(pair), max(pair), one.conflict_offset) for pair, one in group.pairs.items()]
     conflicts = sorted(LogConflict(a, b, at) for a, b, at in pairs if at is not None)
-    if conflicts:  # Who wrote which records isn't known then.
-        files = replace(files, lacks_own={})
+    if conflicts:  # Who wrote which records, and who was elected in which history, isn't known.
+        files = replace(files, lacks_own={}, attested={})
     doubts = _doubts(logs, files, sets)
     known = [
         tuple(_known(group, newest, voter, doubts, files) for voter in sorted(voters))
@@ -257,7 +181,17 @@ def known_quorum(
         commitment.contested,
         frozenset(log.key for log in logs if log.key not in doubts),
         frozenset(log.key for log in logs),
+        tuple(sorted(_behind(group, newest, doubts))),
     )
+
+
+def _behind(
+    group: GroupComparison, newest: ReplicaLog, doubts: Collection[ReplicaKey]
+) -> Iterator[LogBehind]:
+    for log in group.logs:
+        end = _common_end(group, newest, log)
+        if end < newest.end_offset and log.key not in doubts:
+            yield LogBehind(log.key, end)
 
 
 def settled_end(log: ReplicaLog, commitment: Commitment) -> int:
@@ -268,11 +202,11 @@ def settled_end(log: ReplicaLog, commitment: Commitment) -> int:
 
 
 def _preference(
-    log: ReplicaLog, unreadable: Collection[ReplicaKey]
+    log: ReplicaLog, hidden: Collection[ReplicaKey]
 ) -> tuple[bool, bool, tuple[int, int], int, str]:
     return (
         log.position().offset > 0,
-        log.key not in unreadable,
+        log.key not in hidden,
         election_order(log.position()),
         -log.key.node_id,
         log.key.directory_id,
@@ -291,6 +225,8 @@ def _doubts(
         votes = any(is_voter(voters, log.key) for voters in sets)
         if votes and _is_stale(log, files):
             found[log.key] = VoterDoubt.STALE
+        elif log.key in files.cut:
+            found[log.key] = VoterDoubt.CUT
         elif votes and log.quorum_epoch == UNDEFINED_EPOCH and not is_new:
             is_there = log.key in files.unreadable_states
             found[log.key] = (
@@ -309,7 +245,7 @@ def _is_stale(log: ReplicaLog, files: QuorumFiles) -> bool:
     known = max(log.quorum_epoch, log.position().epoch)
     is_behind = attested is not None and attested > known
     back = files.went_back.get(log.key)
-    if log.key not in files.unreadable:
+    if log.key not in files.hidden:
         return is_behind or back is not None or log.key in files.lacks_own
     has_forgotten = is_behind or (back is not None and back.has_forgotten_an_epoch)
     return has_forgotten and log.quorum_epoch != UNDEFINED_EPOCH
@@ -334,7 +270,7 @@ def _known(
     told = [doubts[log.key] for log in own if log.key in doubts]
     known = [log.known_epoch for log in own if log.known_epoch is not None]
     attested = [_attested(log.key, files.attested) for log in own]
-    lost = VoterDoubt.STALE in told or any(log.key in files.unreadable for log in own)
+    lost = VoterDoubt.STALE in told or any(log.key in files.hidden for log in own)
     held_end = max(_common_end(group, newest, log) for log in own)
     epochs = [epoch for epoch in (*known, *attested) if epoch is not None]
     then = newest.batch_at(held_end)
@@ -348,6 +284,7 @@ def _known(
         any(log.end_offset > held_end for log in own)
         or (then is not None and max(epochs, default=UNDEFINED_EPOCH) > then.epoch),
         next((files.lacks_own[log.key] for log in own if log.key in files.lacks_own), None),
+        next((files.cut[log.key] for log in own if log.key in files.cut), ""),
     )
 
 

@@ -51,14 +51,15 @@ def refusals(
     has_majority: bool,
 ) -> list[str]:
     """A sentence for each reason to start no node. ranking: see RecoveryPlan. quorum: what the
-    replicas prove. unreliable: the replicas of whose log a part can't be read. has_majority:
-    whether a voter may win."""
+    replicas prove. unreliable: the replicas of whose log a part isn't here or can't be read.
+    has_majority: whether a voter may win."""
     found = []
     winner = ranking[0].log
     best = election_order(winner.position())
     if winner.key in unreliable:
         found.append(
-            f"part of the log of {_named(winner.key)} can't be read, and there is no better one"
+            f"part of the log of {_named(winner.key)} is not here or can't be read, and there is "
+            "no better one"
         )
     of_winner = [each for each in quorum.conflicts if winner.key in (each.a, each.b)]
     for conflict in of_winner or quorum.conflicts[:1]:

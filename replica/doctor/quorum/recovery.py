@@ -24,14 +24,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from replica.doctor.quorum.known_quorum import (
-    BAD_DISKS,
-    NO_FILES,
-    KnownQuorum,
-    KnownVoter,
-    QuorumFiles,
-    known_quorum,
-)
+from replica.doctor.quorum.known_quorum import NO_FILES, KnownQuorum, QuorumFiles, known_quorum
+from replica.doctor.quorum.known_voter import BAD_DISKS, KnownVoter
 from replica.doctor.quorum.reasons import RankedReplica, nobody_wins, refusals, winners_that_lose
 from replica.doctor.quorum.went_back import ComparedRound
 from replica.errors import UsageError
@@ -163,7 +157,7 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
         raise UsageError("no replica to go on with")
     quorum = known_quorum(group, commitment, files)
     commitment = commitment.with_never_committed(_on_no_majority(group, quorum))
-    unreliable = files.unreadable
+    unreliable = files.hidden
     sets = quorum.voter_sets
     voters = sets[0] if sets else None
     ranked = sorted(logs, key=lambda log: _rank(log, unreliable, voters), reverse=True)

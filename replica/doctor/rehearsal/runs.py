@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from replica.doctor.quorum.known_quorum import MAY_VOTE_TWICE, KnownVoter, VoterDoubt
+from replica.doctor.quorum.known_voter import MAY_VOTE_TWICE, KnownVoter, VoterDoubt
 from replica.doctor.rehearsal.captured import CapturedQuorum
 from replica.doctor.rehearsal.outcome import Outcome, rehearse
 from replica.doctor.rehearsal.step import Scenario

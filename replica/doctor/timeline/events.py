@@ -16,7 +16,7 @@ from typing import NamedTuple
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import each_round, known_quorum_of
 from replica.doctor.check.replay_fold import Watch
-from replica.doctor.quorum.known_quorum import VoterDoubt
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.went_back import WentBack
 from replica.doctor.timeline.asked_for import AskedForChanges
 from replica.doctor.timeline.branch import Branch, BranchTail

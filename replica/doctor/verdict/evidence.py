@@ -67,13 +67,6 @@ class PlacedFinding(NamedTuple):
     where: str
     finding: Finding
 
-    @classmethod
-    def of(cls, finding: Finding, holder: str | None = None) -> PlacedFinding:
-        """The finding at its node. holder: the one whose directory its file lies in; None where
-        this isn't known: then it is the one that the finding is about, else its file."""
-        about = (one.name for one in finding.subjects if one.name.startswith("node "))
-        return cls(holder or next(about, finding.file), finding)
-
 
 class Since(NamedTuple):
     """Since when something holds. first_ms, last_ms: the times at which it began for the first and
@@ -189,6 +182,6 @@ class ClusterEvidence:
 
     def with_unread(self, unread: Iterable[Finding]) -> ClusterEvidence:
         """The evidence together with findings about what could not be read. Their places are their
-        files."""
-        placed = (PlacedFinding.of(finding) for finding in unread)
+        files, or the nodes that they name."""
+        placed = (PlacedFinding(finding.where, finding) for finding in unread)
         return replace(self, findings=(*self.findings, *placed))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
@@ -92,20 +92,36 @@ def _cluster(
 ) -> JudgedCluster:
     told = next((one for one in judged.states if one.cluster_id == cluster_id), None)
     judges = told is not None and (told.examined.is_directory or of_files)
+    findings = (
+        *(one for one in judged.findings if any(names_file_of(one, each) for each in members)),
+        *(finding for owner, finding in judged.emptied if owner == cluster_id),
+    )
     cluster = cluster_of(told, broker_defaults) if told is not None and judges else None
+    if cluster is not None:
+        cluster = replace(cluster, unstartable=dict(_unstartable(members, findings)))
     return JudgedCluster(
         cluster_id,
         tuple(sorted(members, key=_by_node)),
-        (
-            *(one for one in judged.findings if any(names_file_of(one, each) for each in members)),
-            *(finding for owner, finding in judged.emptied if owner == cluster_id),
-        ),
+        findings,
         tuple(parting for owner, parting in judged.partings if owner == cluster_id),
         next((one for one in judged.quorums if one.cluster_id == cluster_id), None),
         told,
         cluster,
         None if cluster is None else tuple(judge_health(cluster)),
     )
+
+
+def _unstartable(
+    members: Iterable[JudgedDirectory], findings: Sequence[Finding]
+) -> Iterator[tuple[int, str]]:
+    """The nodes that refuse to start with these directories, each with what was found. findings:
+    those that compare directories."""
+    for member in members:
+        replica = member.examined.replica
+        between = (one for one in findings if names_file_of(one, member))
+        for finding in (*member.findings, *between):
+            if replica is not None and finding.rule.keeps_from_starting:
+                yield replica.node_id, f"{finding.rule.id}: {finding.message}"
 
 
 def _by_node(member: JudgedDirectory) -> tuple[bool, int, str]:
@@ -161,7 +177,7 @@ def _placed(judged: JudgedCluster) -> Iterator[PlacedFinding]:
             yield PlacedFinding(node_of(member), finding)
     for finding in judged.findings:
         holders = [node_of(one) for one in judged.members if names_file_of(finding, one)]
-        yield PlacedFinding.of(finding, next(iter(holders), None))
+        yield PlacedFinding(holders[0] if holders else finding.where, finding)
 
 
 def _to_lose(partings: Sequence[LogParting]) -> tuple[ToLose, ...]:
@@ -231,7 +247,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
         )
     cut = [node_of(one) for one in judged.members if _is_cut(one)]
     if cut:
-        yield Gap(f"files of {listed(cut, limit=3)}", "the archive with them breaks off")
+        yield Gap(f"files of {listed(cut, limit=3)}", "the copy with them breaks off")
     if judged.cluster is not None and judged.cluster.passed_over:
         yield Gap(judged.cluster.passed_over, PASSED_OVER)
     if not replay:

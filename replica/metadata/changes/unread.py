@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.metadata.changes.readers import Reader
-from replica.metadata.changes.releases import release_of
+from replica.metadata.changes.releases import METADATA_CHANGES, release_of
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.records import RECORDS_BY_NAME
 from replica.words import listed
@@ -25,6 +25,8 @@ class Unread:
     """One line that says what the release does with it, and why."""
     is_fatal: bool
     """Whether a node of the release ends there. It goes on where it only leaves fields out."""
+    is_kept: bool = False
+    """Whether it is a level that Kafka never lowers to one that the release knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +65,23 @@ def unread_level(reader: Reader, feature: str, level: int) -> Unread | None:
         bound = reader.levels[-1] if level > reader.levels[-1] else reader.levels[0]
         side = "up to" if level > bound else "from"
         why = f"{release_of(level)}; Kafka {reader.release} knows levels {side} {release_of(bound)}"
-        return Unread(feature, why, is_fatal=True)
+        return Unread(feature, why, is_fatal=True, is_kept=why_kept(level, bound) is not None)
     newest = reader.features.get(feature, 0)
     if level <= newest:
         return None
     knows = f"knows levels up to {newest}" if newest else "doesn't know this feature"
     return Unread(feature, f"level {level}; Kafka {reader.release} {knows}", is_fatal=True)
+
+
+def why_kept(now: int, wanted: int) -> str | None:
+    """Why Kafka doesn't go back from a level of metadata.version to a lower one; None where it
+    does."""
+    changes = [level for level in METADATA_CHANGES if wanted < level <= now]
+    if not changes:
+        return None
+    names = listed([release_of(level) for level in changes], limit=3)
+    lost = listed([METADATA_CHANGES[level] for level in changes])
+    return f"{names} changed what records say, so that metadata could be lost ({lost})"
 
 
 def unread_quorum_state(reader: Reader, version: int) -> Unread | None:

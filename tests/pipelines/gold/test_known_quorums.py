@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from pipelines.tables.bronze import FINDINGS
-from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import VoterDoubt
 from tests.pipelines.cluster.captures import gold_of, tables_of
 from tests.pipelines.cluster.tables import bronze_tables
 from tests.pipelines.quorums import Batch, Capture, epoch
@@ -73,6 +74,22 @@ def test_the_capture_that_shows_most_of_a_replica_is_one_of_synced_records(
     captures.append(Capture("c", 2, 2, log[:now], quorum_epoch=1))
     quorum = _with_finding(torn, "zero-hole", captures=captures)
     assert [one.key.node_id for one in quorum.in_doubt(VoterDoubt.STALE)] == stale
+
+
+@pytest.mark.parametrize(("leader", "stale"), [(2, [2]), (1, [])])
+def test_a_leader_whose_log_lacks_what_it_wrote_is_told_as_of_its_directory(
+    leader: int, stale: list[int]
+) -> None:
+    """A record of these logs has a time of a second after the one before it."""
+    log = (Batch(0, 0, 1, leader=leader), *(Batch(10 * at - 9, 10 * at, 1) for at in range(1, 6)))
+    captures = [Capture("c", node, 0, log, quorum_epoch=1) for node in (1, 3)]
+    captures.append(Capture("c", 2, 0, log[:2], quorum_epoch=1))
+    gold = gold_of(tables_of(captures), "c")
+    assert [one.key.node_id for one in gold.quorum.in_doubt(VoterDoubt.STALE)] == stale
+    found = [row for row in gold.findings if row["rule"] == "leader-lacks-own-records"]
+    assert [row["node_id"] for row in found] == stale
+    told = "its own log ends at offset 11, while others hold what it wrote up to offset 50, 40 s"
+    assert all(told in row["message"] for row in found)
 
 
 def test_a_disk_that_lost_committed_records_is_stale_though_it_learned_of_newer_epochs() -> None:

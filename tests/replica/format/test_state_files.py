@@ -160,7 +160,7 @@ def _voted_for(directory: str) -> bytes:
         (_voted_for('"../x"'), 0),
         (_voted_for("null"), 0),
         (_voted_for("5"), 0),
-        ('{"é":1,}'.encode(), 8),
+        ('{"é":x}'.encode(), 6),
         (b'{"leaderEpoch":\xff}', 15),
     ],
 )

@@ -163,8 +163,8 @@ UNREADABLE_BY_RELEASE = warning(
     "The Kafka release that --readable-by names doesn't start with this directory: it can't read a "
     "level, a record or a file.",
     "Ends: `Tried to apply FeatureLevelRecord`, or an error that names the record.",
-    "Lower the level, and let each node write a snapshot, before the nodes run that release: "
-    "`kraftlake plan --downgrade-binaries R` has it all.",
+    "Start no node of that release here. `kraftlake plan --downgrade R` says whether Kafka lowers "
+    "the level, and `kraftlake plan --downgrade-binaries R` what the nodes have to read besides.",
     ("KAFKA-15537", "strimzi/strimzi-kafka-operator#10735"),
 )
 PARTLY_READ_BY_RELEASE = info(

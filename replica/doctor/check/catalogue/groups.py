@@ -65,6 +65,7 @@ METADATA_LOG_TWICE = error(
     "Stop the node, keep the newer of the two where metadata.log.dir points, and move the other "
     "__cluster_metadata-0 away; keep a copy.",
     ("apache/kafka#22418",),
+    keeps_from_starting=True,
 )
 _OWN_DISK = (
     "Give the node its own disk: stop it, mount the disk on which it ran, and start it. If "
@@ -109,6 +110,7 @@ LOG_DIRECTORIES_DIFFER = error(
     "Refuses to start: the log directories of a node must name one cluster and one node.",
     "Find out which directory was copied or mounted here by mistake, and take it out of log.dirs.",
     ("strimzi/strimzi-kafka-operator#11516",),
+    keeps_from_starting=True,
 )
 FORMATTED_FOR_ANOTHER_CLUSTER = error(
     "formatted-for-another-cluster",

@@ -91,6 +91,7 @@ LOG_START_WITHOUT_SNAPSHOT = error(
     "Refuses to start: inconsistent snapshot state.",
     "Restore the newest snapshot from another voter's directory or a backup.",
     ("KAFKA-14240", "KAFKA-14238"),
+    keeps_from_starting=True,
 )
 SNAPSHOT_LOG_HOLE = error(
     "snapshot-log-hole",
@@ -98,6 +99,7 @@ SNAPSHOT_LOG_HOLE = error(
     "Refuses to start: inconsistent snapshot state.",
     "Look for the missing segment or a newer snapshot on other voters; don't restart this node.",
     ("KAFKA-14238", "KAFKA-14240"),
+    keeps_from_starting=True,
 )
 SNAPSHOT_CONTENT = error(
     "snapshot-content",

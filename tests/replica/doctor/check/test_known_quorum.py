@@ -12,7 +12,8 @@ from replica.doctor.check.examined import Examined, examine
 from replica.doctor.check.group import judge_group
 from replica.doctor.check.known_quorum import each_round
 from replica.doctor.check.newest import ClusterState, newest_states
-from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.format.discovery import discover
 from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
 from tests.replica.doctor.check.editing import append, file, judged, metadata, segment

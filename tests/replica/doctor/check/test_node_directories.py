@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from replica.doctor.check.formatted import judge_formatted
-from replica.doctor.quorum.known_quorum import VoterDoubt
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
 from tests.replica.doctor.check.editing import edit_text, judged

@@ -21,7 +21,7 @@ from replica.doctor.health.exposure import (
     min_isr_unknown,
 )
 from replica.doctor.health.past import past_of
-from replica.doctor.quorum.known_quorum import VoterDoubt
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.model.keys import NO_NODE
 from tests.replica.doctor.health.clusters import (
     a_broker,

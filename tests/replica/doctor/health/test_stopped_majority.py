@@ -6,7 +6,8 @@ import pytest
 
 from replica.doctor.health.cluster import STOPPED_MS, Cluster
 from replica.doctor.health.judging import judge_health
-from replica.doctor.quorum.known_quorum import KnownQuorum, KnownVoter, VoterDoubt
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import KnownVoter, VoterDoubt
 from replica.metadata.image.image import EMPTY
 from replica.model.keys import ReplicaKey
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.quorum.known_quorum import KnownQuorum, KnownVoter, VoterDoubt
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import KnownVoter, VoterDoubt
 from replica.message.schema import Value
 from replica.metadata.image.image import Image
 from replica.metadata.image.replay import Replay

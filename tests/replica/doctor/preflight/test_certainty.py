@@ -6,7 +6,8 @@ import pytest
 
 from replica.doctor.preflight.answer import ChangeSafety, Preflight, preflight
 from replica.doctor.preflight.certainty import grounded
-from replica.doctor.quorum.known_quorum import LogConflict, VoterDoubt
+from replica.doctor.quorum.known_quorum import LogConflict
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.history.log import OffsetRange
 from replica.model.keys import ReplicaKey
 from tests.replica.doctor.preflight.clusters import cluster, known

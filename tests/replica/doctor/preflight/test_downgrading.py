@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from replica.doctor.preflight.answer import ChangeSafety
 from replica.doctor.preflight.downgrading import NodeReading, downgrade_binaries
 from replica.metadata.changes.readers import reader_of
@@ -23,20 +25,27 @@ def test_nodes_that_can_read_all_are_safe_and_the_others_are_named_as_a_need() -
     assert need.startswith("the directories of nodes 2 and 3, which were not given")
 
 
-def test_a_level_in_force_is_to_be_lowered_and_one_reason_is_about_all_nodes() -> None:
-    state = cluster(level("metadata.version", 30), level("streams.version", 1))
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (29, "Lower it first: `kraftlake plan --downgrade 4.1` says whether Kafka does"),
+        (30, "Kafka refuses to lower it, also with --unsafe"),
+    ],
+)
+def test_a_level_in_force_is_to_be_lowered_if_kafka_does_and_one_reason_is_about_all_nodes(
+    number: int, told: str
+) -> None:
+    state = cluster(level("metadata.version", number), level("streams.version", 1))
     streams = raised("streams.version", 1, 5)
     readings = [
-        NodeReading(number, "", (raised("metadata.version", 30, at), streams))
-        for number, at in ((1, None), (2, 4))
+        NodeReading(node, "", (raised("metadata.version", number, at), streams))
+        for node, at in ((1, None), (2, 4))
     ]
     found = downgrade_binaries(state, "4.1", readings)
     assert found.answer is ChangeSafety.UNSAFE
     version, feature = found.reasons
     assert (version.subject, version.offset) == ("metadata.version", 4)
-    assert "It would end nodes 1 and 2. Lower it first: `kraftlake plan --downgrade 4.1`" in (
-        version.detail
-    )
+    assert version.detail.endswith(f"It would end nodes 1 and 2. {told}")
     assert feature.detail.endswith("Lower it first, to 0")
 
 

@@ -29,13 +29,14 @@ def _unsafe(found: Preflight) -> list[tuple[str, str]]:
 
 
 def _notes(found: Preflight) -> dict[str, str]:
-    return {one.subject: one.detail for one in found.reasons if one.answer is ChangeSafety.SAFE}
+    told = (ChangeSafety.SAFE, ChangeSafety.NOTHING_TO_DO)
+    return {one.subject: one.detail for one in found.reasons if one.answer in told}
 
 
 @pytest.mark.parametrize("records", [(), (_state(NO_MIGRATION),)])
 def test_a_cluster_without_a_migration_has_nothing_to_end(records: tuple[Record, ...]) -> None:
     found = finish_migration(cluster(*records))
-    assert found.answer is ChangeSafety.SAFE
+    assert found.answer is ChangeSafety.NOTHING_TO_DO
     assert "nothing to end" in _notes(found)["ZooKeeper migration"]
 
 
@@ -72,7 +73,7 @@ def test_with_kraft_brokers_alone_it_may_end_and_the_answer_says_what_is_left() 
 
 
 def test_once_it_has_ended_only_a_broker_that_was_left_is_told() -> None:
-    assert finish_migration(cluster(_state(POST_MIGRATION))).answer is ChangeSafety.SAFE
+    assert finish_migration(cluster(_state(POST_MIGRATION))).answer is ChangeSafety.NOTHING_TO_DO
     found = finish_migration(cluster(_state(POST_MIGRATION), _of_zookeeper(1)))
     assert [subject for subject, _ in _unsafe(found)] == ["broker 1"]
     assert "nobody can go back" in _notes(found)["ZooKeeper migration"]

@@ -6,7 +6,7 @@ import pytest
 
 from replica.doctor.preflight.answer import ChangeSafety, Preflight
 from replica.doctor.preflight.rolling import roll
-from replica.doctor.quorum.known_quorum import BAD_DISKS, VoterDoubt
+from replica.doctor.quorum.known_voter import BAD_DISKS, VoterDoubt
 from replica.model.keys import ReplicaKey
 from tests.replica.doctor.preflight.clusters import broker, cluster, controller, known, partition
 

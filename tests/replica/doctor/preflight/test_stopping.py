@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from replica.doctor.preflight.answer import ChangeSafety, Preflight
+from replica.doctor.preflight.certainty import grounded
 from replica.doctor.preflight.decommissioning import decommission
 from replica.doctor.preflight.stopping import stop_brokers, stop_rack
-from replica.doctor.quorum.known_quorum import VoterDoubt
+from replica.doctor.quorum.known_voter import MAY_VOTE_TWICE, VoterDoubt
 from tests.replica.doctor.preflight.clusters import broker, cluster, known, partition
 
 
@@ -129,6 +132,20 @@ def test_a_voter_whose_disk_may_not_be_counted_leaves_the_majority_unknown() -> 
     )
     away = known(1, 2, 3, doubts={2: VoterDoubt.NOT_GIVEN, 3: VoterDoubt.NOT_GIVEN})
     assert stop_brokers(cluster(voters=(1, 2, 3), quorum=away), [1]).answer is ChangeSafety.SAFE
+
+
+@pytest.mark.parametrize("doubt", MAY_VOTE_TWICE)
+def test_a_voter_that_may_have_forgotten_its_vote_is_not_stopped_as_if_it_came_back(
+    doubt: VoterDoubt,
+) -> None:
+    of = cluster(voters=(1, 2, 3), quorum=known(1, 2, 3, doubts={1: doubt}))
+    found = grounded(stop_brokers(of, [1]), of)
+    assert found.answer is ChangeSafety.UNKNOWN
+    (reason,) = (one for one in found.reasons if one.subject == "voter 1")
+    assert reason.detail.endswith(
+        ": leave it stopped then, until `kraftlake recover --plan` has told how it comes back"
+    )
+    assert stop_brokers(of, [2]).answer is ChangeSafety.UNKNOWN, "it is counted for no majority"
 
 
 def test_the_stop_of_a_fenced_broker_for_which_partitions_wait_is_unsafe() -> None:

@@ -2,13 +2,8 @@
 
 from hypothesis import given
 
-from replica.doctor.quorum.known_quorum import (
-    NO_FILES,
-    LogConflict,
-    QuorumFiles,
-    VoterDoubt,
-    known_quorum,
-)
+from replica.doctor.quorum.known_quorum import NO_FILES, LogConflict, QuorumFiles, known_quorum
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.went_back import WentBack
 from replica.history.commitment import classify_compared, compare_group
 from replica.history.log import LogBatch, OffsetRange, ReplicaLog

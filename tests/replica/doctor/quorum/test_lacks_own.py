@@ -1,6 +1,7 @@
 """A leader's own log lacks records that it wrote."""
 
-from replica.doctor.quorum.known_quorum import QuorumFiles, VoterDoubt
+from replica.doctor.quorum.known_quorum import QuorumFiles
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.lacks_own import COPYING_MS, LogEnd, lacks_own
 from tests.replica.doctor.quorum.test_known_quorum import ONE, THREE, TWO, doubts, known, log
 

@@ -135,7 +135,8 @@ def test_a_log_that_cannot_be_read_whole_counts_as_gone_and_wins_only_alone():
     alone = plan_recovery([cut], QuorumFiles(frozenset({TWO})))
     assert alone.answer is RecoveryDecision.REFUSED
     assert alone.reasons[0] == (
-        "part of the log of node 2 (directory-2) can't be read, and there is no better one"
+        "part of the log of node 2 (directory-2) is not here or can't be read, and there is no "
+        "better one"
     )
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given
 
-from replica.doctor.quorum.known_quorum import QuorumFiles, VoterDoubt, known_quorum
+from replica.doctor.quorum.known_quorum import QuorumFiles, known_quorum
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.went_back import ComparedRound, went_back
 from replica.history.commitment import classify_compared, compare_group
 from replica.history.log import OffsetRange

@@ -1,0 +1,123 @@
+"""What an answer rests on and nothing shows is a condition; where nothing is left to do, no change
+is called safe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from replica.doctor.health.cluster import Cluster, Lag
+from replica.doctor.preflight.answer import ChangeSafety, Preflight
+from replica.doctor.preflight.certainty import grounded
+from replica.doctor.preflight.decommissioning import decommission
+from replica.doctor.preflight.downgrading import NodeReading, downgrade_binaries
+from replica.doctor.preflight.migrating import finish_migration
+from replica.doctor.preflight.reassigning import reassign
+from replica.doctor.preflight.reassignment_file import Assignment
+from replica.doctor.preflight.rolling import roll
+from replica.doctor.preflight.stopping import stop_brokers
+from replica.doctor.preflight.upgrading import downgrade, upgrade
+from replica.doctor.preflight.voters import add_voter, remove_voter, to_dynamic
+from replica.doctor.quorum.known_voter import NOT_AT_HAND, VoterDoubt
+from replica.model.keys import ReplicaKey
+from tests.replica.doctor.preflight.clusters import (
+    cluster,
+    controller,
+    known,
+    partition,
+)
+from tests.replica.doctor.preflight.test_quorum_and_levels import dynamic
+
+LATE = "node 2 (offset 99, 14 s earlier) has to be caught up: its log ends before the newest one"
+
+
+def late(of: Cluster) -> Cluster:
+    return replace(of, lags={2: Lag(100, 14_321)})
+
+
+def controllers(**more: object) -> Cluster:
+    return cluster(*map(controller, (1, 2, 3, 4)), voters=(1, 2, 3), **more)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        stop_brokers(late(cluster(partition(0, (1, 2)))), [1]),
+        stop_brokers(late(controllers()), [1]),
+        decommission(late(cluster(partition(0, (1, 3)))), [1]),
+        reassign(late(cluster(partition(0, (1, 3)))), [Assignment("orders", 0, (1, 2))]),
+        roll(late(cluster(partition(0, (1, 2))))),
+        remove_voter(late(controllers()), 1),
+        add_voter(late(controllers()), 4),
+        to_dynamic(late(cluster(*map(controller, (1, 2, 3)), voters=(1, 2, 3)))),
+        downgrade_binaries(late(cluster()), "4.0", [NodeReading(2, "node2", ())]),
+    ],
+    ids=lambda found: found.action,
+)
+def test_a_node_whose_log_ends_early_is_a_condition_of_what_relies_on_it(found: Preflight) -> None:
+    (need,) = (one for one in found.needs if "caught up: " in one and one.startswith("node"))
+    assert need.startswith(LATE)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        stop_brokers(late(cluster(partition(0, (1, 3)))), [1]),
+        stop_brokers(late(cluster(partition(0, (1, 2)))), [2]),
+        upgrade(late(cluster()), "4.1"),
+        decommission(late(cluster()), [1]),
+    ],
+    ids=lambda found: found.action,
+)
+def test_it_is_none_where_nothing_relies_on_it(found: Preflight) -> None:
+    assert not any(need.startswith("node 2") for need in found.needs)
+
+
+@pytest.mark.parametrize("doubt", NOT_AT_HAND)
+def test_voters_without_a_whole_log_at_hand_are_a_condition(doubt: VoterDoubt) -> None:
+    def needs(*unseen: int) -> tuple[str, ...]:
+        doubts = dict.fromkeys(unseen, doubt)
+        voters = known(1, 2, 3, doubts=doubts)
+        cut = tuple(replace(one, cut_copy="n.tar" * bool(one.doubt)) for one in voters.voters)
+        of = cluster(quorum=replace(voters, voters=cut))
+        return grounded(Preflight("", ()), of).needs
+
+    if doubt is VoterDoubt.CUT:
+        (need,) = needs(3)
+        assert need == (
+            "node 3 has to hold nothing newer: n.tar breaks off, so nobody knows where its log "
+            "ends. Copy it again"
+        )
+    else:
+        assert needs(3) == (), "a majority is here"
+        assert needs(2, 3) == (
+            "voters 2 and 3 have to hold nothing newer: their logs were not given, and the logs of "
+            "1 of 3 voters are no majority",
+        )
+
+
+def test_no_change_is_safe_by_a_log_that_breaks_off() -> None:
+    of = cluster(cut_copy="node3.tar", quorum=known(3, newest=ReplicaKey(3)), end_offset=7)
+    found = grounded(Preflight("", ()), of)
+    assert found.answer is ChangeSafety.UNKNOWN
+    assert found.reasons[0].detail.startswith("is known up to offset 7 only: node3.tar breaks off")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        finish_migration(cluster()),
+        to_dynamic(dynamic((1, 2, 3))),
+        upgrade(cluster(), "4.0"),
+        downgrade(cluster(), "4.0"),
+        reassign(cluster(partition(0, (1, 2))), [Assignment("orders", 0, (1, 2))]),
+    ],
+    ids=lambda found: found.action,
+)
+def test_where_nothing_is_to_be_done_the_change_is_not_called_safe(found: Preflight) -> None:
+    assert found.answer is ChangeSafety.NOTHING_TO_DO
+    assert grounded(found, cluster(is_whole=False)).answer is ChangeSafety.UNKNOWN
+    again = [Assignment("orders", 0, (1, 2)), Assignment("orders", 1, (1, 3))]
+    two = cluster(partition(0, (1, 2)), partition(1, (1, 2)))
+    assert reassign(two, again).answer is ChangeSafety.SAFE, "one of them changes"
