@@ -109,12 +109,12 @@ class Controller:
     def start(self) -> None:
         self._run(java_command("info", "kafka.Kafka", [str(self.properties)], self.version))
 
-    def stop(self) -> int:
+    def stop(self, within_s: float = _STOP_S) -> int:
         """In order, as by kafka-server-stop; the exit code (143 after SIGTERM)."""
         assert self._process is not None
         self._process.terminate()
         try:
-            return self._process.wait(_STOP_S)
+            return self._process.wait(within_s)
         finally:
             self._process.kill()
             self._process.wait()

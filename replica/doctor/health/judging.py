@@ -60,10 +60,10 @@ def judge_migration(cluster: Cluster) -> Iterator[Finding]:
     offsets = cluster.offsets("brokers")
     subjects = [
         Subject("ZooKeeper migration", migration_name(state), since),
-        *(Subject(f"broker {one}", "of ZooKeeper", offsets[one]) for one in of_zookeeper),
+        *(Subject(f"broker {one}", "runs with ZooKeeper", offsets[one]) for one in of_zookeeper),
     ]
     others = sorted(set(brokers) - set(of_zookeeper))
-    registered = ((of_zookeeper, "of ZooKeeper"), (others, "of KRaft"))
+    registered = ((of_zookeeper, "with ZooKeeper"), (others, "with KRaft"))
     which = [
         f"{named('broker', [str(one) for one in ids]) if ids else 'no broker'} {kind}"
         for ids, kind in registered

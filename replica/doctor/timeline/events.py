@@ -211,7 +211,8 @@ def _of_election(branch: Branch, one: Election) -> Event:
     votes = f", by the votes of {_nodes_text(won.granting)}" if won.granting else ""
     after = f" after node {one.former}" if one.former not in (None, won.leader) else ""
     epochs = "1 epoch" if one.without_winner == 1 else f"{one.without_winner} epochs"
-    lacking = f"; {epochs} before it had no winner" if one.without_winner else ""
+    # one may have won all the same: a leader writes quorum-state first, then its record
+    lacking = f"; these logs name no leader of {epochs} before it" if one.without_winner else ""
     detail = f"leads epoch {won.epoch}{after}{votes}: {one.because}{lacking}"
     tail = None if one.on_branch else branch.tail_with(won.offset, won.epoch, won.digest)
     commitment = branch.commitment(won.offset, tail)

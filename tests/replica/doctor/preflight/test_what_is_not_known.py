@@ -22,6 +22,7 @@ from replica.doctor.preflight.voters import add_voter, remove_voter, to_dynamic
 from replica.doctor.quorum.known_voter import NOT_AT_HAND, VoterDoubt
 from replica.model.keys import ReplicaKey
 from tests.replica.doctor.preflight.clusters import (
+    broker,
     cluster,
     controller,
     known,
@@ -67,6 +68,7 @@ def test_a_node_whose_log_ends_early_is_a_condition_of_what_relies_on_it(found: 
         stop_brokers(late(cluster(partition(0, (1, 2)))), [2]),
         upgrade(late(cluster()), "4.1"),
         decommission(late(cluster()), [1]),
+        roll(late(cluster(broker(2, fenced=True), partition(0, (1, 3))))),
     ],
     ids=lambda found: found.action,
 )

@@ -14,6 +14,7 @@ from replica.doctor.timeline.causes import (
     cause_of,
 )
 from replica.doctor.timeline.elections import elections_of
+from replica.doctor.timeline.events import timeline
 from tests.replica.doctor.timeline.test_branch import DYNAMIC, look, the_branch
 
 FORMER = Won(10, 1, 1_000, 1, (1, 2, 3), (1, 2), 900)
@@ -199,3 +200,12 @@ def test_the_recorded_leaders_were_killed_and_the_last_one_was_cut_off() -> None
     assert without[0].nodes == (1, 2, 3, 11, 12)
     assert without[-1].nodes == (1, 3, 12)
     assert all(one.on_branch for one in without)
+
+
+def test_an_epoch_of_which_no_record_is_left_may_have_had_a_winner() -> None:
+    """Kafka writes quorum-state before the LeaderChange record, which may never reach another log:
+    a recorded cluster had a leader of epoch 3, by quorum-state, and logs with epochs 2 and 4."""
+    branch = the_branch(look(f"{DYNAMIC}/split"))
+    events = timeline(branch).events
+    (told,) = (one for one in events if (one.event, one.leader_epoch) == ("election", 5))
+    assert told.detail.endswith("; these logs name no leader of 1 epoch before it")

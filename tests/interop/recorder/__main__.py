@@ -1,0 +1,132 @@
+"""Records clusters, or asks again about those that were recorded, and counts what is right.
+
+    python -m tests.interop.recorder --seeds 0:60 --keep FOLDER
+    python -m tests.interop.recorder --again --keep FOLDER --write
+
+--write puts the figures into RECORDER.md. What is unknown or wrong is printed, with the folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import traceback
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from subprocess import SubprocessError
+
+from tests.interop.recorder.answers import asked
+from tests.interop.recorder.cluster import CLUSTER_ID
+from tests.interop.recorder.recording import ROUNDS, judged_again, recorded, variants
+from tests.interop.recorder.script import drawn
+from tests.interop.recorder.statements import Is, Statement, judged
+from tests.interop.recorder.story import FILE, Story
+
+RESULTS = Path(__file__).with_name("RECORDER.md")
+Round = tuple[Story, list[Statement]]
+
+
+def told(place: Path) -> Round:
+    """A round is judged, and what isn't right is printed."""
+    story, headline, found = judged_again(place)
+    _tell(place, story, headline, found)
+    return story, found
+
+
+def of_variants(place: Path) -> list[Statement]:
+    """The same with one directory less, or an older copy of it."""
+    told = []
+    for story, copies in variants(place):
+        answers = asked(copies, CLUSTER_ID)
+        found = judged(story, answers)
+        _tell(place, story, str(answers.verdict["headline"]), found)
+        told += found
+    return told
+
+
+def _tell(place: Path, story: Story, headline: str, found: list[Statement]) -> None:
+    counts = Counter(one.is_.value for one in found)
+    kind = f"{story.kind}, {'static' if story.is_static else 'dynamic'}"
+    shown = f"{story.shown} {story.shown_node if story.shown_node >= 0 else ''}"
+    _say(f"== {place} {story.version} {kind}: {story.left}, {shown}: {dict(counts)}")
+    _say(f"   {headline[:300]}")
+    for one in found:
+        if one.is_ is not Is.RIGHT:
+            _say(f"   {one.is_.name} {one.kind} {one.text[:900]}")
+
+
+def rows(rounds: list[Round]) -> list[str]:
+    """One for each release and kind of cluster, and one for all."""
+    groups: dict[tuple[str, str], list[Round]] = {}
+    for one in rounds:
+        story = one[0]
+        kind = f"{story.kind}, {'static' if story.is_static else 'dynamic'}"
+        groups.setdefault((story.version, kind), []).append(one)
+    named = [(version, kind, some) for (version, kind), some in sorted(groups.items())]
+    return [_row(*one) for one in (*named, ("all", "all", rounds))]
+
+
+def _row(version: str, kind: str, rounds: list[Round]) -> str:
+    counts = Counter(one.is_ for _, found in rounds for one in found)
+    clusters = len({(story.seed, story.version) for story, _ in rounds})
+    cells = (version, kind, clusters, len(rounds), *(f"{counts[each]:,}" for each in Is))
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _write(rounds: list[Round]) -> None:
+    """In place of the rows that are there."""
+    lines = RESULTS.read_text(encoding="utf-8").splitlines()
+    head = lines[: next(at for at, line in enumerate(lines) if line.startswith("|---")) + 1]
+    kinds = Counter((one.kind, one.is_) for _, found in rounds for one in found)
+    each = [f"| {name.replace('_', ' ')} | {' | '.join(f'{kinds[name, one]:,}' for one in Is)} |"
+            for name in dict.fromkeys(name for name, _ in kinds)]  # fmt: skip
+    day = datetime.now(UTC).date().isoformat()
+    more = ["", f"Asked on {day}. The same by kind of statement:", "",
+            "| statement | right | unknown | wrong |", "|---|---|---|---|", *each]  # fmt: skip
+    RESULTS.write_text("\n".join([*head, *rows(rounds), *more]) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", default="0:60", metavar="A:B")
+    parser.add_argument("--version", help="of Kafka; else the seed decides")
+    parser.add_argument("--rounds", type=int, default=3, help="of each cluster")
+    parser.add_argument("--keep", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--again", action="store_true", help="record nothing")
+    parser.add_argument(
+        "--variants", action="store_true", help="also with one directory less, or an older one"
+    )
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    rounds: list[Round] = []
+    if given.again:
+        places = sorted(one.parent for one in given.keep.glob(f"*/{ROUNDS}/*/{FILE}"))
+        for place in places:
+            story, found = told(place)
+            rounds.append((story, [*found, *(of_variants(place) if given.variants else ())]))
+    else:
+        first, _, end = given.seeds.partition(":")
+        for seed in range(int(first), int(end)):
+            try:
+                script = drawn(seed, given.version, given.rounds)
+                rounds += map(told, recorded(given.keep / str(seed), script))
+            except (
+                AssertionError,
+                OSError,
+                ValueError,
+                SubprocessError,
+            ) as failed:
+                where = traceback.extract_tb(failed.__traceback__)[-1]
+                _say(f"== {seed} ended in {where.name}, line {where.lineno}: {str(failed)[-500:]}")
+    for row in rows(rounds):
+        _say(row)
+    if given.write:
+        _write(rounds)
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

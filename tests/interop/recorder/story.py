@@ -1,0 +1,113 @@
+"""What a player did to a cluster and saw of it: what answers are held to. A file of JSON, so that
+answers can be asked again without Kafka."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+FILE = "story.json"
+DONE, REFUSED, UNKNOWN = "done", "refused", "unknown"
+
+
+@dataclass
+class Deed:
+    """A step as it was played: times in ms since 1970. nodes: whom it was done to. outcome: of an
+    operation, whether Kafka acknowledged it."""
+
+    began: int
+    ended: int
+    step: str
+    name: str
+    nodes: list[int]
+    outcome: str
+    text: str = ""
+
+
+@dataclass
+class Sight:
+    """A node that ran knew this leader of an epoch, at this time for the first time."""
+
+    at: int
+    epoch: int
+    leader: int
+
+
+@dataclass
+class Down:
+    """A node whose process doesn't run or stands still. how: SIGTERM, SIGKILL or SIGSTOP."""
+
+    node: int
+    since: int
+    how: str
+
+
+@dataclass
+class Acknowledged:
+    """What is there, by Kafka's acknowledgements. doubtful: names of which one operation or more
+    has an unknown outcome."""
+
+    topics: dict[str, int] = field(default_factory=dict)
+    deleted: list[str] = field(default_factory=list)
+    configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    acls: list[list[str]] = field(default_factory=list)
+    users: list[str] = field(default_factory=list)
+    quotas: dict[str, int] = field(default_factory=dict)
+    doubtful: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Story:
+    """shown and left: of the round. down: in the end. changed: nodes whose disk was wiped or is an
+    older copy, by what was done. described: what kafka-topics said when all was healed; quiet: the
+    same just before the copies were made, where nothing is left wrong. copied: when the copies were
+    begun, in ms. done: what kraftlake was asked about, its answer, what then became of it on the
+    cluster, and how. dumps: of each copy, what differs from Kafka's dump of it."""
+
+    seed: int
+    kind: str
+    version: str
+    is_static: bool
+    voters: list[int]
+    brokers: list[int]
+    shown: str = ""
+    left: list[str] = field(default_factory=list)
+    deeds: list[Deed] = field(default_factory=list)
+    sights: list[Sight] = field(default_factory=list)
+    acknowledged: Acknowledged = field(default_factory=Acknowledged)
+    down: list[Down] = field(default_factory=list)
+    changed: dict[str, str] = field(default_factory=dict)
+    shown_node: int = -1
+    described: str = ""
+    quiet: str = ""
+    copied: int = 0
+    done: list[list[str]] = field(default_factory=list)
+    dumps: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def down_nodes(self) -> set[int]:
+        return {one.node for one in self.down}
+
+    @property
+    def left_voters(self) -> list[int]:
+        """Voters that run."""
+        return [node for node in self.voters if node not in self.down_nodes]
+
+    @property
+    def has_majority(self) -> bool:
+        lost = {int(node) for node, what in self.changed.items() if what == "wiped"}
+        return len(set(self.left_voters) - lost) > len(self.voters) // 2
+
+    def save(self, folder: Path) -> None:
+        (folder / FILE).write_text(json.dumps(asdict(self), indent=1))
+
+
+def loaded(folder: Path) -> Story:
+    told: dict[str, Any] = json.loads((folder / FILE).read_text())
+    told["deeds"] = [Deed(**one) for one in told["deeds"]]
+    told["sights"] = [Sight(**one) for one in told["sights"]]
+    told["down"] = [Down(**one) for one in told["down"]]
+    told["acknowledged"] = Acknowledged(**told["acknowledged"])
+    return Story(**told)

@@ -1,0 +1,100 @@
+"""A real cluster that is played from a seed, and kraftlake's answers held to what was done to it.
+`python -m tests.interop.recorder` does the same for as many seeds as you like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+
+from tests.interop.kafka_jars import NEWEST, class_path_or_skip
+from tests.interop.recorder.answers import Answers, asked
+from tests.interop.recorder.cluster import CLUSTER_ID
+from tests.interop.recorder.recording import COPIES, recorded
+from tests.interop.recorder.script import (
+    RELEASES,
+    End,
+    How,
+    Kind,
+    Round,
+    Script,
+    Shape,
+    Shown,
+    Wait,
+    Who,
+    drawn,
+)
+from tests.interop.recorder.script import CreateTopic as Create
+from tests.interop.recorder.statements import Is, judged
+from tests.interop.recorder.story import Down, Story, loaded
+
+
+def test_a_seed_draws_the_same_script_each_time_and_another_seed_another_one() -> None:
+    scripts = [drawn(seed) for seed in range(60)]
+    assert scripts == [drawn(seed) for seed in range(60)]
+    assert len({repr(one.rounds) for one in scripts}) == len(scripts)
+    assert {one.shape.version for one in scripts} == set(RELEASES)
+    assert {one.shape.kind for one in scripts} == set(Kind)
+
+
+@pytest.mark.slow
+def test_answers_about_a_real_cluster_are_right_and_planted_stories_are_wrong(
+    tmp_path: Path,
+) -> None:
+    """One cluster: a broker that is down while a topic is made, and then nothing that is wrong."""
+    class_path_or_skip()
+    shape = Shape(Kind.ONE, NEWEST, False, None, 2_000)
+    topics = tuple(Create(name, 2, 2, (("retention.ms", "100000"),)) for name in ("a", "b"))
+    down = (End(Who.BROKER, How.KILL), Wait(10))
+    rounds = (Round(topics, down, Shown.ALL), Round((), (Wait(2),), Shown.ALL))
+    places = list(recorded(tmp_path, Script(1, shape, rounds)))
+    for place in places:
+        story, answers = _asked(place)
+        assert _wrong(story, answers) == set()
+    assert answers.level == "healthy"
+    assert {kind for kind, is_, _ in _all(story, answers) if is_ is Is.RIGHT} > {
+        "records_are_those_of_kafka_s_dump",
+        "the_state_is_what_kafka_described",
+        "who_led_an_epoch_led_it",
+    }
+    for planted, expected in PLANTED:
+        other = deepcopy(story)
+        planted(other)
+        assert expected in _wrong(other, answers), expected
+
+
+def _no_broker(story: Story) -> None:
+    story.down = [Down(11, story.copied - 60_000, "SIGKILL")]
+
+
+PLANTED: tuple[tuple[Callable[[Story], object], str], ...] = (
+    (lambda story: story.acknowledged.topics.update(c=1), "acknowledged_topics_are_there"),
+    (lambda story: story.acknowledged.topics.pop("a"), "acknowledged_topics_are_there"),
+    (
+        lambda story: story.acknowledged.configs["topics a"].update({"retention.ms": "5"}),
+        "acknowledged_configs_are_there",
+    ),
+    (
+        lambda story: story.acknowledged.users.append("u"),
+        "acknowledged_rights_and_limits_are_there",
+    ),
+    (lambda story: setattr(story.sights[0], "leader", 2), "who_led_an_epoch_led_it"),
+    (_no_broker, "who_is_down_is_named"),
+    (_no_broker, "healthy_is_said_of_what_is_whole"),
+    (lambda story: story.dumps.update(x="unlike"), "records_are_those_of_kafka_s_dump"),
+    (lambda story: story.done.append(["a stop", "safe", "lost", ""]), "a_safe_answer_held"),
+)
+
+
+def _asked(place: Path) -> tuple[Story, Answers]:
+    return loaded(place), asked((place / COPIES).iterdir(), CLUSTER_ID)
+
+
+def _all(story: Story, answers: Answers) -> list[tuple[str, Is, str]]:
+    return [(one.kind, one.is_, one.text) for one in judged(story, answers)]
+
+
+def _wrong(story: Story, answers: Answers) -> set[str]:
+    return {kind for kind, is_, _ in _all(story, answers) if is_ is Is.WRONG}
