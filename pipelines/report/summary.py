@@ -40,7 +40,7 @@ class Summary:
 
 
 class Outage(NamedTuple):
-    """A time during which partitions were without leader."""
+    """A time during which partitions had no leader."""
 
     most: int
     """The largest number of partitions without leader at one moment."""

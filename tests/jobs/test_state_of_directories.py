@@ -77,7 +77,7 @@ def test_a_state_behind_a_hole_is_refused(kraftlake: Kraftlake, data: Path, tmp_
     assert ended.code == 2
     assert ended.error == (
         "offset 2712: the state is not known. Nothing is known of offsets 1262 to 2711: no "
-        "snapshot gives the state before them"
+        "snapshot gives the state before these offsets"
     )
 
 

@@ -36,11 +36,12 @@ _MAX_FILE_BYTES = 64 * 1024 * 1024
 
 
 class Change(NamedTuple):
-    """A change that the user asks about. runbook: the runbook about it. judge: judges the change on
-    a state, and on what was read besides."""
+    """A change that the user asks about."""
 
     runbook: str
+    """The runbook about the change."""
     judge: Callable[[ClusterSource], Preflight]
+    """A function that judges the change on a state, and on what was read besides."""
 
 
 class _Judged(NamedTuple):

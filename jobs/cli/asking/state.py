@@ -45,15 +45,15 @@ _ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
 
 @dataclass(frozen=True, slots=True)
 class EntityFilter:
-    """Which entities are shown. A field that is None or empty excludes nothing; otherwise all
-    fields must hold.
-
-    entities, names: patterns with * and ?, of which one must fit. topic: see About.
-    """
+    """Which entities are shown. A field that is None or empty excludes nothing; an entity must
+    match all other fields."""
 
     entities: tuple[str, ...] = ()
+    """Patterns of kinds with * and ?; an entity must match at least one of them."""
     names: tuple[str, ...] = ()
+    """Patterns of names with * and ?; an entity must match at least one of them."""
     topic: str | None = None
+    """See About."""
 
     def __post_init__(self) -> None:
         check_patterns("--entity", self.entities, _ORDER)

@@ -107,7 +107,7 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
     if unknown:
         complain(
             f"state: min.insync.replicas of {counted(unknown, 'partition')} is not known, so that "
-            "below_min_isr leaves them out: --broker-config server.properties tells the default"
+            "below_min_isr leaves them out: --broker-config server.properties gives the default"
         )
     if has_too_many_pairs(source.cluster):
         live = len(source.cluster.live_brokers)
@@ -119,8 +119,9 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
     since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
     if source.past is not None and source.past.unknown:
         complain(
-            f"state: since when is not known of {counted(source.past.unknown, 'failure')}: it was "
-            "so already where the log at hand begins, or the log can't be followed to its end"
+            f"state: since when {counted(source.past.unknown, 'failure')} would do this harm is "
+            "not known: that was so already where the log begins, or the log can't be replayed to "
+            "its end"
         )
     found = exposures(source.cluster)
     if json_output:
@@ -179,7 +180,7 @@ def _where(source: ClusterSource) -> None:
     cluster = source.cluster
     complain(f"state: of cluster {cluster.cluster_id} at offset {cluster.end_offset}")
     if not cluster.is_whole:
-        complain(f"state: {cluster.file}: the log goes on, with what can't be replayed")
+        complain(f"state: {cluster.file}: the log has later records, which can't be replayed")
     quorum = cluster.quorum
     missing = () if quorum is None else quorum.in_doubt(VoterDoubt.NOT_GIVEN)
     if missing:

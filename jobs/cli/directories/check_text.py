@@ -39,14 +39,15 @@ MEMBER_COLUMNS = ("node", "role", "log", "epoch", "snapshots", "result", "direct
 
 @dataclass(frozen=True)
 class LocatedFinding:
-    """A finding that names its file as the user would. where: the node; "" where the file's name
-    says it. member: the directory of the file; None where the finding compares several. health: the
-    cluster that a finding of health is about."""
+    """A finding that names its file as the user would."""
 
     where: str
+    """The name of the node; "" where the file's name shows it."""
     finding: Finding
     member: JudgedDirectory | None = None
+    """The directory of the file; None where the finding compares several directories."""
     health: JudgedCluster | None = None
+    """The cluster that a finding of health is about."""
 
 
 def severity_of(option: str, text: str) -> Severity:

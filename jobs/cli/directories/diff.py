@@ -43,20 +43,18 @@ from replica.words import counted
 
 @dataclass(frozen=True)
 class LogDifference:
-    """Two replicas, the relation of their logs, and what one of them would lose.
-
-    same_replica: whether both are one replica at two moments. Then log_b has a made-up key.
-    logs: the two as `check` compares them, with what they prove of each other's records.
-    """
+    """Two replicas, the relation of their logs, and what one of them would lose."""
 
     a: Examined
     b: Examined
     log_a: ReplicaLog
     log_b: ReplicaLog
     same_replica: bool
+    """Whether both are one replica at two moments. Then log_b has a made-up key."""
     comparison: Comparison
     divergence: Divergence
     logs: ComparedLogs
+    """The two logs as `check` compares them, with what they prove of each other's records."""
 
     @cached_property
     def settled_losses(self) -> tuple[Losses | None, bool]:
@@ -137,7 +135,8 @@ _AGREEING = (Relation.IDENTICAL, Relation.PREFIX)
 
 
 def run(options: DiffOptions) -> int:
-    """Print the comparison of A and B. Returns 0 where they agree as far as both reach, else 1."""
+    """Print the comparison of A and B. Returns 0 where the logs are equal up to the end of the
+    shorter one, else 1."""
     redactor = make_redactor(options.keep_secrets, None, options.show_config or ())
     for _ in range(MAX_READS):
         difference = compare_directories(examine_one(options.a), examine_one(options.b))

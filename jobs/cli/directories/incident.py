@@ -16,36 +16,41 @@ from replica.words import counted, named
 
 
 class MajorityStop(NamedTuple):
-    """Voters whose logs end where others go on. at: the time of the first change that they lack, ms
-    since 1970; offset: its offset. voters: their node ids."""
+    """Voters whose logs end at an offset after which other logs have more records."""
 
     at: int
+    """The time of the first change that these voters lack, in ms since 1970 (UTC)."""
     offset: int
+    """The offset of this change."""
     voters: tuple[int, ...]
+    """The node ids of these voters."""
 
 
 @dataclass(frozen=True)
 class Incident:
-    """A cluster's verdict by its newest captures, and what led to it. events, outages: the oldest
-    first. stop: None unless a majority of the voters stopped. gaps: a sentence for each thing that
-    the log doesn't tell. nodes: those whose directories were given."""
+    """A cluster's verdict by its newest captures, and the events that led to it."""
 
     verdict: Verdict
     events: Sequence[Event] = ()
+    """The events, the oldest first."""
     outages: Sequence[Outage] = ()
+    """The outages, the oldest first."""
     stop: MajorityStop | None = None
+    """None unless a majority of the voters stopped."""
     gaps: tuple[str, ...] = ()
+    """A sentence for each thing that the log doesn't show."""
     nodes: tuple[int, ...] = ()
+    """The ids of the nodes whose directories were given."""
 
 
 class Told(NamedTuple):
-    """An event, as the page tells it in one line."""
+    """An event, as the page prints it in one line."""
 
     at: int
-    """Its time, in ms since 1970 (UTC)."""
+    """The time of the event, in ms since 1970 (UTC)."""
     text: str
     offset: int | None
-    """The offset of its record; None where no record tells the event."""
+    """The offset of the event's record; None where no record shows the event."""
     is_placed: bool = False
     """Whether the event comes from the timeline, and so stands in the right order already."""
 

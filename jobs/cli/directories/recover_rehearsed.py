@@ -32,13 +32,15 @@ _ANSWERS = {
 
 @dataclass(frozen=True, slots=True)
 class RehearsedPlan:
-    """A recovery plan and its rehearsal. rehearsal: None where nothing could be played. answer,
-    reasons: those of `judge`, or the reason why nothing was played."""
+    """A recovery plan and its rehearsal."""
 
     plan: RecoveryPlan
     rehearsal: Rehearsal | None
+    """None where nothing could be played."""
     answer: ScenarioSafety
+    """The answer of `judge`."""
     reasons: tuple[str, ...]
+    """The reasons of `judge`, or the reason why nothing was played."""
 
     @property
     def is_safe(self) -> bool:

@@ -49,15 +49,17 @@ MAX_BYTES = 4 * 1024**3
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """The quorum that directories hold. plan: the plan of `recover` for it. by_key: the directories
-    by their replica. doubts: sentences that each name a fact which the directories lack. refusals:
-    sentences that each name a reason to start no node."""
+    """The quorum that directories hold."""
 
     captured: CapturedQuorum
     plan: RecoveryPlan
+    """The plan of `recover` for the quorum."""
     by_key: Mapping[ReplicaKey, Examined]
+    """The directories by their replica."""
     doubts: tuple[str, ...]
+    """Sentences that each name a fact which the directories lack."""
     refusals: tuple[str, ...] = ()
+    """Sentences that each name a reason to start no node."""
 
 
 def rehearsed_quorum(

@@ -48,7 +48,8 @@ from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.words import counted
 
 FIRST_WITHOUT_BOOTSTRAP_FILE = (4, 4)
-"""Since this release kafka-storage puts the records into the checkpoint 0-0 of the log."""
+"""The first release whose kafka-storage writes the bootstrap records into the checkpoint 0-0 of the
+log."""
 _CHECKPOINT = f"{METADATA_FOLDER}/{format_name(SnapshotName(BOOTSTRAP_SNAPSHOT))}"
 
 

@@ -60,10 +60,10 @@ def judge_migration(cluster: Cluster) -> Iterator[Finding]:
     offsets = cluster.offsets("brokers")
     subjects = [
         Subject("ZooKeeper migration", migration_name(state), since),
-        *(Subject(f"broker {one}", "of ZooKeeper", offsets[one]) for one in of_zookeeper),
+        *(Subject(f"broker {one}", "runs with ZooKeeper", offsets[one]) for one in of_zookeeper),
     ]
     others = sorted(set(brokers) - set(of_zookeeper))
-    which = f"brokers of ZooKeeper {listed(of_zookeeper)}, of KRaft {listed(others)}"
+    which = f"brokers with ZooKeeper {listed(of_zookeeper)}, with KRaft {listed(others)}"
     message = f"{migration_name(state)}; registered {which}"
     yield from cluster.about(rule, message, subjects)
 

@@ -18,13 +18,14 @@ from replica.words import named
 
 
 class NodeReading(NamedTuple):
-    """What a release can't read of one node's directory. node_id: None where no meta.properties
-    names it. is_whole: whether all of its log could be looked at."""
+    """What a release can't read of one node's directory."""
 
     node_id: int | None
+    """The node's id; None where no meta.properties names it."""
     shown: str
     places: tuple[UnreadPlace, ...]
     is_whole: bool = True
+    """Whether the whole log of the node could be looked at."""
     is_of_quorum: bool = False
     """Whether it is the log that a quorum tells, and no node's directory: then each node may have
     a newer snapshot, behind which it reads less of the log."""

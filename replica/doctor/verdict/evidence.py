@@ -68,13 +68,14 @@ class PlacedFinding(NamedTuple):
 
 
 class Since(NamedTuple):
-    """Since when something holds. first_ms, last_ms: the times at which it began for the first and
-    for the last of the things that it holds for, ms since 1970 (UTC). is_exact: False where it may
-    have begun earlier than first_ms."""
+    """Since when a state of several things lasts."""
 
     first_ms: int
+    """The time at which the first of them reached this state, in ms since 1970 (UTC)."""
     last_ms: int
+    """The time at which the last of them reached it, in ms since 1970 (UTC)."""
     is_exact: bool = True
+    """False where the state may have begun earlier than first_ms."""
 
 
 def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> Since | None:

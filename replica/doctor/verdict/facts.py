@@ -80,24 +80,28 @@ _HAPPENED = {
 
 @dataclass(frozen=True, slots=True)
 class VerdictDraft:
-    """A verdict to which findings about files may be added, because not all are known yet.
-
-    felt, of_health: facts that no such finding changes; those of `felt` stand before those about
-    files. findings: those about files that are known. mentioned: the ids of the rules that are in
-    other facts already. missing: as in ClusterEvidence. gaps: the others. notes, state: as in
-    Verdict. well: the headline where nothing is wrong.
-    """
+    """A verdict to which findings about files may be added, because not all are known yet."""
 
     cluster_id: str | None
     felt: tuple[Fact, ...]
+    """The facts that users notice. No finding about files changes them, and they stand before those
+    about files."""
     findings: tuple[PlacedFinding, ...]
+    """The known findings about files."""
     of_health: tuple[Fact, ...]
+    """The other facts about the cluster's state, which no finding about files changes."""
     mentioned: frozenset[str]
+    """The ids of the rules whose findings are in other facts already."""
     missing: MissingVoters | None
+    """As in ClusterEvidence."""
     gaps: tuple[Gap, ...]
+    """The gaps other than missing voters."""
     notes: int
+    """As in Verdict."""
     well: str
+    """The headline where nothing is wrong."""
     state: KnownState | None
+    """As in Verdict."""
 
     def verdict(self, more: Iterable[PlacedFinding] = ()) -> Verdict:
         """The verdict. more: findings about files, of rules whose findings nobody feels."""
