@@ -163,7 +163,8 @@ def _voters(cluster: Cluster) -> None:
         subject = "" if doubt.subject == "state" else f"{doubt.subject}: "
         complain(f"state: {subject}{doubt.detail}")
     for need in ground.needs:
-        complain(f"state: needs: {need}")
+        if "not given" not in need:  # _where has said that
+            complain(f"state: needs: {need}")
 
 
 def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
