@@ -30,7 +30,7 @@ def main(spark: SparkSession | None, arguments: IngestOptions) -> int:
     does. Raises KraftlakeError, and UsageError where the options follow nothing.
     """
     if not arguments.is_stream:
-        raise UsageError("follow: name --follow SECONDS, or --available-now for one look")
+        raise UsageError("follow: name --follow SECONDS, or --available-now to look once")
     return ingest.main(spark, arguments)
 
 

@@ -38,7 +38,9 @@ def conf_directory() -> Folder | None:
     named = os.environ.get("KRAFTLAKE_CONF")
     if named:
         if not Path(named).is_dir():
-            raise UsageError(f"KRAFTLAKE_CONF={named} is no folder: name one or unset it.")
+            raise UsageError(
+                f"KRAFTLAKE_CONF={named} is no folder: name a folder, or unset the variable."
+            )
         return Path(named)
     return shipped("conf", "conf")
 

@@ -54,7 +54,7 @@ class Dialect:
             "${" in part for part in parts
         )  # and nothing escapes it
         if is_filled_in or _NO_TEXT.search("".join(parts)):
-            raise UsageError(f"{'.'.join(parts)!a}: no name that SQL can hold")
+            raise UsageError(f"{'.'.join(parts)!a}: SQL has no way to write this name")
         quote = self.quote
         return ".".join(f"{quote}{part.replace(quote, quote * 2)}{quote}" for part in parts)
 

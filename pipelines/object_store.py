@@ -115,8 +115,9 @@ def check_local(path: str) -> str:
 
 
 def check_lake_place(lake: str) -> str:
-    """The lake. Raises UsageError as `check_place`, and for a URI that has more than the place:
-    Spark and delta-rs would not understand it, and logs would show it."""
+    """The place of a lake, unchanged. Raises UsageError as `check_place`, and for a URI with
+    credentials or options: Spark and delta-rs would not understand them, and logs would show
+    them."""
     check_place(lake)
     if is_uri(lake) and shown_uri(lake) != lake:
         raise UsageError(

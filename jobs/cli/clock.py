@@ -14,9 +14,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class ZonedClock:
-    """Shows times in a time zone. zone: None for the zone of this machine."""
+    """Shows times in a time zone."""
 
     zone: tzinfo | None = UTC
+    """The time zone; None for the zone of this machine."""
 
     def day(self, at: int) -> str:
         """The date of a time (ms since the epoch), with the zone; "" for a time that no calendar

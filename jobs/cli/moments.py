@@ -16,14 +16,12 @@ TB."""
 @dataclass(frozen=True)
 class Moment:
     """A place in the log: below an offset, or up to and including a time, or, with neither, its
-    end.
-
-    option: the option that errors name.
-    """
+    end."""
 
     at_offset: int | None = None
     at_time: datetime | None = None
     option: str = ""
+    """The option that errors name."""
 
     def __post_init__(self) -> None:
         if self.at_offset is not None and self.at_time is not None:

@@ -186,7 +186,7 @@ def own_crcs(
 
 
 def with_own_crcs(batches: pa.RecordBatch, own: OwnCrcs) -> pa.RecordBatch:
-    """The batches, where a damaged one has the CRC that `own` has for it."""
+    """The batches. A damaged batch gets the CRC that `own` has for it."""
     if not own or pc.all(batches.column("crc_valid")).as_py():
         return batches
     keys = zip(*(batches.column(name).to_pylist() for name in _KEY), strict=True)

@@ -65,7 +65,7 @@ class Unpacked:
     files: int
     """The number of files."""
     damages: tuple[Damage, ...]
-    """Each names its file as <bundle>/<member>, or is of the bundle as a whole."""
+    """The damages. Each names its file as <bundle>/<member>, or is about the bundle as a whole."""
 
 
 def marked(found: DiscoveredPath, damages: Iterable[Damage]) -> DiscoveredPath:

@@ -63,8 +63,8 @@ class Batches:
     is_sound: npt.NDArray[np.bool_]
     """Whether any capture held the batch undamaged."""
     other_columns: pa.Table
-    """Those of COLUMNS; and, where the batches are runs of batches (pipelines.silver.log_runs),
-    `batches`: how many are in a run."""
+    """The other columns of COLUMNS. Where the batches are runs of batches
+    (pipelines.silver.log_runs), the column `batches` has the number of batches in each run."""
 
     @staticmethod
     def of(rows: pa.Table) -> Batches:

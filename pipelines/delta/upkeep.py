@@ -3,7 +3,7 @@
 Small files become large ones. Data files of old versions (VACUUM) and old entries of Delta's log
 are deleted after the times of delta.deletedFileRetentionDuration and delta.logRetentionDuration.
 
-Spark does the work where there is some. Whether there is, is asked without it: a statement of
+Spark does this work. Whether a table needs it is found out without Spark, because a statement of
 Spark's takes a second or more for each table.
 """
 

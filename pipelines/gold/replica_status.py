@@ -61,9 +61,15 @@ def replica_status(
     stated: Mapping[str, Row],
     groups: Sequence[Row],
 ) -> Iterator[Row]:
-    """Rows of gold.replica_status. captures, snapshots, state: the cluster's rows of
-    bronze.captures, bronze.snapshots and bronze.replica_state. stated: from stated_voters. groups:
-    rows of group_findings."""
+    """Rows of gold.replica_status.
+
+    captures: the cluster's rows of bronze.captures.
+    held: the batches that each capture held.
+    snapshots: the cluster's rows of bronze.snapshots.
+    state: the cluster's rows of bronze.replica_state.
+    stated: the result of stated_voters.
+    groups: rows of group_findings.
+    """
     parts = _Parts(
         held=held,
         snapshots=_newest_snapshots(snapshots),

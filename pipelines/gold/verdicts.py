@@ -42,12 +42,13 @@ _FORMATTED = frozenset(rule.id for rule in RULES_ABOUT_FORMATTED)
 
 @dataclass(frozen=True)
 class NewestEvidence:
-    """What the newest capture group of a cluster shows by itself; of a cluster without any log its
-    newest round. captures: its rows of bronze.captures, with the columns of CAPTURE_COLUMNS. draft:
-    the verdict without what directories say of each other."""
+    """What the newest capture group of a cluster shows by itself. For a cluster without any log it
+    is the newest round."""
 
     captures: Sequence[Row]
+    """The group's rows of bronze.captures, with the columns of CAPTURE_COLUMNS."""
     draft: VerdictDraft
+    """The verdict without the findings of the comparison of directories."""
     quorum: KnownQuorum
 
     @property

@@ -110,8 +110,12 @@ def _named(offset: int | None, epoch: int | None, voters: list[Row] | None) -> R
 def voter_beliefs(
     captures: Sequence[Row], stated: Mapping[str, Row], groups: Sequence[Row]
 ) -> Iterator[Row]:
-    """Rows of gold.voter_beliefs. captures: rows of bronze.captures. stated: from stated_voters.
-    groups: rows of group_findings."""
+    """Rows of gold.voter_beliefs.
+
+    captures: rows of bronze.captures.
+    stated: the result of stated_voters.
+    groups: rows of group_findings.
+    """
     newest = newest_group(groups)
     members = grouped(captures, itemgetter("capture_group"))
     for group in groups:

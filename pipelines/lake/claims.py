@@ -55,8 +55,8 @@ def claimed(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
             yield
         if claim.is_lost:
             raise UsageError(
-                f"{lake}: the store was out of reach for so long that another job may have "
-                "begun: run this one again"
+                f"{lake}: the object store didn't answer for so long that another job may have "
+                "begun to write: run this job again"
             )
     finally:
         with suppress(OSError):  # Without this the claim expires by itself.

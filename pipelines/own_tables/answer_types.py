@@ -37,7 +37,7 @@ def columns_of(
     each row. Raises OwnTableError for a type that no table has."""
     unknown = sorted({*meanings} - {*schema.names})
     if unknown:
-        raise OwnTableError(f"column {unknown[0]!a} is described, and the rows don't have it")
+        raise OwnTableError(f"column {unknown[0]!a} is described, but the rows don't have it")
     return tuple(
         Column(
             field.name,

@@ -78,7 +78,8 @@ def contract_of(
     for one in names:
         if not _NAME.fullmatch(one) or one == ROWS_OF_KEY:
             raise OwnTableError(
-                f"column {one!a}: no name for a column: small letters, digits and _, a letter first"
+                f"column {one!a}: a column's name has small letters, digits and _, and begins with "
+                "a letter"
             )
     twice = sorted({one for one in names if names.count(one) > 1})
     if twice:
@@ -95,7 +96,9 @@ def contract_of(
 def checked_name(name: str) -> str:
     """The full name of an own table. Raises OwnTableError for one that no table can have."""
     if not _NAME.fullmatch(name):
-        raise OwnTableError("no name for a table: small letters, digits and _, a letter first")
+        raise OwnTableError(
+            "a table's name has small letters, digits and _, and begins with a letter"
+        )
     return f"{OWN}.{name}"
 
 

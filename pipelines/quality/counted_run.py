@@ -9,8 +9,8 @@ from typing import Any, TypedDict
 
 
 class CountedExpectation(TypedDict):
-    """How many rows of a table break one expectation. expectation, columns, kwargs, meaning,
-    action: as in pipelines.quality.expectation.Expectation."""
+    """How many rows of a table break one expectation. The fields from `expectation` to `action` are
+    those of pipelines.quality.expectation.Expectation."""
 
     expectation: str
     columns: list[str]
@@ -21,15 +21,17 @@ class CountedExpectation(TypedDict):
     unexpected_rows: int
     """0 for an expectation about the table as a whole."""
     sample_keys: list[str]
-    """Keys of some of these rows, each as a JSON object."""
+    """The keys of a few unexpected rows, each as a JSON object."""
 
 
 class CountedTable(TypedDict):
-    """rows: how many rows of the table were judged. expectations: its suite, in order."""
+    """The counts of one table."""
 
     name: str
     rows: int
+    """The number of judged rows of the table."""
     expectations: list[CountedExpectation]
+    """The table's suite, in order."""
 
 
 class CountedRun(TypedDict):
@@ -38,7 +40,7 @@ class CountedRun(TypedDict):
     job: str
     run_id: str
     at: str
-    """Its time in UTC, as text."""
+    """The time of the run in UTC, as text."""
     stopped: str
-    """Why it committed nothing, empty where it committed."""
+    """Why the run committed nothing; empty where it committed."""
     tables: list[CountedTable]

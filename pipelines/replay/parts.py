@@ -50,7 +50,7 @@ class SnapshotEntities(NamedTuple):
     snapshot: PlannedSnapshot
     image: Image
     refused: int
-    """Records of the snapshot that can't be applied."""
+    """The number of records of the snapshot that can't be applied."""
 
 
 class Begin(NamedTuple):

@@ -17,16 +17,16 @@ _TOPICS = {"topic_created": "partition_created", "topic_deleted": "partition_del
 
 @dataclass(frozen=True)
 class LostChange:
-    """The changes of one type that lost records made.
-
-    again: how many of them later records that were not lost make again, to an entity of that name.
-    with_topic: whether they are of partitions whose topic another lost record creates or deletes.
-    """
+    """The changes of one type that lost records made."""
 
     change: str
     count: int
     again: int = 0
+    """How many of these changes a later record, which was not lost, makes again to an entity of the
+    same name."""
     with_topic: bool = False
+    """Whether the changes are those of partitions whose topic another lost record creates or
+    deletes."""
 
     @property
     def never(self) -> int:
@@ -36,17 +36,16 @@ class LostChange:
 
 @dataclass(frozen=True)
 class Effect:
-    """Facts about lost records besides their number.
-
-    written_ms: their smallest and largest time, ms since 1970; None where no time is known.
-    unknown_from: the offset from which on their changes are unknown, None where all are known.
-    unread: how many of them could not be read.
-    """
+    """Facts about lost records besides their number."""
 
     written_ms: tuple[int, int] | None = None
+    """The smallest and the largest time of the records, in ms since 1970 (UTC); None where no time
+    is known."""
     changes: tuple[LostChange, ...] = ()
     unknown_from: int | None = None
+    """The offset from which on the records' changes are unknown; None where all are known."""
     unread: int = 0
+    """The number of lost records that could not be read."""
 
 
 def effect(

@@ -35,7 +35,7 @@ class Stage(Generic[Unit, Result]):
     name: str
     """As the summary and Spark's UI show it."""
     grain: Grain
-    """What a unit is."""
+    """What a unit of the stage is, such as a cluster or a file."""
     function: Callable[[Unit], Result]
     """Makes the result of a unit. It runs in any process of any machine, so the function, its units
     and its results can be pickled; units and results are small, rows go into files."""

@@ -50,8 +50,8 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
 
 
 def forget_java(spark: SparkSession) -> None:
-    """Takes the functions out of the session that call any static method of Java by its name. Not
-    by Spark Connect."""
+    """Removes the SQL functions that call any static method of Java by its name from the session.
+    It can't be called for a session of Spark Connect."""
     jvm = cast(Any, spark._jvm)
     schema, catalog = map(jvm.scala.Option.apply, ("builtin", "system"))
     registry = spark._jsparkSession.sessionState().functionRegistry()

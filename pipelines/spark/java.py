@@ -61,7 +61,7 @@ class Java:
     version: int
     """The feature release, such as 17."""
     origin: str
-    """Who named it: JAVA_HOME, PATH or a package."""
+    """Where this Java was found: JAVA_HOME, PATH or a package."""
 
 
 def find_java() -> Java:

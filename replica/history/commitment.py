@@ -12,6 +12,7 @@ read no later than its quorum-state.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -262,11 +263,16 @@ def _proves(group: GroupComparison, holders: Sequence[ReplicaLog], offset: int, 
 
 
 def _snapshot_proof(newest_first: Sequence[OffsetAndEpoch], log: ReplicaLog) -> Proof | None:
-    """The proof by the newest of a group's valid snapshots whose last entry `log` holds."""
+    """The proof by the newest of a group's valid snapshots in whose last epoch `log` holds an entry
+    that the snapshot has too. One leader wrote all of the epoch, each entry behind the others, so
+    what `log` has of it below the snapshot's end is what the snapshot has."""
     for snapshot in newest_first:
-        batch = log.batch_at(snapshot.offset - 1)
+        last = (snapshot.epoch, snapshot.offset - 1)
+        place = bisect_right(log.batches, last, key=lambda one: (one.epoch, one.base_offset))
+        batch = log.batches[place - 1] if place else None
         if batch is not None and batch.epoch == snapshot.epoch:
-            return Proof(log.key, snapshot.offset - 1, snapshot.epoch, snapshot_id=snapshot)
+            offset = min(batch.last_offset, snapshot.offset - 1)
+            return Proof(log.key, offset, snapshot.epoch, snapshot_id=snapshot)
     return None
 
 

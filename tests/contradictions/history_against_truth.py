@@ -14,7 +14,7 @@ from replica.metadata.image.partition import Partition
 from replica.model.keys import NO_NODE
 from tests.contradictions.against_truth import TruthRule
 from tests.contradictions.answers import Answers
-from tests.contradictions.statements import Statement, held, right, unknown, wrong
+from tests.contradictions.statements import Statement, held, right, unknown
 from tests.contradictions.truth import End, Reign, Truth, entry_of
 
 
@@ -74,9 +74,28 @@ def _cause(event: Event, former: Reign, answers: Answers, truth: Truth) -> State
         batches = (one.batch_at(former.start) for one in answers.group.logs)
         told_of = any(one is not None and one.epoch == former.epoch for one in batches)
         return held("timeline", is_true=not told_of, what=what)
-    if cause is ElectionCause.WENT_BACK:  # the simulator would have ended the run
-        return wrong("timeline", what)
+    if cause is ElectionCause.WENT_BACK:
+        return held("timeline", is_true=_voter_lost_records(event, answers), what=what)
     return right("timeline", 0)
+
+
+def _voter_lost_records(event: Event, answers: Answers) -> bool:
+    """Whether a voter that granted its vote had shown records that it lacks now. A node that runs
+    while its directory is copied shows records that it hasn't synced, and may lose them."""
+    now = {log.key: log for log in answers.group.logs}
+    granting = {
+        node_id
+        for one in answers.elections
+        if one.won.epoch == event.leader_epoch
+        for node_id in one.won.granting
+    }
+    return any(
+        batch.base_offset >= now[key].log_start and batch not in now[key].batches
+        for logs in answers.earlier
+        for key, log in logs.items()
+        if key in now and key.node_id in granting
+        for batch in log.batches
+    )
 
 
 def the_state_is_that_of_the_committed_log(answers: Answers, truth: Truth) -> Iterator[Statement]:

@@ -161,12 +161,21 @@ def the_report_is_headed_by_check_s_verdict(answers: Answers) -> Iterator[str]:
 
 
 def the_report_names_the_voters_in_force(answers: Answers) -> Iterator[str]:
-    """It says of which voters nobody captured the log."""
+    """It says of which voters nobody captured the log. A lake keeps a newest change of the voters
+    that only an earlier look has."""
     if answers.in_lake is None or not answers.is_one_history or answers.plan.voters is None:
         return
     voters = {one.node_id for one in answers.plan.voters}
     told = answers.in_lake.report.voters
-    if told and told != voters:
+    end = max(log.end_offset for log in answers.group.logs)
+    kept = [
+        {one.node_id for one in named.voters}
+        for logs in answers.earlier
+        for log in logs.values()
+        for named in log.voter_sets
+        if named.offset >= end
+    ]
+    if told and told != voters and told not in kept:
         yield f"the voters are {sorted(voters)} by recover, {sorted(told)} by the report"
 
 

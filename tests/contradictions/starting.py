@@ -135,6 +135,13 @@ def what_logs_lose_is_counted_by_one_judge(answers: Answers) -> Iterator[str]:
             lost = by_plan.counted(keys[fate.node_id], fate.lost)
             if fate.losses != lost:
                 yield f"node {fate.node_id} loses {fate.losses} in a run, {lost} by recover"
+    # diff is given no earlier look, which alone shows that a disk forgot something
+    if all(voter.went_back is None for voter in answers.plan.quorum.voters):
+        yield from _unlike_diff(answers)
+
+
+def _unlike_diff(answers: Answers) -> Iterator[str]:
+    by_plan = answers.plan.commitment
     for logs in answers.judged.compared:
         for (one, _), (other, _) in combinations(logs.members, 2):
             difference = compare_directories(one, other)

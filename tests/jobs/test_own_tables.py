@@ -145,8 +145,8 @@ _BROKEN = (
     ("-- keys: n\nSELECT [1] AS n FROM gold.votes", "key n is array<int>: a key is one value"),
     ("-- keys: n\nSELECT m AS n FROM gold.votes", '"m" not found'),
     ("-- keys: m\nSELECT 1 AS n FROM gold.votes", "key 'm' is no column"),
-    ("-- keys: n\nSELECT 1 AS n, 2 AS N FROM gold.votes", "column 'N': no name"),
-    ("-- keys: n\nSELECT 1 AS n, count(*) FROM gold.votes", "column 'count_star()': no name"),
+    ("-- keys: n\nSELECT 1 AS n, 2 AS N FROM gold.votes", "column 'N': a column's name has"),
+    ("-- keys: n\nSELECT 1 AS n, count(*) FROM gold.votes", "column 'count_star()': a column's"),
     ("-- keys: n\nSELECT 1 AS n, NULL AS z FROM gold.votes", "column 'z' is of type null"),
     ("-- keys: n\n-- column m: x\nSELECT 1 AS n FROM gold.votes", "column 'm' is described"),
     ("-- keys: n\nSELECT 1 AS n FROM gold.metadata_history", "break 'keys are unique' (stop)"),
@@ -161,7 +161,7 @@ _BROKEN = (
 def test_files_that_break_their_contracts_are_named_in_one_line_and_stop_nothing_else(
     kraftlake: Kraftlake, lake: Path, own: Path
 ) -> None:
-    wanted = {own / "A-b.sql": "no name for a table"}
+    wanted = {own / "A-b.sql": "a table's name has small letters"}
     (own / "A-b.sql").write_text(ONE)
     for number, (text, reason) in enumerate(_BROKEN):
         file = own / f"broken_{number}.sql"

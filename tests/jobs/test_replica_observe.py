@@ -152,4 +152,6 @@ def test_a_quorum_without_an_answer_in_time_is_one_line(
 
     assert ended.code == 1
     assert f"no leader of the quorum was found: 127.0.0.1:{port}" in ended.complaints[0]
-    assert ended.complaints[-1].endswith("not caught up within 0.5 s; a later call goes on")
+    assert ended.complaints[-1].endswith(
+        "the recording has not caught up within 0.5 s; the next run continues it"
+    )

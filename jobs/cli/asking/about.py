@@ -24,21 +24,20 @@ _NEAREST = 3
 
 @dataclass(frozen=True, slots=True)
 class AskedCluster:
-    """A cluster in directories, or in a lake at a moment.
-
-    lake: None where the cluster is in `paths`. cluster: its id; None for the only cluster there.
-    committed_only: whether only records count that are proven to be committed. order: the names of
-    captures, the oldest first. passed_over: the types of records that the replay of directories
-    passes over.
-    """
+    """A cluster in directories, or in a lake at a moment."""
 
     paths: Sequence[str]
     lake: Lake | None = None
+    """The lake; None where the cluster is in `paths`."""
     cluster: str | None = None
+    """The id of the cluster; None for the only cluster there."""
     moment: Moment = NOW
     committed_only: bool = False
+    """Whether only records count that are proven to be committed."""
     order: tuple[str, ...] = ()
+    """The names of captures, the oldest first."""
     passed_over: PassedOver = NOTHING
+    """The types of records that the replay of directories passes over."""
 
 
 def asked_cluster(options: StateOptions | PlanOptions, command: str) -> AskedCluster:
@@ -170,12 +169,13 @@ def _unknown(option: str, name: str, what: str, known: Collection[str]) -> Usage
 
 @dataclass
 class KnownNames:
-    """The names of all topics, brokers, principals and configs of which anything is known, whether
-    they exist now or did once. principals: with their type, such as User:alice."""
+    """The names of all known topics, brokers, principals and configs, whether they exist now or did
+    once."""
 
     topics: set[str] = field(default_factory=set)
     brokers: set[int] = field(default_factory=set)
     principals: set[str] = field(default_factory=set)
+    """The principals with their type, such as User:alice."""
     configs: set[str] = field(default_factory=set)
 
     def add(self, entity: str, name: str) -> None:

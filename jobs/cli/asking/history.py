@@ -31,17 +31,19 @@ CHANGES = "gold.metadata_changes"
 
 
 class Row(NamedTuple):
-    """A change, with the columns of `kraftlake sql --question changes`. at: ms since the epoch,
-    None where the log has no time. old, new: JSON."""
+    """A change, with the columns of `kraftlake sql --question changes`."""
 
     cluster_id: str | None
     at: int | None
+    """The time in ms since 1970 (UTC); None where the log has no time."""
     offset: int
     change: str
     entity: str
     name: str
     old: str | None
+    """JSON."""
     new: str | None
+    """JSON."""
     commitment: str
 
 

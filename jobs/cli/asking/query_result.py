@@ -34,20 +34,20 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 
 @dataclass(frozen=True, slots=True)
 class LakeQuery:
-    """A query for one of the engines.
-
-    sql: its text. tables: the tables that it names, which the engine opens. views: the views that
-    it names, which the engine makes of these tables. ends: the end offset of each cluster whose
-    state at that offset the views show; None for the state of all clusters at their logs' ends.
-    memory: the bytes that the engine may take; None for the default.
-    """
+    """A query for one of the engines."""
 
     lake: Lake
     sql: str
+    """The text of the query."""
     tables: Sequence[str]
+    """The tables that the query names. The engine opens them."""
     views: Sequence[View] = ()
+    """The views that the query names. The engine makes them of these tables."""
     ends: Mapping[str, int] | None = None
+    """The end offset of each cluster whose state at that offset the views show; None for the state
+    of all clusters at their logs' ends."""
     memory: int | None = None
+    """The most bytes of memory that the engine may take; None for the default."""
 
 
 class QueryError(KraftlakeError):

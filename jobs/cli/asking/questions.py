@@ -14,12 +14,14 @@ from replica.errors import UsageError
 
 
 class Question(NamedTuple):
-    """A ready-made question. name: as on the command line. title: the question in an operator's
-    words. sql: the query, which orders its rows."""
+    """A ready-made question."""
 
     name: str
+    """The name of the question on the command line."""
     title: str
+    """The question in an operator's words."""
     sql: str
+    """The query, which orders its rows."""
 
 
 def question(name: str) -> Question:

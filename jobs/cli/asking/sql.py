@@ -65,7 +65,7 @@ def run(options: SqlOptions, form: str) -> int:
     missing = sorted({*wanted} - {*named, *(view.name for view in views)})
     if options.question is not None and missing:
         raise QueryError(
-            f"--question {options.question} asks {', '.join(missing)}, which the lake doesn't "
+            f"--question {options.question} reads {', '.join(missing)}, which the lake doesn't "
             f"have: run `{options.lake.command('build')}`"
         )
     if lists_tables(query):
@@ -100,7 +100,7 @@ def _views(options: SqlOptions, wanted: Sequence[str], in_lake: Sequence[str]) -
     views = views_in(name for name in wanted if name not in in_lake)
     if (options.moment != NOW or options.cluster is not None) and not views:
         raise UsageError(
-            "--at-offset, --at-time and --cluster are for the views, and the query names none: "
+            "--at-offset, --at-time and --cluster are for the views, and the query names no view: "
             f"{', '.join(view.name for view in VIEWS)}"
         )
     if views and HISTORY not in in_lake:

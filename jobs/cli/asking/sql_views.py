@@ -22,19 +22,20 @@ AT_END = "valid_to_offset IS NULL"
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The SQL in which the engines differ, as templates.
-
-    The first three read a field of the JSON in the column `value`; the word FIELD stands for the
-    field's name. text_of: writes literals. digits: a whole number, as text. string: a text, NULL
-    where the field is null. array: a list of whole numbers, as array<int>. without: the list in the
-    column ONE, without the elements of the list in the column OTHER.
-    """
+    """The SQL in which the engines differ, as templates. The templates `digits`, `string` and
+    `array` read a field of the JSON in the column `value`; the word FIELD stands for the field's
+    name."""
 
     text_of: dialects.Dialect
+    """Writes literals."""
     digits: Sql
+    """Gives a whole number, as text."""
     string: Sql
+    """Gives a text, NULL where the field is null."""
     array: Sql
+    """Gives a list of whole numbers, as array<int>."""
     without: Sql = "array_except(ONE, OTHER)"
+    """Gives the list in the column ONE, without the elements of the list in the column OTHER."""
 
     def number(self, field: Sql) -> Sql:
         """A whole number."""
@@ -85,15 +86,18 @@ DUCK_DB = Dialect(
 
 @dataclass(frozen=True)
 class View:
-    """A view. name: as in a query. columns: (name, type, meaning) of each column. entity: the kind
-    of entities that it shows. select: makes the view's SELECT in a dialect. In it, the name `held`
-    stands for these entities' rows of metadata_history."""
+    """A view."""
 
     name: str
+    """The name of the view in a query."""
     description: str
     columns: tuple[tuple[str, str, str], ...]
+    """(name, type, meaning) of each column."""
     entity: str
+    """The kind of entities that the view shows."""
     select: Callable[[Dialect], str]
+    """Makes the view's SELECT in a dialect. In it, the name `held` stands for these entities' rows
+    of metadata_history."""
 
 
 _SINCE = "record_offset AS since_offset, valid_from AS since"

@@ -31,6 +31,7 @@ from replica.metadata.changes.named_changes import ChangeNamer, NamedChange
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import StoredEntity, entity_of
 from replica.metadata.image.versions import Write
+from replica.words import up_to
 
 if TYPE_CHECKING:
     from jobs.cli.asking.lake_history import ClusterHistory
@@ -45,15 +46,15 @@ _ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
 
 @dataclass(frozen=True, slots=True)
 class EntityFilter:
-    """Which entities are shown. A field that is None or empty excludes nothing; otherwise all
-    fields must hold.
-
-    entities, names: patterns with * and ?, of which one must fit. topic: see About.
-    """
+    """Which entities are shown. A field that is None or empty excludes nothing; an entity must
+    match all other fields."""
 
     entities: tuple[str, ...] = ()
+    """Patterns of kinds with * and ?; an entity must match at least one of them."""
     names: tuple[str, ...] = ()
+    """Patterns of names with * and ?; an entity must match at least one of them."""
     topic: str | None = None
+    """See About."""
 
     def __post_init__(self) -> None:
         check_patterns("--entity", self.entities, _ORDER)
@@ -93,7 +94,7 @@ def _show_entities(asked: AskedCluster, options: StateOptions) -> int:
     form = form_of(options.json_output, options.csv, options.plain_csv)
     wanted = EntityFilter(tuple(options.entities or ()), tuple(options.names or ()), options.topic)
     end_offset, held = entities_at(asked, redactor)
-    complain(f"state: at offset {end_offset}")
+    complain(f"state: {up_to(end_offset)}")
     shown = _shown(held, wanted)
     first = list(islice(shown, 1))  # an unknown topic is refused before anything is written
     limited = _Limited(None if form in ("json", CSV, PLAIN_CSV) else options.limit)

@@ -40,7 +40,7 @@ from replica.doctor.health.sizes import (
 from replica.doctor.preflight.answer import Preflight
 from replica.doctor.preflight.certainty import grounded
 from replica.doctor.quorum.known_voter import VoterDoubt
-from replica.words import counted, named
+from replica.words import counted, named, up_to
 
 _ROWS = 10
 """How many rows of each kind are shown without --limit."""
@@ -107,7 +107,7 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
     if unknown:
         complain(
             f"state: min.insync.replicas of {counted(unknown, 'partition')} is not known, so that "
-            "below_min_isr leaves them out: --broker-config server.properties tells the default"
+            "below_min_isr leaves them out: --broker-config server.properties gives the default"
         )
     if has_too_many_pairs(source.cluster):
         live = len(source.cluster.live_brokers)
@@ -119,8 +119,9 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
     since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
     if source.past is not None and source.past.unknown:
         complain(
-            f"state: since when is not known of {counted(source.past.unknown, 'failure')}: it was "
-            "so already where the log at hand begins, or the log can't be followed to its end"
+            f"state: since when {counted(source.past.unknown, 'failure')} would do this harm is "
+            "not known: that was so already where the log begins, or the log can't be replayed to "
+            "its end"
         )
     found = exposures(source.cluster)
     if json_output:
@@ -162,7 +163,8 @@ def _voters(cluster: Cluster) -> None:
         subject = "" if doubt.subject == "state" else f"{doubt.subject}: "
         complain(f"state: {subject}{doubt.detail}")
     for need in ground.needs:
-        complain(f"state: needs: {need}")
+        if "not given" not in need:  # _where has said that
+            complain(f"state: needs: {need}")
 
 
 def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
@@ -176,9 +178,9 @@ def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
 
 def _where(source: ClusterSource) -> None:
     cluster = source.cluster
-    complain(f"state: of cluster {cluster.cluster_id} at offset {cluster.end_offset}")
+    complain(f"state: of cluster {cluster.cluster_id} {up_to(cluster.end_offset)}")
     if not cluster.is_whole:
-        complain(f"state: {cluster.file}: the log goes on, with what can't be replayed")
+        complain(f"state: {cluster.file}: the log has later records, which can't be replayed")
     quorum = cluster.quorum
     missing = () if quorum is None else quorum.in_doubt(VoterDoubt.NOT_GIVEN)
     if missing:

@@ -9,18 +9,17 @@ from replica.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Families:
-    """The families of rules whose findings are told and decide the verdict.
-
-    files: rules about one directory, or several directories together. health: rules about clusters.
-    health_of_files: whether health is also judged for a segment or snapshot that is named without
-    its directory, and may be an old one. needs_health: whether a state that is unknown gives exit
-    code 1.
-    """
+    """The families of rules whose findings are printed and decide the verdict."""
 
     files: bool = True
+    """The rules about one directory, or about several directories together."""
     health: bool = True
+    """The rules about clusters."""
     health_of_files: bool = False
+    """Whether health is also judged for a segment or snapshot that is named without its directory,
+    and may be an old one."""
     needs_health: bool = False
+    """Whether a state that is unknown gives exit code 1."""
 
 
 _BY_NAME = {

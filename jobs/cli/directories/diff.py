@@ -38,25 +38,23 @@ from replica.metadata.log_record import LogRecordReader
 from replica.model.keys import ReplicaKey
 from replica.scan.file_room import FileRoom
 from replica.terminal_text import one_line
-from replica.words import counted
+from replica.words import counted, up_to
 
 
 @dataclass(frozen=True)
 class LogDifference:
-    """Two replicas, the relation of their logs, and what one of them would lose.
-
-    same_replica: whether both are one replica at two moments. Then log_b has a made-up key.
-    logs: the two as `check` compares them, with what they prove of each other's records.
-    """
+    """Two replicas, the relation of their logs, and what one of them would lose."""
 
     a: Examined
     b: Examined
     log_a: ReplicaLog
     log_b: ReplicaLog
     same_replica: bool
+    """Whether both are one replica at two moments. Then log_b has a made-up key."""
     comparison: Comparison
     divergence: Divergence
     logs: ComparedLogs
+    """The two logs as `check` compares them, with what they prove of each other's records."""
 
     @cached_property
     def settled_losses(self) -> tuple[Losses | None, bool]:
@@ -137,7 +135,8 @@ _AGREEING = (Relation.IDENTICAL, Relation.PREFIX)
 
 
 def run(options: DiffOptions) -> int:
-    """Print the comparison of A and B. Returns 0 where they agree as far as both reach, else 1."""
+    """Print the comparison of A and B. Returns 0 where the logs are equal up to the end of the
+    shorter one, else 1."""
     redactor = make_redactor(options.keep_secrets, None, options.show_config or ())
     for _ in range(MAX_READS):
         difference = compare_directories(examine_one(options.a), examine_one(options.b))
@@ -199,7 +198,7 @@ def _agreement(difference: LogDifference) -> str:
     agreed = difference.comparison.agreement
     if agreed is None:
         return "neither holds a record the other could be compared with"
-    return f"both hold the same records from offset {agreed.start} up to {agreed.end} (exclusive)"
+    return f"both hold the same records from offset {agreed.start} {up_to(agreed.end)}"
 
 
 def _prefix(difference: LogDifference) -> Iterator[str]:
@@ -220,8 +219,8 @@ def _prefix(difference: LogDifference) -> Iterator[str]:
         return
     start, lost = unproven[0].start, sum(one.size for one in unproven)
     yield (
-        f"{told}. If {ahead} leads, {behind} fetches {them} and loses nothing. If a voter whose "
-        f"log ends at {start} leads, {ahead} truncates to {start} and loses {_records(lost)}: "
+        f"{told}. If {ahead} leads, {behind} fetches {them} and loses nothing. If a voter with "
+        f"log end offset {start} leads, {ahead} truncates to {start} and loses {_records(lost)}: "
         "these two directories don't prove that "
         f"{'it was' if lost == 1 else 'they were'} committed."
     )
@@ -246,7 +245,7 @@ def _parted(difference: LogDifference, reader: LogRecordReader) -> Iterator[str]
         yield f"{label} from {offset} on, {_records(held)}:"
         yield from _branch(examined, offset, log.end_offset, reader)
         if held > SHOWN_RECORDS:
-            yield f"  ... {_records(held - SHOWN_RECORDS)} more, up to {log.end_offset} (exclusive)"
+            yield f"  ... {_records(held - SHOWN_RECORDS)} more, {up_to(log.end_offset)}"
     yield ""
     yield from _conflict(difference) if found.relation is Relation.CONFLICT else _loss(difference)
 

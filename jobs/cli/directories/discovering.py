@@ -19,12 +19,13 @@ from replica.format.formatted import FormattedDirectory, formatted_below
 
 class Discovered(NamedTuple):
     """What is at or below a path that the user named. All names begin with the path as the user
-    wrote it. damages: the folders and archives that can't be read. formatted: log directories
-    without a metadata log."""
+    wrote it."""
 
     found: Sequence[DiscoveredPath]
     damages: Sequence[Damage]
+    """The folders and archives that can't be read."""
     formatted: Sequence[FormattedDirectory] = ()
+    """The log directories without a metadata log."""
 
 
 def discovered(path: str, stack: ExitStack, *, for_check: bool = False) -> Discovered:

@@ -32,13 +32,16 @@ from replica.metadata.redact import Redactor
 
 @dataclass(frozen=True, slots=True)
 class DumpFile:
-    """A file to dump. path: where to read it. shown: the user's name for it. log_folder: the folder
-    whose segments continue each other's offsets; None for a file that was named on its own."""
+    """A file to dump."""
 
     path: str
+    """The path at which the file is read."""
     shown: str
+    """The user's name for the file."""
     name: FileName
     log_folder: str | None = None
+    """The folder whose segments continue each other's offsets; None for a file that was named on
+    its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +132,13 @@ def _names(folder: str) -> list[str]:
 
 @dataclass
 class DumpPartitions:
-    """Knows the partition of each file, and names on stderr each one that is no metadata log.
-
-    tell: prints a line on stderr. redactor: hides what may be secret; None hides nothing.
-    """
+    """Knows the partition of each file, and names on stderr each partition that is no metadata
+    log."""
 
     tell: Callable[[str], None]
+    """Prints a line on stderr."""
     redactor: Redactor | None
+    """Hides what may be secret; None hides nothing."""
     _known: dict[str, PartitionFolder] = field(default_factory=dict)
 
     def of(self, file: DumpFile) -> PartitionFolder:

@@ -47,7 +47,7 @@ def _print_schema(options: ExplainOptions) -> None:
 def _print_runbook(options: ExplainOptions) -> None:
     known = runbooks()
     if not known:
-        raise UsageError("--runbook: this installation came without the runbooks")
+        raise UsageError("--runbook: this installation has no runbooks")
     name = str(options.runbook)
     text = named(name, known, "runbook", f"there are {', '.join(known)}")
     row = {"runbook": name.strip().lower(), "text": text}

@@ -22,14 +22,17 @@ from replica.metadata.passed_over import NOTHING, PassedOver
 
 
 class GivenRounds(NamedTuple):
-    """Directories that were read, in a list for each round, the oldest first. unread: the findings
-    about what could not be read, or was never started, beside the newest of them. formatted: log
-    directories without a metadata log. damages: what could not be read of the newest."""
+    """Directories that were read."""
 
     rounds: list[list[Examined]]
+    """The directories of each round, the oldest round first."""
     unread: tuple[Finding, ...]
+    """The findings about files and directories that could not be read, and about nodes that never
+    started, beside the newest round."""
     formatted: tuple[FormattedDirectory, ...] = ()
+    """The log directories without a metadata log."""
     damages: tuple[Damage, ...] = ()
+    """The places of the newest round that could not be read."""
 
 
 @contextmanager

@@ -26,8 +26,8 @@ def printed_at_the_end() -> Iterator[list[str]]:
 
 
 def damage_lines(examined: Iterable[Examined], *, all_of_them: bool) -> Iterator[str]:
-    """A line for each damaged place in the directories. all_of_them: whether to give more than
-    MOST_DAMAGES of a directory, of which a line says where the others stand."""
+    """A line for each damaged place in the directories. all_of_them: False gives at most
+    MOST_DAMAGES places of a directory, and a line that says which command lists the others."""
     for one in examined:
         limit = len(one.damages) if all_of_them else MOST_DAMAGES
         yield from map(str, one.damages[:limit])

@@ -75,7 +75,8 @@ def judged_with(cluster: JudgedCluster, directories: Sequence[BrokerLogDirectory
 
 
 def gaps_of(cluster: JudgedCluster, directories: Iterable[BrokerLogDirectory]) -> Iterator[Gap]:
-    """Brokers of which only copies of the metadata were given."""
+    """A gap where the given directories of brokers hold only metadata, and none of their
+    partitions."""
     if cluster.cluster is None:
         return
     own = [*of_cluster(cluster, directories)]
@@ -106,8 +107,8 @@ def log_directory_cells(one: BrokerLogDirectory) -> tuple[object, ...]:
 
 
 def log_directory_row(one: BrokerLogDirectory) -> dict[str, Any]:
-    """A log directory in the form of --json. deleted, stray: the folders that Kafka has marked so
-    itself. size_bytes: of all folders."""
+    """A log directory in the form of --json. The fields `deleted` and `stray` count the folders
+    that Kafka itself has marked so; size_bytes is the size of all folders."""
     count = {state: sum(folder.state is state for folder in one.folders) for state in FolderState}
     return {
         "kind": "log-directory",

@@ -42,7 +42,7 @@ def _pruned(options: PruneOptions, before: datetime) -> tuple[int, int]:
             if not options.dry_run:
                 remove(old)
         except UnwritableFileError as error:
-            complain(f"prune: {old.path} stays: {error}")
+            complain(f"prune: {old.path} was not deleted: {error}")
             left += 1
             continue
         count += 1

@@ -22,15 +22,17 @@ COMBINED_FILE = "config/server.properties"
 
 @dataclass(frozen=True, slots=True)
 class RecoverStep:
-    """A step for a person. text: what to do. commands: lines for a shell; a # begins a comment.
-    makes_stand_ins: whether the step copies the winner's log. plays: what a
-    rehearsal plays in place of the step; empty where the step changes nothing, or its outcome is
-    unknown."""
+    """A step for an operator."""
 
     text: str
+    """What to do."""
     commands: tuple[Shell, ...]
+    """Lines for a shell; a # begins a comment."""
     makes_stand_ins: bool = False
+    """Whether the step copies the winner's log."""
     plays: tuple[rehearsal.ScenarioStep, ...] = ()
+    """What a rehearsal plays in place of the step; empty where the step changes nothing, or its
+    outcome is unknown."""
 
 
 FIND_OUT_WHY_NOBODY_LEADS = RecoverStep(

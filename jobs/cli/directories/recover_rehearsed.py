@@ -21,7 +21,7 @@ from replica.format.formatted import FormattedDirectory
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.terminal_text import one_line
-from replica.words import counted, named
+from replica.words import counted, named, up_to
 
 _ANSWERS = {
     ScenarioSafety.SAFE: "each elects a leader, and loses nothing committed",
@@ -32,13 +32,15 @@ _ANSWERS = {
 
 @dataclass(frozen=True, slots=True)
 class RehearsedPlan:
-    """A recovery plan and its rehearsal. rehearsal: None where nothing could be played. answer,
-    reasons: those of `judge`, or the reason why nothing was played."""
+    """A recovery plan and its rehearsal."""
 
     plan: RecoveryPlan
     rehearsal: Rehearsal | None
+    """None where nothing could be played."""
     answer: ScenarioSafety
+    """The answer of `judge`."""
     reasons: tuple[str, ...]
+    """The reasons of `judge`, or the reason why nothing was played."""
 
     @property
     def is_safe(self) -> bool:
@@ -152,4 +154,4 @@ def _log_text(truncates_to: int | None, end: int, snapshot: OffsetAndEpoch | Non
     """What is left of a log that ended at `end` (exclusive)."""
     if snapshot is not None:
         return f"snapshot {snapshot_text(snapshot)} in the place of its log"
-    return f"its log to offset {end if truncates_to is None else truncates_to}"
+    return f"its log {up_to(end if truncates_to is None else truncates_to)}"

@@ -33,13 +33,15 @@ _COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class PlayedStart:
-    """A start of nodes that was played. answer, reasons: those of `judge`. scenario: the file that
-    says which nodes start; None where none does."""
+    """A start of nodes that was played."""
 
     rehearsal: Rehearsal
     answer: ScenarioSafety
+    """The answer of `judge`."""
     reasons: tuple[str, ...]
+    """The reasons of `judge`."""
     scenario: str | None = None
+    """The file that says which nodes start; None where no file does."""
 
     @property
     def nodes(self) -> tuple[int, ...]:

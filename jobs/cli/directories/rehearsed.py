@@ -42,6 +42,7 @@ from replica.model.epochs import election_order
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter, VoterSet, voter_set
 from replica.simulate.node_files import Files
+from replica.words import up_to
 
 MAX_BYTES = 4 * 1024**3
 """The most bytes of all directories together: each run holds them in memory twice."""
@@ -49,15 +50,17 @@ MAX_BYTES = 4 * 1024**3
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """The quorum that directories hold. plan: the plan of `recover` for it. by_key: the directories
-    by their replica. doubts: sentences that each name a fact which the directories lack. refusals:
-    sentences that each name a reason to start no node."""
+    """The quorum that directories hold."""
 
     captured: CapturedQuorum
     plan: RecoveryPlan
+    """The plan of `recover` for the quorum."""
     by_key: Mapping[ReplicaKey, Examined]
+    """The directories by their replica."""
     doubts: tuple[str, ...]
+    """Sentences that each name a fact which the directories lack."""
     refusals: tuple[str, ...] = ()
+    """Sentences that each name a reason to start no node."""
 
 
 def rehearsed_quorum(
@@ -230,7 +233,7 @@ def _doubts(members: Sequence[Examined]) -> Iterator[str]:
             yield f"{told.examined.shown}: no state could be replayed from its log"
         elif not told.state.is_whole:
             yield (
-                f"{told.examined.shown}: the state is known up to offset {told.state.end.offset} "
+                f"{told.examined.shown}: the state is known {up_to(told.state.end.offset)} "
                 "only: `kraftlake check` says what is behind"
             )
     progress.clear()

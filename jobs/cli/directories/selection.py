@@ -25,7 +25,7 @@ _UNKNOWN_TYPES = re.compile(r"CONTROL\d+|UNKNOWNRECORD")
 @dataclass
 class Selection:
     """Which records are selected. A bound that is None excludes nothing; the `to_` bounds are
-    exclusive. types: patterns of names in plain form."""
+    exclusive."""
 
     from_offset: int | None = None
     to_offset: int | None = None
@@ -33,6 +33,7 @@ class Selection:
     from_time: int | None = None
     to_time: int | None = None
     types: tuple[str, ...] = ()
+    """Patterns of names in plain form."""
     _matched: dict[str, bool] = field(default_factory=dict)
 
     @property
@@ -127,7 +128,7 @@ def _checked(text: str) -> str:
     hint = "did you mean " + ", ".join(stems[name] for name in near) + "?"
     if not near:
         hint = "known are " + ", ".join(sorted(names.values()))
-    raise UsageError(f"--type {text}: no record type is called that; {hint}")
+    raise UsageError(f"--type {text}: no record type has this name; {hint}")
 
 
 def _plain(name: str) -> str:

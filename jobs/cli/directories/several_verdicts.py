@@ -26,11 +26,12 @@ class ClusterVerdict(NamedTuple):
 
 
 class OneVerdict(NamedTuple):
-    """lines: at most ten, to be printed first; none for a single cluster. verdicts: what is left to
-    be said of each cluster, in the same order."""
+    """One verdict for all clusters, and the verdicts on each of them."""
 
     lines: tuple[str, ...]
+    """At most ten lines to print first; none for a single cluster."""
     verdicts: tuple[Verdict, ...]
+    """What is left to print about each cluster, in the same order."""
 
 
 def nodes_of_cluster(cluster: JudgedCluster) -> tuple[int, ...]:

@@ -112,7 +112,7 @@ def _runbook(verdict: Verdict) -> Iterator[str]:
 
 
 def runbook_text(name: str) -> str:
-    """How a person reads a runbook, wherever kraftlake is installed."""
+    """The name of a runbook and the command that prints it, wherever kraftlake is installed."""
     return f"{name}: `{line('kraftlake', 'explain', '--runbook', name)}` prints it"
 
 

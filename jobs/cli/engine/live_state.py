@@ -44,17 +44,19 @@ class NotReadError(KraftlakeError):
 
 @dataclass
 class LiveQuorum:
-    """A running quorum whose log is fetched. bootstrap: a list of host:port with commas between.
-    folder: the directory of the log; a second look fetches only what is new. timeout_s: the most
-    time that each look may take. passed_over: the types of records that the replay passes over.
-    said: the observer's last notice."""
+    """A running quorum whose log is fetched."""
 
     bootstrap: str
+    """A list of host:port with commas between."""
     folder: str
+    """The directory of the log; a second look fetches only what is new."""
     timeout_s: float
+    """The most time, in seconds, that each look may take."""
     command_config: str | None = None
     passed_over: PassedOver = NOTHING
+    """The types of records that the replay passes over."""
     said: str = field(default="no node answered", init=False)
+    """The observer's last notice."""
 
     def source(
         self, broker_defaults: Mapping[str, str], read_by: str | None = None

@@ -53,7 +53,8 @@ async def _run(
                 stopped = await recorder.run(until_caught_up=options.until_caught_up)
     except TimeoutError as error:
         raise NotCaughtUpError(
-            f"{wanted.folder}: not caught up within {options.timeout_s:g} s; a later call goes on"
+            f"{wanted.folder}: the recording has not caught up within {options.timeout_s:g} s; the "
+            "next run continues it"
         ) from error
     if options.json_output:
         write_json(_row(wanted, recorder))
@@ -99,7 +100,7 @@ def _address(option: str, text: str, who_needs: str) -> Address | None:
     if found is None:
         raise UsageError(f"{option} {text}: expected HOST:PORT, such as localhost:9093")
     if not all(found):
-        raise UsageError(f"{option} {text}: {who_needs} a host and a port to come to")
+        raise UsageError(f"{option} {text}: {who_needs} a host and a port to connect to")
     return found
 
 

@@ -54,21 +54,23 @@ GROUP BY {owner}, run ORDER BY {owner}, start"""
 
 @dataclass(frozen=True, slots=True)
 class HeldLog:
-    """What the captures of a cluster, or of one replica, hold of its log.
-
-    owner: cluster_id, and for a replica node_id and directory_id. log_start_offset, log_end_offset
-    (exclusive): those of the replica's newest capture; for a cluster the lowest start and the
-    highest end of these. lowest_start, highest_end: those of all captures.
-    """
+    """What the captures of a cluster, or of one replica, hold of its log."""
 
     owner: Mapping[str, str | int]
+    """cluster_id, and for a replica node_id and directory_id."""
     captures: int
     first_captured: datetime
     last_captured: datetime
     log_start_offset: int
+    """The log start in the newest capture of the replica; for a cluster the lowest log start of its
+    replicas."""
     log_end_offset: int
+    """The log end (exclusive) in the newest capture of the replica; for a cluster the highest log
+    end of its replicas."""
     lowest_start: int
+    """The lowest log start of all captures."""
     highest_end: int
+    """The highest log end (exclusive) of all captures."""
     held: Ranges
 
     @property

@@ -75,14 +75,15 @@ class CommandProgress:
 
 @dataclass
 class DecodedBytes:
-    """How many bytes of logs an ingest has decoded. sizes: the new bytes of each pass; some may
-    have been decoded in an earlier pass. passes: how many passes are done. now: the bytes that are
-    decoded of the present pass."""
+    """How many bytes of logs an ingest has decoded."""
 
     progress: CommandProgress
     sizes: Sequence[int]
+    """The new bytes of each pass; a part of them may have been decoded in an earlier pass."""
     passes: int = 0
+    """The number of passes that are done."""
     now: int = 0
+    """The bytes of the present pass that are decoded."""
 
     def more(self, size: int) -> None:
         """Counts `size` more bytes as decoded."""

@@ -40,12 +40,13 @@ from replica.scan.variant_texts import is_variant
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A table to write. name: such as gold.findings, or `answer` for a query. json_columns: the
-    columns that were VARIANT and now hold JSON text."""
+    """A table to write."""
 
     name: str
+    """The name of the table, such as gold.findings, or `answer` for a query."""
     batches: pa.RecordBatchReader
     json_columns: tuple[str, ...] = ()
+    """The columns that were VARIANT and now hold JSON text."""
 
     @property
     def plain_name(self) -> str:

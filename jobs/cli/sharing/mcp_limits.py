@@ -35,13 +35,14 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """What a command printed. rows: its JSON lines; only the first ones where is_cut. why_cut: the
-    limit that was reached, empty where none was. error: the error line, without the command's name;
-    empty where it succeeded."""
+    """What a command printed."""
 
     rows: tuple[dict[str, Any], ...] = ()
+    """The JSON lines; only the first lines where the output is cut."""
     why_cut: str = ""
+    """The limit that was reached; empty where none was."""
     error: str = ""
+    """The error line, without the command's name; empty where the command succeeded."""
 
 
 async def output_of(

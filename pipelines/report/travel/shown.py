@@ -26,7 +26,7 @@ class JourneyView:
     last: int
     """The last step."""
     example: str
-    """A moment to go to."""
+    """A moment, as an example of what a reader may type into the slider's field."""
     strip: Html
     strip_height: int
     sampled: str

@@ -44,23 +44,23 @@ class Formatting(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FormattedNode:
-    """A node whose log holds no record.
-
-    file: its meta.properties, as the user would write it. shown: its log directories, the metadata
-    log's first. voters: those that its own files name. epoch: that of quorum-state; None where it
-    has none yet. leader: the node that quorum-state names as leader; None where it names none.
-    records: what formatting has written for the first leader, such as `metadata.version 4.1-IV1` or
-    `SCRAM-SHA-256 of admin`; None where that wasn't read.
-    """
+    """A node whose log holds no record."""
 
     replica: ReplicaId
     file: str
+    """The node's meta.properties, as the user would write its path."""
     shown: tuple[str, ...]
+    """The node's log directories; the directory of the metadata log is the first."""
     formatting: Formatting
     voters: VoterKeys = frozenset()
+    """The voters that the node's own files name."""
     epoch: int | None = None
+    """The epoch in quorum-state; None where there is none yet."""
     leader: int | None = None
+    """The id of the node that quorum-state names as leader; None where it names none."""
     records: frozenset[str] | None = None
+    """The records that formatting has written for the first leader, such as `metadata.version
+    4.1-IV1` or `SCRAM-SHA-256 of admin`; None where they weren't read."""
 
 
 def formatted_nodes(

@@ -16,15 +16,13 @@ from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
 
 
 class ClusterLogs(NamedTuple):
-    """What the metadata logs of one cluster show together.
-
-    newest_epoch: the newest epoch of which one of them has an entry; UNDEFINED_EPOCH where none
-    has. going_on: the end (exclusive) of the newest log, if the quorum goes on by it; None where it
-    ends with leaders that changed nothing, or where there is no log.
-    """
+    """What the metadata logs of one cluster show together."""
 
     newest_epoch: int = UNDEFINED_EPOCH
+    """The newest epoch of which a log has an entry; UNDEFINED_EPOCH where no log has any."""
     going_on: OffsetAndEpoch | None = None
+    """The end (exclusive) of the newest log, if the quorum continues with it; None where this log
+    ends with leaders that changed nothing, or where there is no log."""
 
 
 def beside_other_logs(finding: Finding, end: OffsetAndEpoch | None, logs: ClusterLogs) -> Finding:

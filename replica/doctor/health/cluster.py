@@ -68,7 +68,7 @@ class Cluster:
     end_offset: int = 0
     """The end (exclusive) of the state."""
     is_whole: bool = True
-    """False where the log goes on behind this end."""
+    """False where the log has more records behind this end."""
     refused_at: int | None = None
     """The offset of the first record before the end that can't be applied; None where all could
     be."""
@@ -139,7 +139,7 @@ class Cluster:
 
     @property
     def zk_brokers(self) -> tuple[int, ...]:
-        """The registered brokers that still are brokers of ZooKeeper (KIP-866)."""
+        """The registered brokers that still run with ZooKeeper (KIP-866)."""
         brokers = self.values("brokers")
         return tuple(sorted(one for one in brokers if brokers[one].get("isMigratingZkBroker")))
 

@@ -75,7 +75,7 @@ class Alike(NamedTuple):
     def of(
         partition: Partition, min_isr: int | None, online: Mapping[int, frozenset[str]]
     ) -> Alike:
-        """online: as in Cluster.online_directories."""
+        """These facts of a partition. online: as in Cluster.online_directories."""
         lost = frozenset(
             one
             for one in partition.replicas
@@ -186,8 +186,8 @@ class Standing:
 
     @staticmethod
     def of(cluster: Cluster, *, with_pairs: bool | None = None) -> Standing:
-        """The exposures of a cluster. with_pairs: as in HarmTally; None: as has_too_many_pairs
-        says."""
+        """The exposures of a cluster. with_pairs: as in HarmTally; None counts pairs unless
+        has_too_many_pairs holds."""
         live = cluster.live_brokers
         racks = {one: rack for one, rack in racks_of(cluster).items() if one in live}
         if with_pairs is None:

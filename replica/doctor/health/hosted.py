@@ -12,12 +12,14 @@ from replica.model.keys import ZERO_UUID
 
 @dataclass(frozen=True, slots=True)
 class HostedReplica:
-    """A replica. partition: its partition's name. directory_id: its log directory; None where no
-    record names it. is_alone: whether no other broker has a replica in sync."""
+    """A partition replica on a node."""
 
     partition: str
+    """The partition's name."""
     directory_id: str | None
+    """The id of the replica's log directory; None where no record names it."""
     is_alone: bool
+    """Whether no other broker has a replica in sync."""
 
 
 HostedReplicas = Mapping[int, tuple[HostedReplica, ...]]

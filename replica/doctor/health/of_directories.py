@@ -31,6 +31,8 @@ from replica.metadata.record import MetadataRecord
 from replica.scan.segments import is_large
 
 _BEGIN, _END, _ = MARKERS
+_MOST_IN_TRANSACTION = 10_000
+"""How many records are read for the end of a transaction that may have begun before them."""
 _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
@@ -84,27 +86,52 @@ def first_change(examined: Examined, start: int, end: int) -> int | None:
     the state; None where there is none. NoOpRecords, of which an idle controller appends two a
     second, control records and records that are passed over change nothing. A transaction
     changes the state with its end, as in gold.metadata_history: not if it has no other records, is
-    aborted or is not ended."""
-    is_open = has_changes = False
+    aborted or is not ended. One that begins before `start` shows by its end."""
+    seen = _SeenChanges()
     for batch, record in examined.records(start, end) if start < end else ():
         if batch.header.is_control:
             continue
         try:
             message = decode(record.value or b"")
         except DataError:  # the rule undecodable-record reports it
-            return record.offset
+            return record.offset if seen.unmarked is None else seen.unmarked
         kind = message.type if isinstance(message, MetadataRecord) else ""
-        if message.api_key in examined.passed_over:
+        if message.api_key in examined.passed_over or kind == "NO_OP_RECORD":
             continue
-        if kind in MARKERS:
-            if kind == _END and has_changes:
-                return record.offset
-            is_open, has_changes = kind == _BEGIN, False
-        elif kind != "NO_OP_RECORD":
-            if not is_open:
-                return record.offset
-            has_changes = True
-    return None
+        add = seen.marker if kind in MARKERS else seen.change
+        found = add(kind, record.offset)
+        if found is not None:
+            return found
+    return seen.unmarked
+
+
+class _SeenChanges:
+    """The records of a part of a log so far. unmarked: the first change before any marker of a
+    transaction; None where there is none."""
+
+    def __init__(self) -> None:
+        self.unmarked: int | None = None
+        self._is_open: bool | None = None  # None before the first marker: then nobody knows
+        self._has_changes = False
+
+    def marker(self, kind: str, offset: int) -> int | None:
+        """The first change that takes effect, if this marker shows it."""
+        if kind == _BEGIN and self.unmarked is not None:
+            return self.unmarked
+        if kind == _END and (self._has_changes or self._is_open is None):
+            return offset
+        self._is_open, self._has_changes, self.unmarked = kind == _BEGIN, False, None
+        return None
+
+    def change(self, _: str, offset: int) -> int | None:
+        """The first change that takes effect, if this record shows it."""
+        if self._is_open is False:
+            return offset
+        self._has_changes = True
+        if self._is_open is None:
+            self.unmarked = offset if self.unmarked is None else self.unmarked
+            return self.unmarked if offset - self.unmarked >= _MOST_IN_TRANSACTION else None
+        return None
 
 
 def _time_of(examined: Examined, offset: int) -> int | None:

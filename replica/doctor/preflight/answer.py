@@ -13,7 +13,7 @@ class ChangeSafety(StrEnum):
     """Whether a planned change is safe, and what a single reason says about that."""
 
     SAFE = "safe"
-    """Nothing in the state speaks against the change."""
+    """The state shows no reason against the change."""
     UNSAFE = "unsafe"
     """Kafka refuses the change; or the change takes away a partition's leader or guarantees, or the
     quorum's majority."""
@@ -24,16 +24,17 @@ class ChangeSafety(StrEnum):
 
 
 class Reason(NamedTuple):
-    """A reason for an answer. answer: SAFE for a note, which speaks against nothing. subject: a
-    partition, a node or a feature. offset: the offset of the record that shows the reason; None
-    where no record does. is_of_partition: whether it is about one partition, of which there may be
-    thousands."""
+    """A reason for an answer."""
 
     answer: ChangeSafety
+    """SAFE for a note, which is no reason against the change."""
     subject: str
+    """The partition, the node or the feature that the reason is about."""
     detail: str
     offset: int | None = None
+    """The offset of the record that shows the reason; None where no record does."""
     is_of_partition: bool = False
+    """Whether the reason is about one partition, of which there may be thousands."""
 
 
 unsafe = partial(Reason, ChangeSafety.UNSAFE)
@@ -49,8 +50,8 @@ class Preflight:
     action: str
     """The change in words."""
     reasons: tuple[Reason, ...]
-    """The reasons about single partitions stand behind all others; each part is sorted with the
-    gravest first."""
+    """The reasons: first those about no single partition, then those about single partitions, in
+    both parts the gravest first."""
     needs: tuple[str, ...] = ()
     """Conditions on which the change relies while it runs, and which the state can't show."""
     order: tuple[int, ...] = ()

@@ -18,13 +18,14 @@ from replica.words import named
 
 
 class NodeReading(NamedTuple):
-    """What a release can't read of one node's directory. node_id: None where no meta.properties
-    names it. is_whole: whether all of its log could be looked at."""
+    """What a release can't read of one node's directory."""
 
     node_id: int | None
+    """The node's id; None where no meta.properties names it."""
     shown: str
     places: tuple[UnreadPlace, ...]
     is_whole: bool = True
+    """Whether the whole log of the node could be looked at."""
     is_of_quorum: bool = False
     """Whether it is the log that a quorum tells, and no node's directory: then each node may have
     a newer snapshot, behind which it reads less of the log."""
@@ -131,4 +132,7 @@ def _needs(cluster: Cluster, readings: Sequence[NodeReading]) -> Iterator[str]:
     missing = sorted(nodes - given)
     if missing:
         names = named("node", [str(one) for one in missing], limit=5)
-        yield f"the directories of {names}, which were not given, have to be readable too"
+        if len(missing) == 1:
+            yield f"the directory of {names}, which was not given, has to be readable too"
+        else:
+            yield f"the directories of {names}, which were not given, have to be readable too"

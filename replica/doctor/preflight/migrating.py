@@ -55,8 +55,8 @@ def _of_zookeeper(cluster: Cluster) -> Iterator[Reason]:
         offset = cluster.offsets("brokers")[broker_id]
         yield unsafe(
             f"broker {broker_id}",
-            "is still a broker of ZooKeeper, and would get no change any more: restart it in KRaft "
-            "mode (process.roles, no zookeeper.connect)",
+            "still runs with ZooKeeper, and would get no change any more: restart it in KRaft mode "
+            "(process.roles, no zookeeper.connect)",
             offset,
         )
 
@@ -78,8 +78,8 @@ def _registered(cluster: Cluster) -> Iterator[Reason]:
     if brokers:
         yield note(
             named("broker", brokers),
-            f"of ZooKeeper, {'has' if len(brokers) == 1 else 'have'} registered; the active "
-            "controller's log names those that it waits for (Still waiting for ZK brokers)",
+            f"with ZooKeeper, {'has' if len(brokers) == 1 else 'have'} registered; the active "
+            "controller's log names the brokers that it waits for (Still waiting for ZK brokers)",
         )
 
 

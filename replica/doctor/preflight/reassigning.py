@@ -80,10 +80,11 @@ def _course(
     asleep = [broker for broker in replicas if broker not in cluster.live_brokers]
     if asleep:
         yield unsafe(
-            name, f"brokers {listed(asleep)} are fenced: it can't end before they are back"
+            name,
+            f"brokers {listed(asleep)} are fenced: the reassignment can't end before they are back",
         )
     if added and partition.leader not in cluster.live_brokers:
-        yield unsafe(name, "has no leader now: nothing can be copied from")
+        yield unsafe(name, "has no leader now, from which a new replica could fetch")
     if partition.adding_replicas or partition.removing_replicas:
         yield note(name, "is being reassigned already: the new assignment takes that one's place")
 
@@ -96,8 +97,8 @@ def _result(
     if least is None and len(replicas) < len(partition.replicas):
         yield unknown(
             name,
-            f"min.insync.replicas is not known, {len(replicas)} replicas are to be left: "
-            "--broker-config tells the default",
+            f"min.insync.replicas is not known, and {len(replicas)} replicas are to be left: "
+            "--broker-config FILE gives the default",
         )
     elif least is not None and len(replicas) < least:
         told = f"{len(replicas)} replicas, but min.insync.replicas is {least}"

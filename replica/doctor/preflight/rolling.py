@@ -50,7 +50,7 @@ def roll(cluster: Cluster) -> Preflight:
         *blocked.values(),
         *_no_order(without),
     ]
-    needs = (*_needs(cluster), *caught_up_needs(cluster, nodes))
+    needs = (*_needs(cluster), *caught_up_needs(cluster, up))
     found = preflight("restart all nodes, one at a time", reasons, needs)
     return replace(found, order=order)
 
@@ -148,8 +148,8 @@ def _doubted(cluster: Cluster) -> Iterator[Reason]:
     """The nodes that may have to stay stopped, or that have stopped, by their directories."""
     for node in sorted(cluster.unreliable_voters):
         told = (
-            "its directory can't be relied on: do first what `kraftlake check` says of it, and ask "
-            "again"
+            "its directory can't be relied on: first do what `kraftlake check` says about it, then "
+            "ask again"
         )
         yield unknown(f"node {node}", told)
     stopped = cluster.stopped_together - cluster.unreliable_voters
@@ -162,7 +162,7 @@ def _doubted(cluster: Cluster) -> Iterator[Reason]:
 def _no_order(without: Sequence[int]) -> Iterator[Reason]:
     if without:
         names = named("node", [str(node) for node in without])
-        yield note("order", f"none is given while {names} can't be in it")
+        yield note("order", f"there is no order while {names} can't be in it")
 
 
 def _needs(cluster: Cluster) -> tuple[str, ...]:

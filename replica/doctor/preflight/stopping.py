@@ -133,7 +133,7 @@ def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
         waiting = sum(
             broker in _awaited(cluster, partition) for partition in cluster.partitions.values()
         )
-        told = f"is {state} already, and leads nothing"
+        told = f"is {state} already, and leads no partition"
         reason = note(f"broker {broker}", told, offsets[broker])
         if waiting:
             told += f"; {counted(waiting, 'partition')} without a leader can get one from it"
@@ -177,8 +177,8 @@ def _of_partition(
         yield _Harm("without a leader then", unsafe(name, told))
     elif left.min_isr is None:
         told = (
-            f"min.insync.replicas is not known, {len(left.in_sync)} in sync are left: "
-            "--broker-config tells the default"
+            f"min.insync.replicas is not known, and {counted(len(left.in_sync), 'replica')} in "
+            "sync would be left: --broker-config FILE gives the default"
         )
         yield _Harm("whose min.insync.replicas is not known", unknown(name, told))
     elif left.is_below_min_isr:

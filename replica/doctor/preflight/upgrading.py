@@ -95,7 +95,7 @@ def _change(cluster: Cluster, action: str, wanted: int) -> Preflight:
         return preflight(action, [unsafe("ZooKeeper migration", told, since)])
     nodes = registered_nodes(cluster)
     if not nodes:
-        return preflight(action, [unknown("nodes", "none is registered in the state")])
+        return preflight(action, [unknown("nodes", "the state has no registered node")])
     return preflight(action, [*_blockers(nodes, wanted)])
 
 

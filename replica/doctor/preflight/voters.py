@@ -19,6 +19,7 @@ from replica.doctor.preflight.majority import caught_up_needs, majority_needs, m
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
 from replica.model.voters import majority
+from replica.words import counted
 
 UPGRADES_FROM_STATIC = 26
 """The metadata.version 4.1-IV0, which every node of Kafka 4.1 supports. Kafka 4.1 is the first
@@ -90,7 +91,7 @@ def to_dynamic(cluster: Cluster) -> Preflight:
         if voter in cluster.voters_down:
             told = "is down, as its broker is fenced: the leader has to hear from every voter"
             reasons.append(unknown(f"voter {voter}", told, cluster.offsets("brokers")[voter]))
-    told = "every voter has to run: the leader refuses it until each has told its endpoints"
+    told = "every voter has to run: the leader refuses it until each voter has sent its endpoints"
     return preflight(action, reasons, (told, *caught_up_needs(cluster, cluster.voters)))
 
 
@@ -104,11 +105,17 @@ def _of_dynamic_quorum(cluster: Cluster) -> Iterator[Reason]:
 
 def _tolerance(before: int, after: int) -> Iterator[Reason]:
     was, will = before - majority(before), after - majority(after)
-    told = f"{after} voters: {will} may fail; of the {before} now {was} may"
+    told = (
+        f"of {counted(after, 'voter')} {will} may fail; "
+        f"of the present {counted(before, 'voter')} {was} may fail"
+    )
     if will < was or after == 1:
         yield note("voters", f"{told}: add another one soon")
     elif after % 2 == 0:
-        yield note("voters", f"{told}: an even number bears no more failures than one voter less")
+        yield note(
+            "voters",
+            f"{told}: an even number of voters survives no more failures than one voter less",
+        )
 
 
 def _majority(cluster: Cluster, voters: frozenset[int]) -> Iterator[Reason]:

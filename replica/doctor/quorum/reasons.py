@@ -127,8 +127,8 @@ def _lacking(
 
 
 def older_disk(voters: Sequence[str]) -> str:
-    """What it means that a leader lacks committed records. voters: the node ids of those that can't
-    have held them when they voted for it; empty where they aren't known."""
+    """A clause that says why a leader lacks committed records. voters: the ids of the nodes that
+    can't have held these records when they voted for the leader; empty where they aren't known."""
     of = f"node {listed(voters, last='or')}" if voters else "a voter"
     return f"the disk of {of} is older than it was, or was emptied"
 

@@ -15,30 +15,37 @@ from replica.simulate.node_files import Files
 
 @dataclass(frozen=True, slots=True)
 class CapturedNode:
-    """One captured node. files: the files by their paths in the node's log directory, in which the
-    partition's folder has Kafka's name. log: the log in these files, as a value."""
+    """One captured node."""
 
     key: ReplicaKey
     files: Files
+    """The node's files by their paths in its log directory. The partition's folder has Kafka's name
+    there."""
     log: ReplicaLog
+    """The log in these files, as a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedQuorum:
-    """All captured nodes of a quorum. nodes: the nodes by their ids. voters: the voters in force at
-    the end of the newest log. is_static: whether the configuration names the voters (kraft.version
-    0). commitment: which of the logs' records are proven to be committed, and which never were, by
-    a recovery plan. by_logs: the same by the logs alone, without who may win. newest_timestamp: the
-    newest time of a record, in ms. quorum: what the logs and the other files prove."""
+    """All captured nodes of a quorum."""
 
     cluster_id: str
     nodes: Mapping[int, CapturedNode]
+    """The nodes by their ids."""
     voters: VoterSet
+    """The voters in force at the end of the newest log."""
     is_static: bool
+    """Whether the configuration names the voters (kraft.version 0)."""
     commitment: Commitment
+    """Which of the logs' records are proven to be committed, and which never were, by a recovery
+    plan."""
     by_logs: Commitment
+    """Which records are so by the logs alone, without the question which node may win an
+    election."""
     newest_timestamp: int
+    """The newest time of a record, in ms since 1970 (UTC)."""
     quorum: KnownQuorum = field(default_factory=KnownQuorum)
+    """What the logs and the other files prove."""
 
     @property
     def end_offset(self) -> int:

@@ -24,27 +24,31 @@ from replica.history.voters import is_voter
 
 @dataclass(frozen=True, slots=True)
 class LosingRun:
-    """A run in which committed records are lost. scenario: a scenario whose only step is the
-    failures. seed: the seed of the run. leader: the node that leads without the records; None where
-    no node leads, and no voter that is left holds the records. lost: the offsets of the lost
-    records, which are proven to be committed."""
+    """A run in which committed records are lost."""
 
     scenario: Scenario
+    """The scenario, whose only step is the failures."""
     seed: int
+    """The seed of the run."""
     leader: int | None
+    """The id of the node that leads without the records; None where no node leads, and no voter
+    that is left holds the records."""
     lost: Ranges
+    """The offsets of the lost records, which are proven to be committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The result of a search. loss: the first loss that was found, which is one of the smallest;
-    None where no set of up to `bound` failures loses anything. sets: the number of sets that were
-    looked at. seeds: the seeds with which each set was run."""
+    """The result of a search."""
 
     loss: LosingRun | None
+    """The first loss that was found, which is one of the smallest; None where no set of up to
+    `bound` failures loses a committed record."""
     bound: int
     sets: int
+    """The number of sets that were tried."""
     seeds: range
+    """The seeds with which each set was run."""
 
 
 def smallest_loss(

@@ -23,45 +23,45 @@ from replica.storage.batches import bytes_of
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of the captured log of a node that runs.
-
-    truncated: the offsets that were truncated; None where nothing was. epochs: the epochs of the
-    truncated records. replaced_by: the leader's snapshot that replaced the log; None where none
-    did. lost: the offsets of captured entries that the leader lacks. losses: the number of these
-    entries, by commitment. other: those of them that the node keeps for good, although the leader
-    has other entries there: the captured logs conflict. is_behind: whether the node lacks a part of
-    the leader's log.
-    has_new_disk: whether a step replaced the node's disk.
-    """
+    """What becomes of the captured log of a node that runs."""
 
     node_id: int
     truncated: OffsetRange | None
+    """The offsets that were truncated; None where none were."""
     epochs: tuple[int, ...]
+    """The epochs of the truncated records."""
     replaced_by: OffsetAndEpoch | None
+    """The leader's snapshot that replaced the log; None where no snapshot did."""
     lost: Ranges
+    """The offsets of captured entries that the leader lacks."""
     losses: Losses
+    """The number of these entries, by their commitment."""
     is_behind: bool
+    """Whether the node lacks a part of the leader's log."""
     has_new_disk: bool
+    """Whether a step replaced the node's disk."""
     other: Ranges = ()
+    """The offsets of lost entries that the node never truncates, although the leader has other
+    entries there: the captured logs conflict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a run. leader: the node that leads at the end and has committed a record of
-    its epoch; None where there is no such node.
-
-    committed_lost: the offsets of records that the capture proves to be committed, and that the
-    leader's log lacks. unproven_lost: the offsets of lost records that may have been committed,
-    before the capture, or in a step before another that replaced a disk.
-    failed: (node id, reason) for each node that could not go on, or that was not added to or
-    removed from the voters as asked.
-    """
+    """The outcome of a run."""
 
     leader: int | None
+    """The id of the node that leads at the end and has committed a record of its epoch; None where
+    there is no such node."""
     fates: tuple[Fate, ...]
     committed_lost: Ranges
+    """The offsets of records that the capture proves to be committed, and that the leader's log
+    lacks."""
     unproven_lost: Ranges
+    """The offsets of lost records that may have been committed, either before the capture, or in a
+    step before another step that replaced a disk."""
     failed: tuple[tuple[int, str], ...]
+    """(node id, reason) for each node that could not go on, or that was not added to or removed
+    from the voters as the step asks."""
 
     @property
     def behind(self) -> tuple[int, ...]:
@@ -71,12 +71,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class RehearsedRun:
-    """One run with its outcome. epoch: the epoch of the leader at the end; None without a
-    leader."""
+    """One run with its outcome."""
 
     seed: int
     outcome: Outcome
     epoch: int | None
+    """The epoch of the leader at the end; None without a leader."""
 
 
 def rehearse(captured: CapturedQuorum, scenario: Scenario, seed: int) -> RehearsedRun:

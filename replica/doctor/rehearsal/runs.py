@@ -29,23 +29,25 @@ class ScenarioSafety(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The runs that have the same outcome. seeds: the seeds of these runs, ascending. epochs: the
-    lowest and the highest epoch of their leaders; None without a leader."""
+    """The runs that have the same outcome."""
 
     outcome: Outcome
     seeds: tuple[int, ...]
+    """The seeds of these runs, ascending."""
     epochs: tuple[int, int] | None
+    """The lowest and the highest epoch of the leaders at the end; None without a leader."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """The result of all runs. seeds: the seeds of the runs. found: every outcome, the most frequent
-    first."""
+    """The result of all runs."""
 
     captured: CapturedQuorum
     scenario: Scenario
     seeds: range
+    """The seeds of the runs."""
     found: tuple[Found, ...]
+    """Every outcome, the most frequent first."""
 
     @property
     def leaders(self) -> tuple[tuple[int | None, int], ...]:

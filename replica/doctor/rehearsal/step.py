@@ -24,27 +24,28 @@ class StandIn:
 class ScenarioStep:
     """One step, whose fields are carried out in their order. Then the quorum runs until a leader
     has committed its whole log and every node that it reaches has the same log, until nothing
-    changes any more, or until the step's time is over.
-
-    heal: all cut links pass messages again. cut: pairs of nodes whose link passes no messages.
-    dead: nodes that lose power. empty: nodes that get an empty disk with a new directory id; a
-    running node loses power first. stand_ins: directories that are made of another node's log.
-    start: nodes that get power; None for the nodes whose disk the step replaces, and in the first
-    step for all nodes that have a disk. Nodes in `dead` never get power by None. remove_voter,
-    add_voter: the nodes that an administrator asks the leader to remove from or to add to the
-    voters, once the quorum has settled (KIP-853). wait_ms: how long the quorum runs at most, in
-    simulated ms; None for PATIENCE_MS.
-    """
+    changes any more, or until the step's time is over."""
 
     heal: bool = False
+    """Whether all cut links pass messages again."""
     cut: tuple[Link, ...] = ()
+    """Pairs of nodes whose link passes no messages."""
     dead: tuple[int, ...] = ()
+    """Nodes that lose power."""
     empty: tuple[int, ...] = ()
+    """Nodes that get an empty disk with a new directory id; a running node loses power first."""
     stand_ins: tuple[StandIn, ...] = ()
+    """Directories that are made of another node's log."""
     start: tuple[int, ...] | None = None
+    """Nodes that get power; None for the nodes whose disk the step replaces, and in the first step
+    for all nodes that have a disk. With None, nodes in `dead` get no power."""
     remove_voter: int | None = None
+    """The node that an administrator asks the leader to remove from the voters, once the quorum has
+    settled (KIP-853)."""
     add_voter: int | None = None
+    """The node that an administrator asks the leader to add to the voters, likewise."""
     wait_ms: int | None = None
+    """The longest time that the quorum runs, in simulated ms; None for PATIENCE_MS."""
 
     @property
     def replaced(self) -> tuple[int, ...]:

@@ -77,10 +77,11 @@ class Election(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeStart:
-    """The judgement of one node. obstacles: in the order in which Kafka comes to them."""
+    """The judgement of one node."""
 
     node: StartingNode
     obstacles: tuple[Obstacle, ...]
+    """The obstacles, in the order in which Kafka finds them."""
 
     @property
     def start(self) -> Start:
@@ -90,13 +91,15 @@ class NodeStart:
 
 @dataclass(frozen=True, slots=True)
 class QuorumStart:
-    """The judgement of the quorum. voters: all voters' ids; empty where no file names any. joining:
-    those that start and join. not_given: those of which no settings were given."""
+    """The judgement of the quorum."""
 
     election: Election
     voters: frozenset[int]
+    """The ids of all voters; empty where no file names any."""
     joining: frozenset[int]
+    """The ids of the voters that start and join the quorum."""
     not_given: frozenset[int]
+    """The ids of the voters whose settings were not given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,13 +31,16 @@ class Type(Enum):
 
 
 class Kind(NamedTuple):
-    """least, most: of a number, both inclusive; None without a bound. choices: the texts that Kafka
-    takes, in the order in which it lists them; none where it takes any."""
+    """The values that a setting may have."""
 
     type: Type
     least: float | None = None
+    """The least number, inclusive; None without a bound."""
     most: float | None = None
+    """The greatest number, inclusive; None without a bound."""
     choices: tuple[str, ...] = ()
+    """The texts that Kafka accepts, in the order in which it lists them; empty where it accepts
+    every text."""
 
 
 def _names(text: str) -> list[str]:

@@ -20,9 +20,10 @@ _DEFAULT_LISTENER, _DEFAULT_LOG_DIR = "PLAINTEXT://:9092", "/tmp/kafka-logs"  # 
 
 
 class Address(NamedTuple):
-    """host: "" for all interfaces."""
+    """A host and a port."""
 
     host: str
+    """The name or address of the host; "" for all interfaces."""
     port: int
 
     def __str__(self) -> str:
@@ -30,9 +31,10 @@ class Address(NamedTuple):
 
 
 class NodeListener(NamedTuple):
-    """Where a node listens, or where it says that it does. name: in capital letters."""
+    """Where a node listens, or where it says that it does."""
 
     name: str
+    """The listener's name, in capital letters."""
     address: Address
 
 

@@ -28,28 +28,30 @@ class Start(StrEnum):
 
 
 class Obstacle(NamedTuple):
-    """A finding, and what it means for the node's start. words: what Kafka says then, as it says
-    it; "" where it says nothing."""
+    """A finding, and what it means for the node's start."""
 
     start: Start
     finding: Finding
     words: str = ""
+    """Kafka's own message for this obstacle; "" where Kafka logs none."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeLog:
-    """What a node's metadata log says of the quorum. static_voters: by the newest LeaderChange
-    record, else by quorum-state; empty where neither names any. dynamic_voters: the newest voters
-    record; None in a static quorum, and where no voters were ever written. last: epoch and offset
-    (exclusive) at which the log ends. unread: what ends a node of its release that starts with this
-    directory, each with the file's name for people. broken: the findings about its files with which
-    Kafka doesn't start."""
+    """What a node's metadata log says about the quorum."""
 
     static_voters: frozenset[int] = frozenset()
+    """The voters of the newest LeaderChange record, else of quorum-state; empty where neither names
+    any."""
     dynamic_voters: VoterSet | None = None
+    """The newest voters record; None in a static quorum, and where no voters were ever written."""
     last: tuple[int, int] = (-1, 0)
+    """The epoch and the offset (exclusive) at which the log ends."""
     unread: tuple[UnreadPlace, ...] = ()
+    """What the node's release can't read in this directory, so that its process ends; each with the
+    file's name for people."""
     broken: tuple[Finding, ...] = ()
+    """The findings about the log's files with which Kafka doesn't start."""
 
     @property
     def has_records(self) -> bool:
@@ -59,16 +61,18 @@ class NodeLog:
 
 @dataclass(frozen=True, slots=True)
 class StartingNode:
-    """A node about to start. dirs: the metadata log's first. log: None where nothing is known of
-    it. stores: the files of keys and certificates that were looked at, by their paths.
-    login_entries: those of the file that java.security.auth.login.config names."""
+    """A node about to start."""
 
     config: NodeConfig
     dirs: tuple[LogDir, ...]
+    """The node's log directories; the directory of the metadata log is the first."""
     release: Release
     log: NodeLog | None = None
+    """What the metadata log says; None where nothing is known of it."""
     stores: Mapping[str, StoreFile] = field(default_factory=dict)
+    """The files of keys and certificates that were looked at, by their paths."""
     login_entries: frozenset[str] = frozenset()
+    """The entries of the file that java.security.auth.login.config names."""
 
     @property
     def metadata_dir(self) -> LogDir | None:

@@ -120,7 +120,7 @@ class ChangeWalk:
                 self._miss(self._fold.end.offset, start, "no directory holds these records")
             replay = self._fold.enter(start)
             if replay is None:
-                self._miss(start, end, "no snapshot gives the state before them")
+                self._miss(start, end, "no snapshot gives the state before these offsets")
             else:
                 following = header.base_offset
                 try:

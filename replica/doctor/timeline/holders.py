@@ -17,12 +17,13 @@ other."""
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HeldLog:
-    """The log in one directory. stretches: ascending. tail: what it holds beside the branch; None
-    where it holds nothing else."""
+    """The log in one directory."""
 
     node_id: int
     stretches: Sequence[Stretch]
+    """The stretches of offsets that the log holds, ascending."""
     tail: BranchTail | None
+    """The entries that the log holds beside the branch; None where it holds no others."""
 
     def holds(self, offset: int, epoch: int, tail: BranchTail | None) -> bool:
         """Whether the log holds the record of this offset and epoch in the tail; None stands for

@@ -42,18 +42,20 @@ from replica.words import listed, named
 
 @dataclass(frozen=True)
 class JudgedCluster:
-    """One cluster of a group. members: its directories, by node. findings: those that compare its
-    directories, the worst first. health: the findings about its state, the worst first; None where
-    no state was judged. cluster: that state; None likewise."""
+    """One cluster of a group."""
 
     cluster_id: str | None
     members: tuple[JudgedDirectory, ...]
+    """The cluster's directories, by node."""
     findings: tuple[Finding, ...]
+    """The findings of the comparison of these directories, the worst first."""
     partings: tuple[LogParting, ...]
     quorum: GroupQuorum | None
     told: ClusterState | None
     cluster: Cluster | None
+    """The judged state of the cluster; None where no state was judged."""
     health: tuple[Finding, ...] | None
+    """The findings about this state, the worst first; None likewise."""
 
     def findings_of(self, member: JudgedDirectory) -> Iterator[Finding]:
         """The findings about a directory, also those that compare it with others."""
@@ -247,7 +249,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
         )
     cut = [node_of(one) for one in judged.members if _is_cut(one)]
     if cut:
-        yield Gap(f"files of {listed(cut, limit=3)}", "the copy with them breaks off")
+        yield Gap(f"files of {listed(cut, limit=3)}", "the copy with these files breaks off")
     if judged.cluster is not None and judged.cluster.passed_over:
         yield Gap(judged.cluster.passed_over, PASSED_OVER)
     if not replay:

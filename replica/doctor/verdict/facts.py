@@ -70,6 +70,11 @@ _DOWN = {
     ),
 }
 """What is said of one, and of several, where the rule's meaning would only say it of anybody."""
+_OF_MIGRATION = (
+    health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
+)  # fmt: skip
+"""The rules about a migration. Their subjects are it and the brokers that are known, and what is
+to be done may be about others: about those that are missing, for example."""
 _HAPPENED = {
     groups.CONFLICT.id: "two histories under one cluster id",
     groups.TWO_LEADERS.id: "two leaders of one epoch",
@@ -80,24 +85,28 @@ _HAPPENED = {
 
 @dataclass(frozen=True, slots=True)
 class VerdictDraft:
-    """A verdict to which findings about files may be added, because not all are known yet.
-
-    felt, of_health: facts that no such finding changes; those of `felt` stand before those about
-    files. findings: those about files that are known. mentioned: the ids of the rules that are in
-    other facts already. missing: as in ClusterEvidence. gaps: the others. notes, state: as in
-    Verdict. well: the headline where nothing is wrong.
-    """
+    """A verdict to which findings about files may be added, because not all are known yet."""
 
     cluster_id: str | None
     felt: tuple[Fact, ...]
+    """The facts that users notice. No finding about files changes them, and they stand before those
+    about files."""
     findings: tuple[PlacedFinding, ...]
+    """The known findings about files."""
     of_health: tuple[Fact, ...]
+    """The other facts about the cluster's state, which no finding about files changes."""
     mentioned: frozenset[str]
+    """The ids of the rules whose findings are in other facts already."""
     missing: MissingVoters | None
+    """As in ClusterEvidence."""
     gaps: tuple[Gap, ...]
+    """The gaps other than missing voters."""
     notes: int
+    """As in Verdict."""
     well: str
+    """The headline where nothing is wrong."""
     state: KnownState | None
+    """As in Verdict."""
 
     def verdict(self, more: Iterable[PlacedFinding] = ()) -> Verdict:
         """The verdict. more: findings about files, of rules whose findings nobody feels."""
@@ -226,7 +235,10 @@ def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Itera
             )
             continue
         names = [shortened(subject.name) for subject in finding.subjects]
-        if names:
+        if finding.rule.id in _OF_MIGRATION:
+            text = f"{finding.rule.meaning} Found: {finding.message}."
+            yield _fact(finding.rule, text, finding.rule.next_step)
+        elif names:
             yield _of_subjects(finding.rule, names)
         else:
             text = f"{_begun(finding.message)}: {finding.rule.meaning}"

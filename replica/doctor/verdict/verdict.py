@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from replica.doctor.check.catalogue import groups
 from replica.doctor.verdict.runbooks import runbook_of
 from replica.model.voters import VoterKeys
 from replica.severity import Severity
-from replica.words import ms_text, named
+from replica.words import counted, ms_text, named
 
 
 class Level(StrEnum):
@@ -54,17 +55,16 @@ first."""
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that is wrong, or that somebody should know.
-
-    text: one or two whole sentences. next_step: what a person should do about it; "" where nothing
-    is to be done. rules: the ids of the rules of `check` that found it; empty where none did.
-    """
+    """Something that is wrong, or that an operator should know."""
 
     level: Level
     severity: Severity
     text: str
+    """One or two whole sentences."""
     next_step: str = ""
+    """What an operator should do about it; "" where no action is needed."""
     rules: tuple[str, ...] = ()
+    """The ids of the rules of `check` that found it; empty where no rule did."""
 
     @property
     def is_of_other_clusters(self) -> bool:
@@ -81,29 +81,28 @@ _MAY_BE_NEW = (NO_LEADER_YET, NO_RECORD_HERE, NO_VOTERS_NAMED)
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something that could not be judged.
-
-    what: begins with a small letter, such as `the log of voter 2`. why: a clause, such as `its
-    directory was not given`. next_step: a whole sentence that says what would close the gap; ""
-    where nothing would.
-    """
+    """Something that could not be judged."""
 
     what: str
+    """The thing, beginning with a small letter, such as `the log of voter 2`."""
     why: str
+    """The reason as a clause, such as `its directory was not given`."""
     next_step: str = ""
+    """A whole sentence that says how to close the gap; "" where that is impossible."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingVoters:
-    """Voters of whom no directory of their own cluster was given. voters: how many voters there
-    are. given: the nodes whose directories of this cluster were given; a missing voter of such a
-    node is named with its directory id. without_log: the nodes for which a directory was
-    given that holds no metadata log."""
+    """Voters for which no directory of their own cluster was given."""
 
     missing: VoterKeys
     voters: int
+    """The number of all voters."""
     given: frozenset[int]
+    """The nodes whose directories of this cluster were given. A missing voter of such a node is
+    named with its directory id."""
     without_log: frozenset[int] = frozenset()
+    """The nodes for which a directory without a metadata log was given."""
 
     @property
     def absent(self) -> VoterKeys:
@@ -148,13 +147,15 @@ class MissingVoters:
 
 @dataclass(frozen=True, slots=True)
 class KnownState:
-    """The newest state of the cluster that is known. end_offset: its end, exclusive. at_ms: the
-    time of its last record, ms since 1970 (UTC); None where no record has a time. source: where it
-    is from, such as `node 1`; "" where that isn't known."""
+    """The newest known state of the cluster."""
 
     end_offset: int
+    """The end of the state, exclusive."""
     at_ms: int | None = None
+    """The time of the state's last record, in ms since 1970 (UTC); None where no record has a
+    time."""
     source: str = ""
+    """Where the state is from, such as `node 1`; "" where that isn't known."""
 
     @property
     def text(self) -> str:
@@ -164,24 +165,42 @@ class KnownState:
         return ", ".join(part for part in (ms_text(self.at_ms), where) if part)
 
 
+class Behind(NamedTuple):
+    """How far a replica is behind: as gold's lag_records and lag_ms. records: how many records of
+    the newest log it lacks. ms: by how much its newest record that this log has, too, is older than
+    the newest of all; None where no record has a time."""
+
+    records: int
+    ms: int | None
+
+    @property
+    def text(self) -> str:
+        """Such as `24 records, 3.2 s`; `no` where it lacks none."""
+        if not self.records:
+            return "no"
+        told = counted(self.records, "record")
+        return told if self.ms is None else f"{told}, {self.ms / 1000:.1f} s"
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one cluster.
-
-    cluster_id: None where nothing names the cluster. headline: the first fact's text, or what
-    stands in place of facts. facts: those with the most weight first. next_steps: what to do, the
-    first thing first. not_judged: the gaps. notes: how many findings need no action. state: None
-    where no state is known.
-    """
+    """The verdict on one cluster."""
 
     cluster_id: str | None
+    """The cluster's id; None where no file names it."""
     level: Level
     headline: str
+    """The text of the first fact; where there are no facts, a sentence that says so."""
     facts: tuple[Fact, ...]
+    """The facts, those with the most weight first."""
     next_steps: tuple[str, ...]
+    """What to do, in this order."""
     not_judged: tuple[Gap, ...]
+    """The gaps."""
     notes: int
+    """The number of findings that need no action."""
     state: KnownState | None
+    """The newest known state; None where no state is known."""
 
     @property
     def runbook(self) -> str | None:

@@ -44,8 +44,8 @@ def _replicas(quorum: DescribedQuorum, age_s: float) -> Iterator[Metric]:
         GaugeMetricFamily(f"kraftlake_quorum_replica_{name}", text, labels=labels)
         for name, text in (
             ("lag", "Records that the leader has and this replica hasn't"),
-            ("last_fetch_age_seconds", "Since the replica fetched last"),
-            ("caught_up_age_seconds", "Since the replica was at the leader's log end"),
+            ("last_fetch_age_seconds", "Seconds since the replica fetched last"),
+            ("caught_up_age_seconds", "Seconds since the replica was at the leader's log end"),
         )
     )
     voters = [("voter", each) for each in quorum.voters]
@@ -80,7 +80,7 @@ def snapshot_metrics(described: Described) -> Iterator[Metric]:
     yield gauge("quorum_snapshot_end_offset", text, newest.id.offset)
     if newest.contained_at is not None:
         age = max(0.0, time.time() - newest.contained_at / 1000)
-        text = "Since the newest record that this snapshot contains was appended"
+        text = "Seconds since the newest record in the leader's newest snapshot was appended"
         yield gauge("quorum_snapshot_age_seconds", text, age)
 
 

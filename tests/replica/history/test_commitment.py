@@ -14,7 +14,7 @@ from replica.history.commitment import (
     classify_compared,
     compare_group,
 )
-from replica.history.log import LogBatch, ReplicaLog
+from replica.history.log import LogBatch, OffsetRange, ReplicaLog
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.voters import VotersAt
@@ -232,6 +232,17 @@ def test_a_valid_snapshot_proves_what_lies_below_it_on_its_lineage():
     found = classify([replica(1, 1, 1, 2, 2), replica(5, 1, 3, snapshots=[(3, 2)])])
     assert verdicts(found, 1) == [(0, 3, PROVEN), (3, 4, UNPROVEN)]
     assert verdicts(found, 5) == [(0, 1, PROVEN), (1, 2, SUPERSEDED)]
+
+
+def test_a_snapshot_proves_what_a_log_that_ends_before_has_of_its_epoch():
+    """One leader wrote the epoch, so no other log has anything else of it there."""
+    behind, beside = replica(2, 1, 1, 2), replica(3, 1, 1, 1)
+    found = classify([replica(1, start=9, snapshots=[(9, 2)]), behind, beside])
+    assert found.ranges(behind.key, EntryCommitment.PROVEN) == (OffsetRange(0, 3),)
+    assert found.ranges(beside.key, EntryCommitment.PROVEN) == (OffsetRange(0, 2),)
+    assert found.ranges(beside.key, EntryCommitment.SUPERSEDED) == (OffsetRange(2, 3),)
+    beyond = replica(2, 1, 2, 2, 2, snapshots=[(3, 2)], holes=(2,))
+    assert classify([beyond]).ranges(beyond.key, EntryCommitment.PROVEN) == (OffsetRange(0, 2),)
 
 
 def test_a_snapshot_proves_nothing_in_a_log_of_another_lineage():

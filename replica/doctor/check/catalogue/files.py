@@ -19,11 +19,12 @@ META_PROPERTIES_BROKEN = error(
 )
 QUORUM_STATE_MISSING = warning(
     "quorum-state-missing",
-    "There is a log but no quorum-state: the node has forgotten in which epoch it voted for whom.",
+    "There is a log but no quorum-state: the node doesn't know any more in which epoch it voted "
+    "for whom.",
     "Starts with the log's epoch and may vote a second time in an epoch, so two leaders are "
     "possible.",
-    "Restore the file only from a copy that was made after the node's last vote: an older one "
-    "brings the forgotten vote back. Otherwise take the node out of the voters and add it again.",
+    "Restore the file only from a copy that was made after the node's last vote: an older copy "
+    "lacks that vote. Otherwise take the node out of the voters and add it again.",
     ("KAFKA-14077",),
 )
 EPOCH_CHECKPOINT_MISSING = error(
@@ -37,10 +38,10 @@ EPOCH_CHECKPOINT_MISSING = error(
 )
 STATE_FILE_BROKEN = error(
     "state-file-broken",
-    "quorum-state, leader-epoch-checkpoint or partition.metadata doesn't decode or has 0 bytes. "
-    "Only beside an empty log is a leader-epoch-checkpoint of 0 bytes right.",
-    "Refuses to start, or takes the log directory for failed; an empty epoch checkpoint is taken "
-    "for a log without epochs.",
+    "quorum-state, leader-epoch-checkpoint or partition.metadata doesn't decode or has 0 bytes. A "
+    "leader-epoch-checkpoint of 0 bytes is right only beside an empty log.",
+    "Refuses to start, or treats the log directory as failed; it reads an empty epoch checkpoint "
+    "as that of a log without epochs.",
     "Restore quorum-state only from a copy that was made after the node's last vote; otherwise "
     "take the node out of the voters and add it again. The leader-epoch-checkpoint can be rebuilt "
     "from the batches.",
@@ -71,7 +72,7 @@ EPOCH_CHECKPOINT_ORDER = error(
 EPOCH_CHECKPOINT_MISMATCH = error(
     "epoch-checkpoint-mismatch",
     "leader-epoch-checkpoint and the batches have different starts of leader epochs.",
-    "Believes the file: followers are told to truncate at wrong offsets.",
+    "Uses the file as it is, so followers truncate their logs at wrong offsets.",
     "Stop the node, keep the file, and write it anew by `kraftlake dump --batches`: a line 0, a "
     "line with the number of epochs, and for each epoch a line with the epoch and its first "
     "offset.",
@@ -109,7 +110,7 @@ ELECTIONS_WITHOUT_WINNER = warning(
 QUORUM_STATE_BEHIND = warning(
     "quorum-state-behind",
     "quorum-state is in an older epoch than the log's last batch: it was restored or is stale.",
-    "Warns, takes the log's epoch, and has forgotten its vote in that epoch.",
+    "Logs a warning, uses the log's epoch, and doesn't know its vote in that epoch any more.",
     "Make sure that the log and quorum-state were copied together; don't restore one without the "
     "other.",
     ("KAFKA-15412", "KAFKA-14077"),
@@ -153,7 +154,7 @@ QUORUM_STATE_CLUSTER = warning(
 VOTER_DIRECTORY_ID = warning(
     "voter-directory-id",
     "The newest voters record has this node with another directory id than meta.properties.",
-    "Takes the node for an observer while it has this disk, and rejects its votes.",
+    "Treats the node as an observer while it has this disk, and rejects its votes.",
     "If the disk was replaced, and no other directory of this node has the voter's id: remove the "
     "old voter and add the new one (kafka-metadata-quorum).",
     ("KAFKA-14077", "KIP-853"),
@@ -212,7 +213,7 @@ CHANGED_WHILE_READ = info(
 UNREADABLE = warning(
     "unreadable",
     "A file or directory could not be read.",
-    "Fails in the same way, if the disk is the cause.",
+    "Can't read it either, if the disk is the cause.",
     "If permission was denied, run as Kafka's user. Otherwise check the disk, and copy the "
     "directory again.",
 )

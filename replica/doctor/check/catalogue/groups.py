@@ -7,8 +7,8 @@ from replica.doctor.check.rule import error, info, warning
 LOG_DIVERGENCE = warning(
     "log-divergence",
     "Two logs hold different epochs from some offset on.",
-    "Truncates one of the logs once one node fetches from the other. Nothing acknowledged is lost, "
-    "unless a disk forgot what it held: committed-data-at-risk reports this.",
+    "Truncates one of the logs once one node fetches from the other. No acknowledged record is "
+    "lost, unless a disk lost records that it held: committed-data-at-risk reports this.",
     "`kraftlake diff` shows both branches and what would be lost; keep a copy of the directory "
     "that would lose records.",
     ("redpanda-data/redpanda#11360", "bitnami/charts#29167", "KAFKA-14704"),
@@ -16,7 +16,7 @@ LOG_DIVERGENCE = warning(
 CONFLICT = error(
     "conflict",
     "Two logs hold different bytes at one offset and epoch, or agree again after they diverged.",
-    "Doesn't notice. Raft never leaves such logs: a disk was restored or shared, the cluster was "
+    "Doesn't notice. Raft never produces such logs: a disk was restored or shared, the cluster was "
     "formatted twice, or a file was changed.",
     "Keep a copy of each of these directories, and start none of these nodes before it is known "
     "which history is right.",
@@ -43,15 +43,15 @@ SNAPSHOT_ID_ORPHANS = info(
     "snapshot-id-orphans",
     "Two replicas' snapshots of one id differ only in configs that Kafka itself keeps too long or "
     "leaves out (see orphan-topic-configs and configs-left-out).",
-    "Does this since 3.8; the outcome depends on which records a node applies together, and on its "
-    "release.",
+    "Writes such snapshots since 3.8: their configs depend on which records a node applies "
+    "together, and on its release.",
     "Nothing.",
     ("AutoMQ/automq#3556",),
 )
 DUPLICATE_IDENTITY = error(
     "duplicate-identity",
     "Two directories claim one node id or one directory id.",
-    "Takes the two for one voter, which may then vote twice.",
+    "Treats the two nodes as one voter, which may then vote twice.",
     "Never start both. Keep the one that the newest voters record names, or in a static quorum the "
     "one with the longer history; give the other node an empty disk, formatted anew with an id of "
     "its own.",
@@ -89,7 +89,7 @@ VOTER_WITHOUT_OWN_DISK = error(
     "voter-without-own-disk",
     "The directory that was given for a voter is of another cluster, and no directory of its own "
     "cluster was given: see disk-of-another-cluster.",
-    "Goes on without this voter: no majority may count it.",
+    "Continues without this voter: no majority may count it.",
     _OWN_DISK,
     ("strimzi/strimzi-kafka-operator#11516",),
 )
@@ -173,8 +173,9 @@ STALE_VOTER = warning(
     "restored from an older copy, or copied before the others.",
     "Lets such a voter vote a second time in that epoch, so that two leaders of it are possible, "
     "and committed records may be discarded.",
-    "If the directory was restored, leave the node stopped and let it join anew with an empty one "
-    "(`kraftlake recover --plan` says how). If it was copied before the others, copy all again.",
+    "If the directory was restored, keep the node stopped, and let it join again with an empty "
+    "directory (`kraftlake recover --plan` says how). If it was copied before the others, copy all "
+    "directories again.",
     ("KIP-595", "KIP-853", "etcd-io/etcd#13766"),
 )
 
@@ -184,19 +185,20 @@ LEADER_LACKS_OWN_RECORDS = warning(
     "was restored from an older copy or lost them, or was copied before the others.",
     "Counts on what a voter has acknowledged: after a start, such a voter helps to elect a leader "
     "without committed records.",
-    "If its disk was restored, leave the node stopped and let it join anew with an empty directory "
-    "(`kraftlake recover --plan` says how). If it was copied before the others, copy all again.",
+    "If its disk was restored, keep the node stopped, and let it join again with an empty "
+    "directory (`kraftlake recover --plan` says how). If it was copied before the others, copy all "
+    "directories again.",
     ("KIP-595", "KIP-853"),
 )
 VOTER_DISK_EMPTY = warning(
     "voter-disk-empty",
     "A voter led or voted in an election, and the only directory that was given for its node holds "
     "no metadata log: the disk was emptied, or it is another than that on which the node ran.",
-    "Takes the node of a static quorum for the same voter: it votes for anybody, so that a leader "
-    "without committed records is possible.",
-    "Leave the node stopped, and look for the disk on which it ran. If that disk is gone, format "
-    "an empty folder for the node, but only once the other voters have a leader (`kraftlake "
-    "recover --plan` says how).",
+    "Treats the node of a static quorum as the same voter: it votes for any candidate, so that a "
+    "leader without committed records is possible.",
+    "Keep the node stopped, and look for the disk on which it ran. If that disk is gone, format an "
+    "empty folder for the node, but only once the other voters have a leader (`kraftlake recover "
+    "--plan` says how).",
     ("KIP-595", "KIP-853", "strimzi/strimzi-kafka-operator#9426"),
 )
 
@@ -206,8 +208,8 @@ REPLICA_WENT_BACK = warning(
     "copy, or lost what it had written.",
     "Counts on what a voter has acknowledged: after a start, such a voter helps to elect a leader "
     "without committed records, or votes a second time in an epoch.",
-    "Leave the node stopped and let it join anew with an empty directory (`kraftlake recover "
-    "--plan` says how). If --order names the captures in a wrong order, put them right.",
+    "Keep the node stopped, and let it join again with an empty directory (`kraftlake recover "
+    "--plan` says how). If --order names the captures in a wrong order, correct the order.",
     ("KIP-595", "KIP-853", "etcd-io/etcd#13766"),
 )
 

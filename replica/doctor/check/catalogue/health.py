@@ -106,7 +106,7 @@ FEW_VOTERS = info(
 METADATA_VERSION_BEHIND = info(
     "metadata-version-behind",
     "Every registered node supports a newer metadata.version than the one that is finalized.",
-    "Keeps the old version, and does without everything that needs the new one.",
+    "Keeps the old version. What needs the new version stays switched off.",
     "Run `kafka-features.sh upgrade --release-version` once no downgrade is planned any more.",
     ("strimzi/strimzi-kafka-operator#12712",),
 )
@@ -119,10 +119,10 @@ FEATURE_BLOCKED = info(
 )
 MIGRATION_WAITS = warning(
     "zk-migration-waits",
-    "The migration from ZooKeeper has not begun: the controllers wait for brokers of ZooKeeper to "
-    "register, and nothing was copied yet.",
-    "Refuses all changes of metadata until every broker of ZooKeeper has registered, and the "
-    "metadata was copied.",
+    "The migration from ZooKeeper has not begun: the controllers wait for the brokers that run "
+    "with ZooKeeper to register, and have copied nothing yet.",
+    "Refuses all changes of metadata until every broker that runs with ZooKeeper has registered, "
+    "and the metadata was copied.",
     "Start the missing brokers with zookeeper.metadata.migration.enable=true; the active "
     "controller's log names them (Still waiting for ZK brokers).",
     ("strimzi/strimzi-kafka-operator#12929", "KIP-866"),
@@ -131,14 +131,14 @@ MIGRATION_RUNS = warning(
     "zk-migration-runs",
     "The migration from ZooKeeper is under way: the controllers write every change to ZooKeeper "
     "too.",
-    "Needs both stores. Kafka 4 reads no ZooKeeper: it can't take this cluster.",
+    "Needs both stores. Kafka 4 doesn't support ZooKeeper, so it can't run this cluster.",
     "Keep ZooKeeper and the controllers running. Restart the brokers in KRaft mode one by one, "
     "then the controllers without the migration, before any node gets a release from 4.0 on.",
     ("strimzi/strimzi-kafka-operator#12929", "KIP-866"),
 )
 ZK_BROKER_LEFT = warning(
     "zk-broker-left",
-    "The migration from ZooKeeper has ended, and brokers are registered that still are brokers of "
+    "The migration from ZooKeeper has ended, and brokers are registered that still run with "
     "ZooKeeper.",
     "Writes nothing to ZooKeeper any more, so such a broker gets no changes from it.",
     "Restart these brokers in KRaft mode (process.roles, no zookeeper.connect), or unregister "
@@ -164,15 +164,15 @@ UNREGISTERED_BROKER = warning(
 LOST_DIRECTORY = warning(
     "replica-in-lost-directory",
     "A replica lies in a log directory that its broker doesn't have online.",
-    "Takes the replica for offline until the directory is back, or the replica is assigned anew.",
+    "Treats the replica as offline until the directory is back, or the replica is assigned again.",
     "Repair the disk and restart the broker, or move the replicas away.",
     ("KIP-858",),
 )
 UNASSIGNED_DIRECTORY = info(
     "replica-in-no-directory",
     "A broker hasn't said yet in which of its log directories a replica lies.",
-    "Learns it from the broker soon after a replica is made; a fenced broker tells nothing.",
-    "Nothing, unless a broker that runs doesn't tell it for long: then read the broker's log.",
+    "Learns it from the broker soon after a replica is made; a fenced broker doesn't report it.",
+    "Nothing, unless a running broker doesn't report it for long: then read the broker's log.",
     ("KIP-858",),
 )
 CORDONED_DIRECTORY = info(

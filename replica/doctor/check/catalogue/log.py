@@ -38,7 +38,7 @@ ZERO_HOLE = error(
 UNSUPPORTED_MAGIC = error(
     "unsupported-magic",
     "A whole batch has another magic than 2. KRaft never wrote one.",
-    "Stops with an unsupported magic, or takes the batch for corrupt.",
+    "Stops with an unsupported magic, or treats the batch as corrupt.",
     f"Find out what wrote to this directory. {_FETCH_ANEW}",
 )
 TORN_TAIL = info(
@@ -86,7 +86,7 @@ EPOCH_MISMATCH = error(
     "epoch-mismatch",
     "A batch carries another leader epoch than the one that the LeaderChange record before it "
     "began. The CRC doesn't cover the epoch, so nothing else notices a flipped bit in it.",
-    "Believes the batch: a fetch gets a wrong point of divergence, and the node has a wrong last "
+    "Uses the wrong epoch: a fetch gets a wrong point of divergence, and the node has a wrong last "
     "epoch in elections.",
     _FETCH_ANEW,
     ("KAFKA-18723", "KAFKA-14104"),
@@ -110,7 +110,7 @@ EPOCH_CHURN = info(
 ENDLESS_ELECTIONS = warning(
     "endless-elections",
     "Leaders followed one another up to the log's end, and none of them changed the metadata.",
-    "Accepts no change meanwhile: each leader resigns, or loses the majority, before it gets to "
+    "Accepts no change meanwhile: each leader resigns, or loses the majority, before it can append "
     "one.",
     "Look in the controllers' logs for what ends each leader: a batch above the size limit, a disk "
     "or network that is too slow, or clocks and timeouts that differ.",
@@ -120,8 +120,9 @@ CLOCK_WENT_BACK = info(
     "clock-went-back",
     "The times of records go back: a controller's clock was set, or the next leader's clock is "
     "behind. Times are no order there, offsets are.",
-    "Gives each record the time of its leader's clock, and goes by offsets alone.",
-    "Compare the controllers' clocks. Ask by offsets (--at-offset) for what happened around there.",
+    "Gives each record the time of its leader's clock, and orders records by offsets alone.",
+    "Compare the controllers' clocks. Near such records ask by offsets (--at-offset), not by "
+    "times.",
 )
 UNDECODABLE_RECORD = error(
     "undecodable-record",
@@ -152,8 +153,8 @@ UNKNOWN_RECORD_TYPE = warning(
     "This release of kraftlake doesn't know the type of a record: the replay stops there, and "
     "nothing is known of the state behind it.",
     "Stops, too, at a type that its own release doesn't know.",
-    "A newer Kafka writes more types: use a kraftlake that is as new as the cluster. If the "
-    "cluster is not newer, find out what wrote the record.",
+    "A newer Kafka writes more types: use a release of kraftlake that is as new as the cluster. If "
+    "the cluster is not newer, find out what wrote the record.",
     ("KAFKA-15412",),
 )
 UNKNOWN_RECORD_VERSION = warning(
@@ -161,7 +162,8 @@ UNKNOWN_RECORD_VERSION = warning(
     "This release of kraftlake knows the type of a record, but not its version: the replay stops "
     "there, and nothing is known of the state behind it.",
     "Reads the record on a node that is as new as the writer.",
-    "Use a kraftlake that is as new as the cluster; this one judges the files, but not the state.",
+    "Use a release of kraftlake that is as new as the cluster. This release judges the files, but "
+    "not the state.",
 )
 UNAPPLIABLE_RECORD = error(
     "unappliable-record",
@@ -176,7 +178,8 @@ OPEN_TRANSACTION = info(
     "open-transaction",
     "The log ends inside a metadata transaction: BEGIN without END or ABORT.",
     "Doesn't apply the transaction's records until it ends; a new leader aborts it.",
-    "Nothing, unless the transaction stays open: then no newer record is applied.",
+    "Nothing, unless the transaction stays open: then Kafka applies no newer record, so look in "
+    "the controllers' logs for the cause.",
     ("KAFKA-17713",),
 )
 

@@ -5,8 +5,8 @@ from replica.doctor.check.catalogue.health import error, info, warning
 STRAY_PARTITION = warning(
     "stray-partition",
     "A broker's log directory holds partitions that the metadata doesn't assign to this broker.",
-    "Renames such a folder to NAME.ID-stray when the broker starts, and serves it no more: a "
-    "partition whose topic was created again begins empty.",
+    "Renames such a folder to NAME.ID-stray when the broker starts, and serves its records no "
+    "more: a partition whose topic was created again begins empty.",
     "Compare before the broker starts: the metadata may be an older backup, or of another cluster. "
     "Keep a copy of the folders if nobody knows why the metadata lacks them.",
     ("KAFKA-14616", "KIP-516"),
@@ -15,7 +15,7 @@ FOLDER_WITHOUT_TOPIC_ID = warning(
     "partition-without-topic-id",
     "A partition's folder has no partition.metadata that can be read, so that its topic id is not "
     "known.",
-    "Takes such a folder for stray when the broker starts, also where it holds records.",
+    "Treats such a folder as stray when the broker starts, also where it holds records.",
     "Keep a copy of the folder. `kraftlake state --topic NAME` prints the topic's id, which "
     "partition.metadata has in a line `topic_id`.",
     ("KIP-516",),

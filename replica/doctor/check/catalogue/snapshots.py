@@ -19,7 +19,7 @@ SNAPSHOT_EMPTY = error(
 SNAPSHOT_HEADER = error(
     "snapshot-header",
     "A snapshot doesn't begin with a SNAPSHOT_HEADER record.",
-    "Takes the snapshot for incomplete or damaged when it loads it.",
+    "Treats the snapshot as incomplete or damaged when it loads it.",
     _REMOVE,
     ("openimsdk/open-im-server#2903",),
 )
@@ -106,7 +106,7 @@ SNAPSHOT_CONTENT = error(
     "The state in a snapshot isn't the state that a replay of the log gives at its end offset.",
     "Doesn't notice: nodes that load the snapshot have another state than those that replay the "
     "log.",
-    "Compare the snapshots of all nodes; keep the log, which is the truth, and this snapshot.",
+    "Compare the snapshots of all nodes. Keep this snapshot and the log: the log is right.",
     ("KAFKA-14203", "KAFKA-14275", "KAFKA-19497", "KAFKA-16892"),
 )
 SNAPSHOT_UNVERIFIED = info(
@@ -121,8 +121,8 @@ SNAPSHOT_NOT_KNOWN = warning(
     "A snapshot's content can't be judged: the snapshot, or the log below its end, holds records "
     "that this release doesn't know.",
     "Reads the snapshot on a node of the writer's release.",
-    "Use a kraftlake that is as new as the cluster. None reads records that another product wrote "
-    "(vendor-record-type).",
+    "Use a release of kraftlake that is as new as the cluster. No release reads records that "
+    "another product wrote (vendor-record-type).",
 )
 ORPHAN_TOPIC_CONFIGS = info(
     "orphan-topic-configs",

@@ -15,7 +15,8 @@ SETTING_NOT_UNDERSTOOD = error(
 PROCESS_ROLES_WRONG = error(
     "process-roles-wrong",
     "process.roles is missing, or names something else than broker and controller.",
-    "Refuses to start. Kafka 3.9 takes a node without process.roles for one of ZooKeeper.",
+    "Refuses to start. Kafka 3.9 treats a node without process.roles as a broker that uses "
+    "ZooKeeper.",
     "Set process.roles to broker, to controller, or to broker,controller.",
 )
 NODE_ID_WRONG = error(
@@ -83,7 +84,7 @@ SASL_MECHANISM_NOT_ENABLED = error(
     "A node is to log in to controllers or brokers by a SASL mechanism that their listener doesn't "
     "enable.",
     "Refuses to start where it is the mechanism between brokers. Otherwise starts, and the "
-    "controllers let it not in.",
+    "controllers refuse its login.",
     "Add the mechanism to sasl.enabled.mechanisms of that listener, or name another by "
     "sasl.mechanism.controller.protocol or sasl.mechanism.inter.broker.protocol.",
 )
@@ -91,7 +92,7 @@ CONTROLLER_SECURITY_DIFFERS = error(
     "controller-security-differs",
     "A node speaks another security protocol to the controllers than they do, or their listener "
     "with TLS has no key store.",
-    "Starts. The controllers let it not in, so it waits for ever.",
+    "Starts. The controllers refuse its connections, so it waits for ever.",
     "Let listener.security.protocol.map give the controllers' listener the same protocol on each "
     "node, and give a listener with TLS a key store.",
 )
@@ -100,8 +101,8 @@ LOG_DIRECTORY_NOT_FORMATTED = error(
     "A log directory of the node is missing, or has no meta.properties: it was never formatted, or "
     "the wrong disk is mounted there.",
     "Refuses to start: a directory has no meta.properties.",
-    "If the node is new, format it. If it has run before, find its disk: an empty one in its place "
-    "forgets what the node has acknowledged.",
+    "If the node is new, format it. If it has run before, find its disk: an empty disk in its "
+    "place lacks what the node has acknowledged.",
     ("strimzi/strimzi-kafka-operator#9426",),
 )
 LOG_DIRECTORY_UNUSABLE = error(
@@ -116,7 +117,7 @@ LOG_DIRECTORY_OFFLINE = warning(
     "log-directory-offline",
     "A log directory other than the metadata log's is no folder, can't be written, or its "
     "meta.properties can't be read or decoded.",
-    "Starts without it: its partitions are offline until the directory is mended.",
+    "Starts without it: its partitions are offline until the directory is repaired.",
     "Mount the right disk there, or take the directory out of log.dirs.",
 )
 NODE_ID_DIFFERS = error(
@@ -147,8 +148,8 @@ RELEASE_CANNOT_READ_LOG = error(
     "release-cannot-read-log",
     "The metadata log's directory has what the node's release can't read: a level, a record, or a "
     "file.",
-    "Ends as soon as it reads it, at each start.",
-    "Run the release that wrote it, or name another by --release. `kraftlake plan "
+    "Ends at each start, as soon as it reads that place.",
+    "Run the release that wrote it, or name another release by --release. `kraftlake plan "
     "--downgrade-binaries R` says what would let an older release read it.",
 )
 STATIC_VOTERS_NOT_NAMED = error(
@@ -189,7 +190,7 @@ CONFIGURED_VOTERS_DIFFER = error(
     "configured-voters-differ",
     "controller.quorum.voters names other voters than the static quorum's log has.",
     "Counts a majority of the configured voters: with fewer voters it may elect a leader that "
-    "lacks committed records, with more it may find none.",
+    "lacks committed records, with more voters it may elect no leader.",
     "Name the voters that the log has, on each node, before any is started. A static quorum can't "
     "change its voters.",
     ("strimzi/strimzi-kafka-operator#6862", "bitnami/charts#16011"),
@@ -204,32 +205,32 @@ NO_CONTROLLER_AT_ADDRESS = warning(
     "no-controller-at-address",
     "No address at which the node looks for its controllers is one of the controllers that were "
     "given.",
-    "Starts, and asks there for the leader: where nobody answers, it waits for ever.",
+    "Starts, and asks there for the leader: where no controller answers, it waits for ever.",
     "Correct controller.quorum.bootstrap.servers, or controller.quorum.voters, unless a load "
     "balancer stands there.",
 )
 LINE_WITHOUT_KEY = warning(
     "line-without-key",
     "A line of the settings has no = or : in it, or is no text.",
-    "Takes its first word for a key, and the rest for the value.",
+    "Reads its first word as a key, and the rest as the value.",
     "Correct the line. A comment begins with #.",
 )
 SETTING_TWICE = warning(
     "setting-twice",
     "A key stands twice in the settings, with different values.",
-    "Takes the last value, without a word.",
+    "Uses the last value, and prints no warning.",
     "Keep one of the lines.",
 )
 SETTING_UNKNOWN = warning(
     "setting-unknown",
     "Kafka knows no setting of this name, but a similar one; or the name is one of a topic's "
     "settings, or of an older release.",
-    "Passes it over: the default stays in force.",
+    "Ignores it: the default stays in force.",
     "Correct the name, or take the line out.",
 )
 SETTING_OF_A_PLUGIN = info(
     "setting-of-a-plugin",
     "Kafka knows no setting of this name, nor a similar one.",
-    "Gives it to plugins, and passes it over otherwise.",
+    "Gives it to plugins, and ignores it otherwise.",
     "Nothing, if a plugin reads it.",
 )

@@ -45,3 +45,25 @@ def test_a_change_counts_once_it_is_visible(
     batch, _ = next(iter(found.records(0, stop)))
     assert batch.header.is_control
     assert first_change(found, 0, batch.header.next_offset) is None, "a leader changes no metadata"
+
+
+@pytest.mark.parametrize(
+    ("batches", "place"),
+    [
+        ([BEGIN, CHANGE, CHANGE, END], 3),
+        ([BEGIN, CHANGE, ABORT], None),
+        ([BEGIN, CHANGE, ABORT, no_op(), CHANGE], 4),
+        ([no_op(), CHANGE, BEGIN, CHANGE, END], 1),
+    ],
+)
+def test_a_transaction_that_began_before_shows_by_its_end(
+    tmp_path: Path, batches: list[tuple[object, ...]], place: int | None
+) -> None:
+    quorum = ScriptedQuorum("first change", Layout(voters=3, observers=1))
+    quorum.begin("orders")
+    start = quorum.log_end(1)
+    stop = quorum.commit(1, *batches)  # type: ignore[arg-type]
+    quorum.settle()
+    write_capture(quorum.capture(), str(tmp_path))
+    found, *_ = (examine(one) for one in discover([str(tmp_path)]))
+    assert first_change(found, start + 1, stop) == (None if place is None else start + place)

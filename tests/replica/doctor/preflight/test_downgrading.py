@@ -23,6 +23,10 @@ def test_nodes_that_can_read_all_are_safe_and_the_others_are_named_as_a_need() -
     assert (found.answer, found.action) == (ChangeSafety.SAFE, "run Kafka 4.1 on these directories")
     (need,) = found.needs
     assert need.startswith("the directories of nodes 2 and 3, which were not given")
+    two = [NodeReading(1, "n1", ()), NodeReading(3, "n3", ())]
+    assert downgrade_binaries(state, "4.1", two).needs == (
+        "the directory of node 2, which was not given, has to be readable too",
+    )
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,12 @@ def test_what_a_new_number_of_voters_bears_is_told_where_it_bears_no_more() -> N
         of = dynamic(voters, *joining)
         return details(remove_voter(of, before) if after < before else add_voter(of, after))
 
-    assert "1 voters: 0 may fail; of the 2 now 0 may: add another one soon" in note(2, 1)
-    assert "2 voters: 0 may fail; of the 1 now 0 may: an even number" in note(1, 2)
-    assert "3 voters: 1 may fail" not in note(2, 3), "it bears more"
-    assert "4 voters: 1 may fail; of the 5 now 2 may: add another one soon" in note(5, 4)
-    assert "3 voters" not in note(4, 3), "it bears as much, by one voter less"
+    soon = "voters 2 may fail: add another one soon"
+    assert "of 1 voter 0 may fail; of the present 2 voters 0 may fail: add" in note(2, 1)
+    assert "of 2 voters 0 may fail; of the present 1 voter 0 may fail: an even" in note(1, 2)
+    assert "of 3 voters" not in note(2, 3), "it bears more"
+    assert f"of 4 voters 1 may fail; of the present 5 {soon}" in note(5, 4)
+    assert "of 3 voters" not in note(4, 3), "it bears as much, by one voter less"
 
 
 def test_strangers_and_the_last_voter_are_not_removed() -> None:

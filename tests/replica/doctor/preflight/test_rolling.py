@@ -46,7 +46,7 @@ def test_a_partition_with_one_replica_allows_no_order() -> None:
         "can't be stopped, even with all replicas in sync (orders-0: would have no leader: no "
         "in-sync replica is left of [1])"
     )
-    assert found.reasons[1].detail == "none is given while node 1 can't be in it"
+    assert found.reasons[1].detail == "there is no order while node 1 can't be in it"
     assert found.order == (), "a part of the nodes would read as if it were an order of all"
 
 
@@ -125,8 +125,8 @@ def test_a_voter_that_is_not_to_be_trusted_is_in_no_order(doubt: VoterDoubt) -> 
     assert (found.answer, found.order) == (ChangeSafety.UNKNOWN, ())
     assert reasons(found)[0] == ("unknown", "node 5")
     assert found.reasons[0].detail == (
-        "its directory can't be relied on: do first what `kraftlake check` says of it, and ask "
-        "again"
+        "its directory can't be relied on: first do what `kraftlake check` says about it, then "
+        "ask again"
     )
 
 

@@ -154,7 +154,8 @@ def test_the_stop_of_a_fenced_broker_for_which_partitions_wait_is_unsafe() -> No
     found = stop_brokers(of, [2])
     assert told(found) == [("unsafe", "broker 2"), ("unsafe", "orders-0")]
     assert found.reasons[0].detail == (
-        "is fenced already, and leads nothing; 1 partition without a leader can get one from it"
+        "is fenced already, and leads no partition; 1 partition without a leader can get one "
+        "from it"
     )
     assert "it waits for [2] to come back" in found.reasons[1].detail
     assert stop_brokers(of, [3]).answer is ChangeSafety.SAFE, "3 is no replica that may lead"
