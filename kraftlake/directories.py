@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobs.cli.directories.dump_files import READERS
-from jobs.cli.record_lines import opaque_content
+from jobs.cli.record_lines import opaque_content, records_in, undecodable
 from jobs.cli.redacting import make_redactor
 from jobs.cli.rows import Value, rows_of
 from replica.doctor.check.partition import partition_of_file
@@ -15,7 +15,7 @@ from replica.errors import DataError
 from replica.format.byte_source import OpenFile
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
-from replica.format.damage import Damage, DamageKind
+from replica.format.damage import Damage
 from replica.format.file_names import LOG_KINDS, FileKind, classify
 from replica.format.reading import (
     MAX_LOG_BYTES,
@@ -23,7 +23,7 @@ from replica.format.reading import (
     in_memory_if_small,
     open_file,
 )
-from replica.format.record import Record, records_of
+from replica.format.record import Record
 from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
 from replica.scan.segments import walk
@@ -117,18 +117,14 @@ class _Decoding:
         for batch in found:
             if not batch.crc_valid:
                 continue
-            header, next_offset = batch.header, batch.header.base_offset
-            try:
-                for record in records_of(header, file.batch(batch), inflation):
-                    next_offset = record.offset + 1
-                    content, error = self._content(record, is_control=header.is_control)
-                    if error is not None:
-                        self._undecodable(batch.position, record.offset, error)
-                        continue
-                    row = {"offset": record.offset, "epoch": header.leader_epoch}
-                    yield {**row, "timestamp": record.timestamp, **content}
-            except DataError as error:
-                self._undecodable(batch.position, next_offset, str(error))
+            header, whole = batch.header, file.batch(batch)
+            for record in records_in(batch, whole, inflation, self._damages.append):
+                content, error = self._content(record, is_control=header.is_control)
+                if error is not None:
+                    self._damages.append(undecodable(batch.position, record.offset, error))
+                    continue
+                row = {"offset": record.offset, "epoch": header.leader_epoch}
+                yield {**row, "timestamp": record.timestamp, **content}
         for damage in (*found.damages, *self._damages):
             yield {
                 "position": damage.position,
@@ -144,7 +140,3 @@ class _Decoding:
         read = self._reader.read(record, is_control=is_control)
         content = {"type": read.record_type, "version": read.version, "data": read.data}
         return content, read.error
-
-    def _undecodable(self, position: int, offset: int, reason: str) -> None:
-        detail = f"record at offset {offset} of the batch at this byte: {reason}"
-        self._damages.append(Damage(position, 0, DamageKind.RECORD, detail))

@@ -28,6 +28,12 @@ def named(noun: str, names: Sequence[str], *, limit: int | None = None) -> str:
     return f"{noun}{'' if len(names) == 1 else 's'} {listed(names, limit=limit)}"
 
 
+def up_to(end_offset: int) -> str:
+    """Names the last offset below an end (exclusive), such as `up to offset 91`: sentences name
+    records, and no text calls an end by the offset alone."""
+    return f"up to offset {end_offset - 1}" if end_offset > 0 else "before the first record"
+
+
 def sentence(text: str) -> str:
     """The text with a capital letter in front and a full stop behind it."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"

@@ -1,15 +1,47 @@
 """A record as a line of text or of JSON, from any source: a metadata or control record, or one
-whose content only its producer understands."""
+whose content only its producer understands. Also the records of a batch of a file, and what of it
+can't be decoded."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from jobs.cli.output import json_text, ms_text
-from replica.format.record import Record
+from replica.errors import DataError
+from replica.format.compression import Inflation
+from replica.format.damage import Damage, DamageKind
+from replica.format.record import Record, records_of
+from replica.format.walk import LocatedBatch
+from replica.message.primitives import Buffer
 from replica.metadata.log_record import LogRecord
 from replica.metadata.redact import Redactor
 from replica.terminal_text import one_line, safe_json
+
+
+def records_in(
+    batch: LocatedBatch, whole: Buffer, inflation: Inflation, name: Callable[[Damage], None]
+) -> Iterator[Record]:
+    """The records of a batch, up to the first whose frame doesn't decode. whole: its bytes; empty
+    where the file was changed while it was read. name: is told of the damage."""
+    header = batch.header
+    if not whole:
+        detail = "the batch at this byte was changed while it was read"
+        name(Damage(batch.position, 0, DamageKind.CHANGED, detail))
+        return
+    offset = header.base_offset
+    try:
+        for record in records_of(header, whole, inflation):
+            offset = record.offset + 1
+            yield record
+    except DataError as error:
+        name(undecodable(batch.position, offset, str(error)))
+
+
+def undecodable(position: int, offset: int, reason: str) -> Damage:
+    """The damage that the record at an offset can't be decoded. position: that of its batch."""
+    detail = f"record at offset {offset} of the batch at this byte: {reason}"
+    return Damage(position, 0, DamageKind.RECORD, detail)
 
 
 def record_line(record: Record, epoch: int, read: LogRecord, json_start: str | None) -> str:

@@ -67,6 +67,16 @@ class Manifest:
             is_fragment=self.is_fragment,
         )
 
+    def modified_at(self, location: DirectoryPath) -> dict[str, str | None]:
+        """When each captured file of this directory was last written, by its absolute path; None
+        where the capture doesn't tell."""
+        node_folder = os.path.dirname(os.path.abspath(location.path))
+        log_folder = os.path.basename(os.path.abspath(location.path))
+        return {
+            os.path.join(node_folder, inside): file.modified_at
+            for inside, file in self._captured(log_folder)
+        }
+
     def _lost(self, directory: MetadataDirectory) -> Iterator[Damage]:
         found = {file.path: file for file in directory.files}
         log_folder = os.path.basename(os.path.abspath(directory.path))

@@ -14,7 +14,7 @@ interrupted is known as one, and goes on without sending the same bytes again.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -116,18 +116,20 @@ def take(
     progress: Callable[[CapturedDirectory], None] = lambda taken: None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     redactor: RecordRedactor | None = None,
+    modified_at: Mapping[str, str | None] | None = None,
 ) -> tuple[CapturedDirectory, ...]:
     """Copy the directories to the destination, a folder or a URI of pyarrow.fs.
 
     The directories are neither locked nor changed. progress: is called after each directory.
     redactor: makes the copies (replica.doctor.redacted.files); None copies all bytes as they are.
+    modified_at: when files were last written, by absolute path, where these are copies themselves.
     Raises UsageError where the destination holds a finished capture or other files, or is a
     folder of another user, or lies in a node's log directory; UnreadableFileError where a
     directory can't be listed; UnwritableFileError where the destination refuses.
     """
     with destination_at(destination) as place:
         redacted = None if redactor is None else RedactedFiles(redactor, own_source)
-        target = _Target(place, shown_uri(destination), now(), redacted)
+        target = _Target(place, shown_uri(destination), now(), redacted, modified_at or {})
         target.resume()
         taken = []
         for folder, one in _named(found):
@@ -164,6 +166,7 @@ class _Target:
     shown: str
     at: datetime
     redacted: RedactedFiles | None = None
+    modified_at: Mapping[str, str | None] = field(default_factory=dict)
     arrived: dict[str, CapturedFile] = field(default_factory=dict)
     """The files that are there, by path below the place."""
     wanted: dict[str, CapturedFile] = field(default_factory=dict)
@@ -283,10 +286,22 @@ class _Sending:
         redacted = self.target.redacted
         copy = data if redacted is None else redacted.content(path, data)
         digest = content_hash(classify(os.path.basename(path)), copy)
-        file = CapturedFile(name, byte_source(copy).size, digest)
+        file = CapturedFile(name, byte_source(copy).size, digest, self._modified_at(path))
         self.sent_bytes += self.target.put(file, copy)
         self.copied[name] = self.target.wanted[name].size_bytes
         return data
+
+    def _modified_at(self, path: str) -> str | None:
+        """When the file was last written; None where that can't be told."""
+        known = self.target.modified_at
+        if (absolute := os.path.abspath(path)) in known:
+            return known[absolute]
+        try:
+            moment = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
+            capture.capture_time(text := capture.written_time(moment))
+        except (OSError, ValueError, OverflowError, DataError):
+            return None
+        return text
 
     def name_of(self, inside: str) -> str:
         """The path of a file in the capture, from its path below the node's folder."""

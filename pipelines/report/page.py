@@ -21,6 +21,7 @@ from pipelines.report.travel.cluster_history import gather_history
 from pipelines.report.travel.queries import MAX_CHANGES
 from pipelines.report.view import ClusterView, cluster_view
 from pipelines.report.words import bytes_text, duration_text
+from replica.doctor.verdict.verdict import Behind
 from replica.errors import UsageError
 from replica.words import counted, listed, ms_range_text, ms_text, time_text
 
@@ -105,6 +106,12 @@ def _chosen(found: Sequence[Row], cluster: str | None) -> Sequence[Row]:
     return chosen
 
 
+def _behind(row: Row) -> str:
+    """How far a replica is behind, in the words of `check`; empty where nothing tells it."""
+    records, ms = row["lag_records"], row["lag_ms"]
+    return "" if records is None else Behind(records, ms).text
+
+
 def render(report: Report) -> str:
     """The page as UTF-8 that every codec accepts."""
     style = packaged(__package__, _TEMPLATES, "report.css")
@@ -131,6 +138,7 @@ def _environment() -> Templates:
             "duration": duration_text,
         },
         names={
+            "behind": _behind,
             "counted": counted,
             "listed": listed,
             "parting_title": view.parting_title,

@@ -94,12 +94,15 @@ def rounds(cluster: str) -> Sql:
 
 
 def replicas(cluster: str) -> Sql:
-    """Each replica in its newest capture, with the last epoch of its log and the time of its last
-    record, in ms since 1970."""
+    """Each replica in its newest capture, with the last epoch of its log, the time of its last
+    record, in ms since 1970, and how far it is behind."""
     return f"""\
 WITH {newest(cluster)}
-SELECT n.*, e.last_epoch, {ms("w.last_written")} AS last_written_ms
+SELECT n.*, e.last_epoch, {ms("w.last_written")} AS last_written_ms, l.lag_records, l.lag_ms
 FROM newest AS n
+LEFT JOIN (SELECT capture_id, lag_records, lag_ms FROM gold.replica_status
+           WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND is_latest) AS l
+  ON l.capture_id = n.capture_id
 LEFT JOIN (SELECT b.node_id, b.directory_id,
                   last_value(b.max_timestamp ORDER BY b.base_offset) AS last_written
            FROM bronze.log_batches AS b

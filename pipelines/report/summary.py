@@ -11,7 +11,7 @@ from pipelines.report.evidence import Evidence
 from pipelines.report.source import Row, moment
 from pipelines.report.travel.cluster_history import ClusterHistory
 from pipelines.report.travel.steps import ReportSteps
-from pipelines.report.travel.strip import troubles
+from pipelines.report.travel.strip import at_most, troubles
 from pipelines.report.verdict import ReportFacts
 from pipelines.report.words import duration_text
 from replica.doctor.health.exposure import NOTHING, PAIR
@@ -91,12 +91,10 @@ def outages(steps: ReportSteps) -> tuple[Outage, ...]:
 
 def _outage(steps: ReportSteps, counts: Sequence[int], first: int, last: int) -> Outage:
     """The outage from step `first` to step `last`, both inclusive."""
-    peak = max(range(first, last + 1), key=lambda step: counts[step])
+    worst = at_most(steps, counts[first : last + 1], first)
     is_over = last + 1 < len(counts)
     until = steps.times[last + 1] if is_over else None
-    of = sum((move.before < 0) - (move.after < 0) for move in steps.partitions.moves
-             if move.step <= peak)  # fmt: skip
-    return Outage(counts[peak], of, steps.times[first], steps.times[peak], until, is_over)
+    return Outage(worst.most, worst.of, steps.times[first], steps.times[worst.step], until, is_over)
 
 
 def _when_lost(facts: ReportFacts) -> Iterator[str]:
@@ -255,7 +253,7 @@ def _doubts(
     if facts.unbuilt:
         yield f"{counted(facts.unbuilt, 'capture')} came after the last build and isn't counted."
     if facts.known_to is not None and facts.known_to < facts.end_offset:
-        yield f"The state above offset {facts.known_to} is not known."
+        yield f"The state from offset {facts.known_to} on is not known."
     if history is not None and history.is_sampled:
         yield "Moments are told of a sample of the changes; the view below says which."
     if facts.rounds.has_untimed:

@@ -287,8 +287,8 @@ def _not_known(facts: ReportFacts) -> Iterator[Clause]:
     if is_newer and facts.known_to is not None and facts.known_to < facts.end_offset:
         yield Clause(
             Level.ATTENTION,
-            f"the metadata state above offset {facts.known_to} is not known to this release, which "
-            f"reads up to Kafka {NEWEST_KAFKA}: the log holds newer records",
+            f"the metadata state from offset {facts.known_to} on is not known to this release, "
+            f"which reads up to Kafka {NEWEST_KAFKA}: the log holds newer records",
         )
 
 

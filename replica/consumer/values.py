@@ -13,6 +13,7 @@ from replica.format.record import Record
 from replica.model.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID
+from replica.words import up_to
 
 
 class ResetPolicy(Enum):
@@ -208,7 +209,7 @@ class NoOffsetError(KraftlakeError):
         said = "there is no offset to start from"
         if position is not None:
             known = log_start >= 0 and high_watermark >= 0
-            held = f", which is {log_start} to {high_watermark} (exclusive)" if known else ""
+            held = f", which has offsets {log_start} to {high_watermark - 1}" if known else ""
             said = f"offset {position.offset} is not in the leader's log{held}"
         advice = "seek to an offset, or choose the reset policy earliest or latest"
         super().__init__(f"{said}: {advice}")
@@ -219,7 +220,7 @@ class LogTruncationError(KraftlakeError):
     is none. The caller has to seek, for example to `diverging` (Kafka: LogTruncationException)."""
 
     def __init__(self, position: FetchPosition, diverging: OffsetAndEpoch | None) -> None:
-        read = f"read up to offset {position.offset} in epoch {position.epoch}"
+        read = f"read {up_to(position.offset)} in epoch {position.epoch}"
         log = "doesn't know that epoch any more: seek"
         if diverging is not None:
             log = (

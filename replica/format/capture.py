@@ -3,12 +3,14 @@
 capture.json lies beside the directories of the replicas that were captured together:
 
     {"version": 1, "captured_at": "2026-11-21T05:00:00.000Z",
-     "files": [{"path": "node-1/meta.properties", "size_bytes": 97, "content_hash": "..."}]}
+     "files": [{"path": "node-1/meta.properties", "size_bytes": 97, "content_hash": "...",
+                "modified_at": "2026-11-21T04:59:58.120Z"}]}
 
-`files` may be absent. If present, it lists all captured files, by paths from the folder of
-capture.json. `"is_fragment": true` may follow captured_at: the directory then holds only some
-consecutive records of the replica's log, and no other file of it. `"cut": ["node-1"]` may follow,
-too: these folders are copies of archives that break off, so files, or their ends, may be missing.
+`files` may be absent, and so may each `modified_at`. If present, `files` lists all captured files,
+by paths from the folder of capture.json. `"is_fragment": true` may follow captured_at: the
+directory then holds only some consecutive records of the replica's log, and no other file of it.
+`"cut": ["node-1"]` may follow, too: these folders are copies of archives that break off, so files,
+or their ends, may be missing.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 from replica import path_text
@@ -43,6 +45,9 @@ class CapturedFile:
     size_bytes: int
     content_hash: str
     """The hash of replica.format.content_hash, 64 hex digits."""
+    modified_at: str | None = field(default=None, compare=False)
+    """When the node last wrote the file, by its file system (mtime), as captured_at is written;
+    None where that isn't known. No copy of a file keeps it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,9 @@ def _files(listed: object) -> Iterator[CapturedFile]:
                 if not path_text.is_below(path):
                     reason = f"files: {_shortened(path)} is no plain path below its folder"
                     raise CorruptDataError(reason, 0)
-                yield CapturedFile(path, size, digest)
+                modified = one.get("modified_at") if isinstance(one, dict) else None
+                known = written_time(capture_time(modified)) if isinstance(modified, str) else None
+                yield CapturedFile(path, size, digest, known)
             case _:
                 reason = f"files: {_shortened(one)} lacks a path, size_bytes or content_hash"
                 raise CorruptDataError(reason, 0)
@@ -96,18 +103,25 @@ def _files(listed: object) -> Iterator[CapturedFile]:
 
 def encode(info: CaptureInfo) -> bytes:
     """The file's bytes."""
-    text = info.captured_at.astimezone(UTC).isoformat(timespec="milliseconds")
     fields: dict[str, object] = {
         "version": _VERSION,
-        "captured_at": text.replace("+00:00", "Z"),
+        "captured_at": written_time(info.captured_at),
     }
     if info.is_fragment:
         fields["is_fragment"] = True
     if info.cut:
         fields["cut"] = list(info.cut)
     if info.files:
-        fields["files"] = [asdict(file) for file in info.files]
+        fields["files"] = [
+            {name: value for name, value in asdict(file).items() if value is not None}
+            for file in info.files
+        ]
     return (json.dumps(fields, indent=2) + "\n").encode("ascii")
+
+
+def written_time(moment: datetime) -> str:
+    """The time as capture.json has it."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_time(text: str) -> datetime:

@@ -396,5 +396,5 @@ class _Reading:
             end, start = before.end_offset, after.base_offset
             if start != end:
                 kind = DamageKind.OFFSET_GAP if start > end else DamageKind.OFFSET_MISMATCH
-                detail = f"segment starts at {start}, the one before ends at {end}"
+                detail = f"segment starts at {start}, the one before has end offset {end}"
                 self._damage(after.file.path, 0, kind, detail)

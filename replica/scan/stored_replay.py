@@ -65,7 +65,9 @@ def _replay_file(bulk: BulkReplay, file: BatchFile, read: ReadRecord) -> None:
     for damage in regions.damages:
         raise CorruptDataError(damage.detail, damage.position)
     if file.end_offset not in (None, regions.next_offset):
-        raise CorruptDataError(f"the batches end at offset {regions.next_offset}", file.source.size)
+        raise CorruptDataError(
+            f"the batches' end offset is {regions.next_offset}", file.source.size
+        )
 
 
 def _replay_chunk(bulk: BulkReplay, chunk: Chunk, file: BatchFile, read: ReadRecord) -> None:

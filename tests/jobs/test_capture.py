@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -31,6 +32,21 @@ def test_as_json_each_directory_is_a_line(kraftlake: Kraftlake, data: Path, tmp_
     on_disk = json.loads((tmp_path / "out" / "capture.json").read_bytes())["files"]
     assert sum(row["files"] for row in ended.rows) == len(on_disk)
     assert sum(row["sent_bytes"] for row in ended.rows) >= sum(f["size_bytes"] for f in on_disk)
+
+
+def test_a_capture_keeps_when_each_file_was_last_written(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    """A copy has times of its own, and a node's directory may be gone by then."""
+    node = Path(shutil.copytree(data / LIVE / "1", tmp_path / "1"))
+    state = node / METADATA_FOLDER / "quorum-state"
+    os.utime(state, (1_700_000_000, 1_700_000_000.25))
+    kraftlake("capture", node, "-o", tmp_path / "out")
+    kraftlake("redact", tmp_path / "out", "-o", tmp_path / "redacted")
+    for copy in ("out", "redacted"):
+        files = json.loads((tmp_path / copy / "capture.json").read_bytes())["files"]
+        times = {one["path"]: one["modified_at"] for one in files}
+        assert times[f"node-1/{METADATA_FOLDER}/quorum-state"] == "2023-11-14T22:13:20.250Z"
 
 
 def test_a_damaged_directory_is_captured_as_it_is_and_named(

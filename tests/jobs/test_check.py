@@ -52,7 +52,7 @@ def test_the_nodes_are_a_table_in_the_order_of_their_numbers(kraftlake: Kraftlak
         ("1", "voter"), ("2", "voter"), ("3", "voter"), ("11", "observer"), ("12", "observer"),
     ]  # fmt: skip
     assert " ".join(rows[0]) == (
-        f"1 voter 0 to 3671 6 1 valid ok {DYNAMIC}/final/1/__cluster_metadata-0"
+        f"1 voter 0 to 3671 2 records, 1.0 s 6 1 valid ok {DYNAMIC}/final/1/__cluster_metadata-0"
     )
     assert lines[head + 7] == ""
 
@@ -234,7 +234,7 @@ def test_files_on_their_own_are_checked(kraftlake: Kraftlake, node: Path) -> Non
     assert ended.code == 0
     assert ended.lines[0].startswith("INCOMPLETE  No fault found in what was given. Not judged: ")
     (row,) = [line for line in ended.lines if line.endswith(f" {log}")]
-    assert row.split()[2:8] == ["1262", "to", "2721", "6", "-", "no"]
+    assert row.split()[2:9] == ["1262", "to", "2721", "-", "6", "-", "no"]
     notes = node / "notes.txt"
     notes.write_text("hello")
     (row,) = kraftlake("check", "--json", notes).findings

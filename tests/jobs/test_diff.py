@@ -76,7 +76,7 @@ def test_the_text_tells_what_happened(kraftlake: Kraftlake) -> None:
     assert ended.code == 1
     assert ended.err == ""
     assert ended.lines[3:5] == [
-        "diverged: both hold the same records from offset 0 up to 1526 (exclusive).",
+        "diverged: both hold the same records from offset 0 up to offset 1525.",
         "At offset 1526 A has epoch 5, B has epoch 6.",
     ]
     assert "A from 1526 on, 22 records:" in ended.lines
@@ -123,8 +123,8 @@ def test_a_replica_that_is_ahead_loses_what_a_leader_may_lack(
     told = kraftlake("diff", tmp_path / "nodes/1", tmp_path / "nodes/3")
     assert told.lines[-1] == (
         "B is behind A by 29 records. If A leads, B fetches them and loses nothing. If a voter "
-        "whose log ends at 21 leads, A truncates to 21 and loses 29 records: these two directories "
-        "don't prove that they were committed."
+        "with log end offset 21 leads, A truncates to 21 and loses 29 records: these two "
+        "directories don't prove that they were committed."
     )
     assert told.code == 0
 

@@ -224,7 +224,7 @@ def test_a_gap_between_segments_is_named_alike(data: Path, dump: Dump, tmp_path:
     (folder / f"{end + 3:020d}.log").write_bytes(b"")
     found = [dump(folder, {}, True, bulk) for bulk in (True, False)]
     assert found[0] == found[1]
-    assert f"the one before ends at {end}" in found[0][2][0]
+    assert f"the one before has end offset {end}" in found[0][2][0]
 
 
 def test_large_files_are_printed_without_arrow_and_without_pandas(

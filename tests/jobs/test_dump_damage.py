@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from jobs.cli.record_lines import records_in
+from kraftlake import decode
+from replica.format.batch import decode_header
+from replica.format.compression import Inflation
+from replica.format.damage import Damage, DamageKind
 from replica.format.record import Record, encode_records
+from replica.format.walk import LocatedBatch
 from tests.jobs.conftest import Kraftlake
 from tests.replica.format.encoded import encode_batch
 
@@ -92,6 +98,34 @@ def test_a_record_that_does_not_decode_is_named_and_its_neighbours_are_printed(
         f"{path}: byte 0: record: record at offset 1",
         f"{path}: byte 0: record: record at offset 2",
     ]
+
+
+def test_a_program_is_told_of_the_same_records_and_damages_as_a_person(
+    tmp_path: Path, segment: Path, kraftlake: Kraftlake
+) -> None:
+    """kraftlake.decode and dump read a file by one decoder."""
+    torn, bad = (tmp_path / name / "__cluster_metadata-0" for name in ("torn", "bad"))
+    for folder in (torn, bad):
+        folder.mkdir(parents=True)
+    (torn / SEGMENT).write_bytes(segment.read_bytes()[:-10])
+    record_segment(bad / SEGMENT, [bytes([1, 20, 0, 0]), b"\x01\x02\x00\x7f", None])
+    for path in (torn / SEGMENT, bad / SEGMENT):
+        ended = kraftlake("dump", "--json", "--keep-secrets", path)
+        rows = list(decode(path, keep_secrets=True))
+        told = [f"{path}: byte {one['position']}: {one['damage']}: {one['detail']}"
+                for one in rows if "damage" in one]  # fmt: skip
+        assert told == ended.complaints
+        assert [one for one in rows if "damage" not in one] == [
+            {name: value for name, value in row.items() if name != "file"} for row in ended.rows
+        ]
+
+
+def test_a_batch_that_was_changed_meanwhile_is_a_damage_and_no_record(segment: Path) -> None:
+    found: list[Damage] = []
+    batch = LocatedBatch(40, decode_header(segment.read_bytes()), True)
+    assert list(records_in(batch, b"", Inflation(0), found.append)) == []
+    (damage,) = found
+    assert (damage.position, damage.kind) == (40, DamageKind.CHANGED)
 
 
 def test_an_unknown_record_type_is_kept_and_labelled(tmp_path: Path, kraftlake: Kraftlake) -> None:

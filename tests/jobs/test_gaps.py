@@ -4,6 +4,7 @@ says whether nothing happened."""
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def test_a_topic_behind_the_end_of_knowledge_is_not_called_unchanged(
     assert "--topic after: no topic of that name" in ended.err
     state = kraftlake("state", unread)
     assert state.code == 2
-    assert "the state is not known. Nothing is known of offsets 3674 to 3675" in state.err
+    assert "is not known. Nothing is known of offsets 3674 to 3675" in state.err
 
 
 def test_a_hole_in_the_log_is_where_knowledge_ends(kraftlake: Kraftlake, node: Path) -> None:
@@ -80,7 +81,8 @@ def test_the_beginning_of_a_log_is_a_gap_and_so_is_a_voter_that_was_not_given(
     told = "\n".join(ended.complaints)
     assert "timeline: the log begins at offset 519: earlier changes are not known" in told
     assert "timeline: not given: the directory of voters 1 and 2" in told
-    assert kraftlake("timeline", f"{DYNAMIC}/final").complaints == []
+    (said,) = kraftlake("timeline", f"{DYNAMIC}/final").complaints
+    assert "not listed: " in said
 
 
 @pytest.mark.usefixtures("recorded")
@@ -188,7 +190,10 @@ def test_the_timeline_is_in_the_log_s_order_where_times_go_back(
     assert not any("times go back" in line for line in text.complaints)
     page = kraftlake("what-happened", jumped).lines
     told = [line.split("UTC  ")[1] for line in page if "fenced: broker 11" in line]
-    assert told[-2:] == ["broker unfenced: broker 11", "broker fenced: broker 11"]
+    assert told[-2] == "broker unfenced: broker 11"
+    assert re.fullmatch(
+        "broker fenced: broker 11 was last seen alive in the log before, at offset [0-9]+", told[-1]
+    ), "the clock went back meanwhile"
 
 
 def test_a_moment_that_the_log_holds_is_not_behind_its_end(

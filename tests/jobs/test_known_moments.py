@@ -130,7 +130,7 @@ def ms(moment: datetime) -> str:
 BEHIND_THE_CAPTURE = CAPTURED + timedelta(days=30)
 LATE = (
     f"--at-time {time_text(BEHIND_THE_CAPTURE)}: the newest capture in the built tables is of "
-    f"{time_text(CAPTURED)}; its log ends at offset 10, {time_text(at(14))}"
+    f"{time_text(CAPTURED)}; its log goes up to offset 9, {time_text(at(14))}"
 )
 
 
@@ -138,8 +138,8 @@ LATE = (
     ("option", "value", "said"),
     [
         ("--at-time", ms(BEHIND_THE_CAPTURE), LATE),
-        ("--at-offset", "99999", "--at-offset 99999: the log ends at 10"),
-        ("--at-offset", "11", "--at-offset 11: the log ends at 10"),
+        ("--at-offset", "99999", "--at-offset 99999: the log end offset is 10"),
+        ("--at-offset", "11", "--at-offset 11: the log end offset is 10"),
     ],
 )
 def test_a_moment_behind_the_newest_capture_is_an_error_that_names_the_end(
@@ -199,7 +199,7 @@ def test_a_late_capture_of_a_replica_that_lags_makes_nothing_known(
     write_lake(tmp_path, together(one_cluster(), lagging))
     ended = kraftlake("sql", "--lake", tmp_path, "--at-time", ms(at(400)), TOPICS)
     assert ended.code == 2
-    assert f"is of {time_text(CAPTURED)}; its log ends at offset 10" in ended.error
+    assert f"is of {time_text(CAPTURED)}; its log goes up to offset 9" in ended.error
 
 
 def test_records_that_are_newer_than_the_capture_s_clock_are_known(
@@ -227,7 +227,9 @@ def test_a_moment_below_the_log_start_is_an_error_in_the_views_too(
     for command in (["state"], ["sql", TOPICS]):
         ended = kraftlake(*command, "--lake", tmp_path, "--at-offset", "4")
         assert ended.code == 2
-        assert ended.error.startswith("offset 4: the lake holds neither the whole log below it")
+        assert ended.error.startswith(
+            "the state up to offset 3: the lake holds neither the whole log"
+        )
         ended = kraftlake(*command, "--lake", tmp_path, "--at-time", ms(at(3)))
         assert ended.code == 2
         assert ended.error.endswith(f"the log begins at {time_text(at(10))}")
@@ -254,8 +256,8 @@ def test_of_several_clusters_the_one_whose_log_ends_before_the_moment_is_named(
     ended = kraftlake("sql", "--lake", two_clusters, "--at-offset", "8", TOPICS)
     assert (ended.code, ended.error) == (
         2,
-        f"--at-offset 8: the log ends at 5 in cluster {OTHER}; --cluster C asks the views about "
-        "one cluster",
+        f"--at-offset 8: the log end offset is 5 in cluster {OTHER}; --cluster C asks the views "
+        "about one cluster",
     )
     assert topics(kraftlake, two_clusters, "--at-offset", "5") == ["a", "c"]
     assert topics(kraftlake, two_clusters, "--at-offset", "8", "--cluster", CLUSTER) == ["a", "b"]

@@ -60,10 +60,10 @@ def test_check_judges_the_state_behind_them_and_says_what_it_takes_for_granted(
 
 def test_a_type_that_is_not_named_still_ends_the_replay(kraftlake: Kraftlake, node: Path) -> None:
     ended = kraftlake("check", "--pass-over", "501", node)
-    assert f"the state above offset {FIRST + 1} is not known" in ended.out
+    assert f"the state from offset {FIRST + 1} on is not known" in ended.out
     append(segment(node, 2722), TYPE_99)
     ended = kraftlake("check", "--pass-over", "vendors", node)
-    assert f"the state above offset {FIRST + 3} is not known" in ended.out
+    assert f"the state from offset {FIRST + 3} on is not known" in ended.out
 
 
 @pytest.mark.parametrize(

@@ -57,11 +57,11 @@ def test_a_record_shows_from_the_offset_after_its_own(
     [
         ([], "the lake has 2 clusters: --cluster"),
         (["--cluster", "nobody"], "--cluster nobody: the lake has"),
-        (["--cluster", DYNAMIC, "--at-offset", "999999"], "the log ends at"),
+        (["--cluster", DYNAMIC, "--at-offset", "999999"], "the log end offset is"),
         (["--cluster", DYNAMIC, "--at-time", "1999-01-01"], "the log begins at"),
         (["--cluster", DYNAMIC, "--at-time", "soon"], "--at-time soon: neither ISO-8601"),
         (["--at-time", "1", "--at-offset", "1"], "give one of them"),
-        (["--cluster", DYNAMIC, "--diff", "1", "999999"], "--diff 999999: the log ends at"),
+        (["--cluster", DYNAMIC, "--diff", "1", "999999"], "--diff 999999: the log end offset is"),
         (["--cluster", DYNAMIC, "--diff", "soon", "1"], "--diff soon: neither ISO-8601"),
         (["--diff", "1", "2", "--at-offset", "1"], "leave --at-offset and --at-time out"),
     ],

@@ -23,7 +23,7 @@ ALONE = ["state: not given: the directory of voters 2 and 3, which may hold othe
 @pytest.mark.usefixtures("recorded")
 def test_the_state_of_a_directory_is_that_below_the_offset(kraftlake: Kraftlake) -> None:
     ended = kraftlake("state", "--json", "--at-offset", "36", NODE)
-    assert (ended.code, ended.complaints) == (0, [*ALONE, "state: at offset 36"])
+    assert (ended.code, ended.complaints) == (0, [*ALONE, "state: up to offset 35"])
     assert all(list(row) == FIELDS for row in ended.rows)
     (topic,) = (row for row in ended.rows if row["entity"] == "topic")
     assert (json.loads(topic["value"])["name"], topic["offset"]) == ("t-7-0", 35)
@@ -34,7 +34,7 @@ def test_the_state_of_a_directory_is_that_below_the_offset(kraftlake: Kraftlake)
 @pytest.mark.usefixtures("recorded")
 def test_a_time_is_the_state_after_its_last_record(kraftlake: Kraftlake) -> None:
     at_time = kraftlake("state", "--json", "--at-time", "2026-11-21T03:18:59.178Z", NODE)
-    assert at_time.complaints == [*ALONE, "state: at offset 35"]
+    assert at_time.complaints == [*ALONE, "state: up to offset 34"]
     assert at_time.rows == kraftlake("state", "--json", "--at-offset", "35", NODE).rows
 
 
@@ -76,7 +76,7 @@ def test_a_state_behind_a_hole_is_refused(kraftlake: Kraftlake, data: Path, tmp_
     ended = kraftlake("state", node)
     assert ended.code == 2
     assert ended.error == (
-        "offset 2712: the state is not known. Nothing is known of offsets 1262 to 2711: no "
+        "the state up to offset 2711 is not known. Nothing is known of offsets 1262 to 2711: no "
         "snapshot gives the state before these offsets"
     )
 
@@ -92,9 +92,9 @@ def test_credentials_of_the_state_are_fingerprints(kraftlake: Kraftlake) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--at-offset", "9999", NODE], "--at-offset 9999: the log ends at 2712"),
+        (["--at-offset", "9999", NODE], "--at-offset 9999: the log end offset is 2712"),
         (["--at-time", "2030-01-01", NODE],
-         "--at-time 2030-01-01T00:00:00.000Z: the log ends at offset 2712, "
+         "--at-time 2030-01-01T00:00:00.000Z: the log goes up to offset 2711, "
          "2026-11-21T03:20:10.656Z"),
         (["--at-time", "7", NODE], "--at-time 1970-01-01T00:00:00.007Z: the log begins later"),
         (["--diff", "1", "2", NODE], "--diff goes with --lake"),

@@ -32,7 +32,7 @@ def nodes(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_check_warns_and_calls_no_directory_sound(kraftlake: Kraftlake, nodes: Path) -> None:
     ended = kraftlake("check", str(nodes))
     assert ended.code == 1
-    assert f"the state above offset {FIRST_OFFSET} {UNKNOWN}" in ended.out
+    assert f"the state from offset {FIRST_OFFSET} on {UNKNOWN}" in ended.out
     rows = [line for line in ended.lines if line.endswith("/__cluster_metadata-0")]
     assert rows
     assert not any(" ok " in line for line in rows)
@@ -61,7 +61,7 @@ def test_state_behind_the_unknown_record_is_an_error_that_names_it(
 ) -> None:
     assert run(app, ["state", "--lake", str(lake), *moment]) == 2
     told = capsys.readouterr().err
-    assert f"the state above offset {FIRST_OFFSET} {UNKNOWN}" in told
+    assert f"the state from offset {FIRST_OFFSET} on {UNKNOWN}" in told
     assert f"the record at offset {FIRST_OFFSET} is of REGISTER_BROKER_RECORD" in told
 
 
@@ -83,7 +83,7 @@ def test_views_above_an_unknown_record_are_refused_by_both_engines(
 ) -> None:
     query = "SELECT * FROM gold.topics_at"
     assert run(app, ["sql", "--lake", str(lake), "--engine", engine, *moment, query]) == 2
-    assert f"the state above offset {FIRST_OFFSET} {UNKNOWN}" in capsys.readouterr().err
+    assert f"the state from offset {FIRST_OFFSET} on {UNKNOWN}" in capsys.readouterr().err
 
 
 @in_a_lake
@@ -107,8 +107,8 @@ def test_the_report_says_up_to_where_it_knows(
     page = tmp_path / "report.html"
     run(app, ["report", "--lake", str(lake), "-o", str(page)])
     told = capsys.readouterr()
-    assert f"the metadata state above offset {FIRST_OFFSET} {UNKNOWN}" in told.out + told.err
-    assert f"the metadata state above offset {FIRST_OFFSET} {UNKNOWN}" in page.read_text()
+    assert f"the metadata state from offset {FIRST_OFFSET} on {UNKNOWN}" in told.out + told.err
+    assert f"the metadata state from offset {FIRST_OFFSET} on {UNKNOWN}" in page.read_text()
 
 
 @in_a_lake

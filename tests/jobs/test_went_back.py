@@ -22,7 +22,7 @@ def restored(data: Path, node: Path) -> str:
     """From a backup of before the last elections, in which node 2 did not vote."""
     shutil.rmtree(node)
     shutil.copytree(data / DYNAMIC / "live/2", node)
-    return "its log ended at offset 3673 in an earlier capture, and ends at offset 1524 now"
+    return "its log end offset was 3673 in an earlier capture, and is 1524 now"
 
 
 def truncated(_: Path, node: Path) -> str:
@@ -31,14 +31,14 @@ def truncated(_: Path, node: Path) -> str:
     raw, held = path.read_bytes(), batches(path)
     gone = held[len(held) // 2]
     path.write_bytes(raw[: gone.position])
-    return f"and ends at offset {gone.header.base_offset} now"
+    return f"and is {gone.header.base_offset} now"
 
 
 def emptied(_: Path, node: Path) -> str:
     """Formatted anew with the directory.id it had: the log, snapshots and vote are gone."""
     shutil.rmtree(node / METADATA)
     (node / METADATA).mkdir()
-    return "and ends at offset 0 now"
+    return "and is 0 now"
 
 
 @pytest.fixture(params=[restored, truncated, emptied])
@@ -73,6 +73,7 @@ def test_timeline_and_what_happened_name_it(
     assert (event["name"], event["nodes"]) == ("node 2", [2])
     assert why in event["detail"]
     told = kraftlake("what-happened", "--order", "before,after", folder).out
+    assert "went back: node 2 has older files than before (" in told
     assert "node 2" in told
     assert why in told
     alone = kraftlake("timeline", "--json", folder / "after").rows

@@ -59,7 +59,7 @@ def test_a_lost_majority_is_told_with_what_a_start_may_discard(
     first, end = (ended.lines.index(one) for one in ("What happened:", "What to do:"))
     (event,) = ended.lines[first + 1 : end - 1]
     assert "majority stopped: voters 2, 3, 4 and 5 had stopped before the change at offset" in event
-    row = kraftlake("what-happened", "--json", tmp_path / "nodes").rows[-1]
+    row = kraftlake("what-happened", "--json", tmp_path / "nodes").rows[-2]
     assert (row["kind"], row["voters"]) == ("majority_stopped", [2, 3, 4, 5])
     (kept,) = re.findall(r"before the change at offset (\d+)", event)
     assert row["offset"] == int(kept)
@@ -84,10 +84,13 @@ def test_several_captures_are_one_story_with_the_verdict_of_the_newest(
 
 def test_json_says_of_each_line_what_it_is(kraftlake: Kraftlake) -> None:
     rows = kraftlake("what-happened", "--json", f"{DYNAMIC}/split").rows
-    assert [row["kind"] for row in rows] == ["verdict", *["event"] * 8, "outage"]
+    assert [row["kind"] for row in rows] == [
+        "verdict", *["event"] * 8, "outage", "changes",
+    ]  # fmt: skip
     assert rows[0]["level"] == "outage"
-    last = rows[-1]
+    last = rows[-2]
     assert (last["ended"], last["most"]) == (None, 933)
+    assert rows[-1]["last_hour"].keys() == {"topic", "config", "acl", "scram"}
     (verdict,) = kraftlake("check", "--json", f"{DYNAMIC}/split").verdicts
     assert rows[0] == verdict
 

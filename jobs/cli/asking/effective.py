@@ -27,6 +27,7 @@ from replica.metadata.effective_configs import (
 )
 from replica.metadata.redact import is_secret_config
 from replica.node.properties import read_properties
+from replica.words import up_to
 
 COLUMNS = ("config", "value", "source", "set_as", "offset", "since", "instead_of")
 _HIDDEN = "***"
@@ -40,7 +41,7 @@ def run(asked: AskedCluster, options: StateOptions) -> int:
     About(topic=options.topic, broker=options.broker).refuse_unknown(_names(entities))
     found = [*_effective(options, settings_of(_configs(entities), file))]
     found.sort(key=lambda one: one.source == KAFKA)  # what somebody has set comes first
-    complain(f"state: at offset {end_offset}")
+    complain(f"state: {up_to(end_offset)}")
     if not found:
         complain("state: nothing is set: Kafka's defaults hold")
     elif options.topic is None:

@@ -22,7 +22,7 @@ from replica.doctor.timeline.gaps import (
 from replica.doctor.timeline.state import StateEntity, end_at, last_time, state_at
 from replica.errors import UsageError
 from replica.metadata.redact import Redactor
-from replica.words import named
+from replica.words import named, up_to
 
 if TYPE_CHECKING:
     from jobs.cli.asking.lake_history import ClusterHistory
@@ -83,12 +83,12 @@ def _of_directories(
         held = state_at(branch, end_offset, redactor, progress.show)
     if held is None:
         raise UsageError(
-            f"offset {end_offset}: the directories hold neither the whole log below it nor a "
+            f"the state {up_to(end_offset)}: the directories hold neither the whole log nor a "
             "snapshot to begin with; name more of them"
         )
     if isinstance(held, UnknownOffsets):
         raise UsageError(
-            f"offset {end_offset}: the state is not known. Nothing is known of "
+            f"the state {up_to(end_offset)} is not known. Nothing is known of "
             f"{offsets_text(held)}: {held.why}"
         )
     for gap in gaps:  # beside an error it would hide the line that counts
@@ -130,13 +130,13 @@ def _end(branch: Branch, moment: Moment, proven_end: int | None) -> int:
     None where unproven records count too."""
     log_end = branch.log.end_offset if proven_end is None else proven_end
     if moment.at_offset is not None and moment.at_offset > log_end:
-        raise UsageError(f"--at-offset {moment.at_offset}: the log ends at {log_end}")
+        raise UsageError(f"--at-offset {moment.at_offset}: the log end offset is {log_end}")
     if moment.at_time is None:
         return log_end if moment.at_offset is None else moment.at_offset
     asked, last = time_text(moment.at_time), last_time(branch)
     at = ms_of(moment.at_time)
     if at > last:
-        raise UsageError(f"--at-time {asked}: the log ends at offset {log_end}, {ms_text(last)}")
+        raise UsageError(f"--at-time {asked}: the log goes {up_to(log_end)}, {ms_text(last)}")
     found = end_at(branch, at)
     if found is None:
         raise UsageError(f"--at-time {asked}: the log begins later")

@@ -20,6 +20,7 @@ from replica.doctor.verdict.evidence import PASSED_OVER
 from replica.errors import UsageError
 from replica.format.control import ControlType
 from replica.metadata.records import NEWEST_KAFKA, RECORDS_BY_NAME
+from replica.words import up_to
 
 LOG = "silver.committed_log"
 RANGES = "gold.state_ranges"
@@ -47,12 +48,12 @@ def why_unknown(lake: Lake, cluster_id: str, end_offset: int) -> str | None:
         for record_type, version in rows(lake, query):
             if _is_unknown(record_type, version):
                 return (
-                    f"offset {end_offset}: the state above offset {below} is not known to this "
-                    f"release, which reads up to Kafka {NEWEST_KAFKA}; the record at offset "
-                    f"{below} is of {record_type} version {version}"
+                    f"the state {up_to(end_offset)}: the state from offset {below} on is not known "
+                    f"to this release, which reads up to Kafka {NEWEST_KAFKA}; the record at "
+                    f"offset {below} is of {record_type} version {version}"
                 )
     return (
-        f"offset {end_offset}: the lake holds neither the whole log below it nor a snapshot to "
+        f"the state {up_to(end_offset)}: the lake holds neither the whole log nor a snapshot to "
         "begin with; ingest a replica or an older capture that does"
     )
 
@@ -130,7 +131,7 @@ class ClusterHistory:
         elif moment.at_offset is not None:
             if moment.at_offset > end:
                 option = moment.option or "--at-offset"
-                raise UsageError(f"{option} {moment.at_offset}: the log ends at {end}")
+                raise UsageError(f"{option} {moment.at_offset}: the log end offset is {end}")
             end = moment.at_offset
         why = why_unknown(self.lake, self.cluster_id, end)
         if why is not None:
@@ -207,7 +208,7 @@ class ClusterHistory:
         if at_time > max(captured_at, last_record_at):
             raise UsageError(
                 f"{option}: the newest capture in the built tables is of {time_text(captured_at)}; "
-                f"its log ends at offset {end}, {time_text(last_record_at)}"
+                f"its log goes {up_to(end)}, {time_text(last_record_at)}"
             )
         found = self._batch_at(at_time)
         if found is None:

@@ -31,6 +31,7 @@ from replica.doctor.preflight.upgrading import downgrade, upgrade
 from replica.doctor.preflight.voters import add_voter, remove_voter, to_dynamic
 from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UsageError
+from replica.words import up_to
 
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -144,9 +145,7 @@ def _judge(
         found = [_Judged(one.runbook, grounded(one.judge(source), cluster)) for one in changes]
         answer = gravest(one.answer.answer for one in found)
         if before == (source.verdict, found) and not in_json:
-            write_line(
-                f"still {answer.value.upper()}, by the state up to offset {cluster.end_offset}"
-            )
+            write_line(f"still {answer.value.upper()}, by the state {up_to(cluster.end_offset)}")
         else:
             if source.verdict is not None:
                 write_verdict(source.verdict, json_output=in_json)
@@ -162,7 +161,7 @@ def _judge(
 
 def _show(found: Sequence[_Judged], cluster: Cluster, limit: int, *, json_output: bool) -> None:
     name = "of an unknown id" if cluster.cluster_id is None else cluster.cluster_id
-    complain(f"plan: cluster {name} at offset {cluster.end_offset}")
+    complain(f"plan: cluster {name} {up_to(cluster.end_offset)}")
     rows = (_row(one, cluster.end_offset) for one in found)
     lines = (line for one in found for line in _described(one, limit))
     write_either(rows, lines, json_output=json_output)

@@ -31,6 +31,7 @@ from replica.metadata.changes.named_changes import ChangeNamer, NamedChange
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import StoredEntity, entity_of
 from replica.metadata.image.versions import Write
+from replica.words import up_to
 
 if TYPE_CHECKING:
     from jobs.cli.asking.lake_history import ClusterHistory
@@ -93,7 +94,7 @@ def _show_entities(asked: AskedCluster, options: StateOptions) -> int:
     form = form_of(options.json_output, options.csv, options.plain_csv)
     wanted = EntityFilter(tuple(options.entities or ()), tuple(options.names or ()), options.topic)
     end_offset, held = entities_at(asked, redactor)
-    complain(f"state: at offset {end_offset}")
+    complain(f"state: {up_to(end_offset)}")
     shown = _shown(held, wanted)
     first = list(islice(shown, 1))  # an unknown topic is refused before anything is written
     limited = _Limited(None if form in ("json", CSV, PLAIN_CSV) else options.limit)

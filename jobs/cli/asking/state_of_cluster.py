@@ -40,7 +40,7 @@ from replica.doctor.health.sizes import (
 from replica.doctor.preflight.answer import Preflight
 from replica.doctor.preflight.certainty import grounded
 from replica.doctor.quorum.known_voter import VoterDoubt
-from replica.words import counted, named
+from replica.words import counted, named, up_to
 
 _ROWS = 10
 """How many rows of each kind are shown without --limit."""
@@ -163,7 +163,8 @@ def _voters(cluster: Cluster) -> None:
         subject = "" if doubt.subject == "state" else f"{doubt.subject}: "
         complain(f"state: {subject}{doubt.detail}")
     for need in ground.needs:
-        complain(f"state: needs: {need}")
+        if "not given" not in need:  # _where has said that
+            complain(f"state: needs: {need}")
 
 
 def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
@@ -177,7 +178,7 @@ def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
 
 def _where(source: ClusterSource) -> None:
     cluster = source.cluster
-    complain(f"state: of cluster {cluster.cluster_id} at offset {cluster.end_offset}")
+    complain(f"state: of cluster {cluster.cluster_id} {up_to(cluster.end_offset)}")
     if not cluster.is_whole:
         complain(f"state: {cluster.file}: the log has later records, which can't be replayed")
     quorum = cluster.quorum

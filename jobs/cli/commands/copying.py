@@ -11,8 +11,9 @@ class CaptureOptions:
 
     A capture keeps a node's log before the node restarts, or brings it to the lake's machine.
     capture locks and changes nothing. A directory that changes while it is read is read again,
-    three times at most. capture.json is written last. It has the time and the hash of every file,
-    so that ingest notices a file that was damaged or lost on the way.
+    three times at most. capture.json is written last. It has the time of the capture, the hash of
+    every file, so that ingest notices a file that was damaged or lost on the way, and when the node
+    last wrote the file (modified_at), which no copy of a file keeps.
 
     After an interruption run the same command again: files that were copied and have not changed
     since are not sent again. ingest leaves a capture out until it is complete.

@@ -42,8 +42,10 @@ class WhatHappenedOptions:
     timeline --json`. outage: cluster_id, began and ended (ms; ended is null where partitions still
     have no leader), most (partitions without leader at one time). majority_stopped: cluster_id, at
     (ms), offset of the first change that the voters lack, voters (node ids). gap: cluster_id,
-    detail (what the directories don't show). Exit codes: 0, 1 something is wrong (outage, at-risk
-    or attention, as of `kraftlake check`), 2 usage.
+    detail (what the directories don't show). changes: cluster_id, until (ms, the log's last time),
+    last_hour and last_day (the number of changes in each, by what changed: topic, config, acl,
+    quota, scram). Exit codes: 0, 1 something is wrong (outage, at-risk or attention, as of
+    `kraftlake check`), 2 usage.
     """
 
     paths: options.Paths
@@ -74,6 +76,9 @@ class TimelineOptions:
     doesn't explain it, as after a restore from a backup. Several captures of one node need --order,
     or a capture.json of `kraftlake capture`. Times are those of the nodes' clocks;
     where they go back, the events are in the order of the log's offsets, and a line says so.
+
+    Changes of topics, configs, ACLs, quotas and credentials are only counted, because there may be
+    very many: --event 'config_*' lists them without their values, `kraftlake history` with them.
 
     \b
     The probable cause of an election:

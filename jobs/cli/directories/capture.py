@@ -59,7 +59,9 @@ def run_redact(options: RedactOptions) -> int:
         at = moments.pop() or datetime.now(UTC)
         report = partial(_report, "redact")
         with archived(options.output) as folder:
-            taken = take(found, folder, report, lambda: at, _redactor(options))
+            times = [one.modified_at(where) for one, where in zip(manifests, found, strict=True)]
+            known = {path: time for one in times for path, time in one.items()}
+            taken = take(found, folder, report, lambda: at, _redactor(options), known)
     return _show(taken, options) or int(bool(damages))
 
 

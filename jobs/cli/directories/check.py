@@ -72,6 +72,7 @@ from replica.doctor.check.known_quorum import EarlierRounds, with_round
 from replica.doctor.check.readable import judged_for
 from replica.doctor.check.rule import Finding
 from replica.doctor.startup.judging import Starts, judge_starts
+from replica.doctor.verdict.behind import behind_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
 from replica.doctor.verdict.evidence_of_directories import (
     JudgedCluster,
@@ -263,7 +264,10 @@ class _Checking:
                 cluster.told.examined.is_directory or families.health_of_files
             ):
                 self.health.append(health_summary(cluster))
-        self.members += (member_summary(cluster, one) for one in cluster.members)
+        self.members += (
+            member_summary(cluster, one, behind)
+            for one, behind in zip(cluster.members, behind_of(cluster), strict=True)
+        )
         if cluster.quorum is not None:
             self.quorums.append(quorum_summary(cluster.quorum))
         return self._answer(evidence, located, cluster, capture, starts)
@@ -300,7 +304,11 @@ class _Checking:
             table = (
                 "",
                 *table_lines(
-                    MEMBER_COLUMNS, (member_cells(cluster, one) for one in cluster.members)
+                    MEMBER_COLUMNS,
+                    (
+                        member_cells(cluster, one, behind)
+                        for one, behind in zip(cluster.members, behind_of(cluster), strict=True)
+                    ),
                 ),
             )
         if directories:

@@ -13,7 +13,7 @@ from replica.doctor.check.group import GroupQuorum, JudgedDirectory
 from replica.doctor.check.rule import Finding
 from replica.doctor.check.snapshot_validity import Validity
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
-from replica.doctor.verdict.verdict import Verdict, worst
+from replica.doctor.verdict.verdict import Behind, Verdict, worst
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.severity import Severity
 
@@ -77,7 +77,9 @@ def health_row(judged: JudgedCluster, finding: Finding) -> dict[str, Any]:
     }
 
 
-def member_summary(cluster: JudgedCluster, member: JudgedDirectory) -> dict[str, Any]:
+def member_summary(
+    cluster: JudgedCluster, member: JudgedDirectory, behind: Behind | None
+) -> dict[str, Any]:
     """A directory or file in the summary of --json. A field is None where its value is unknown."""
     examined, findings = member.examined, tuple(cluster.findings_of(member))
     replica, directory = examined.replica, examined.directory
@@ -94,6 +96,8 @@ def member_summary(cluster: JudgedCluster, member: JudgedDirectory) -> dict[str,
         **_severity_counts(counted_by(findings)),
         "log_start_offset": None if epoch is None else directory.log_start_offset,
         "log_end_offset": None if epoch is None else directory.log_end_offset,
+        "lag_records": None if behind is None else behind.records,
+        "lag_ms": None if behind is None else behind.ms,
         "epoch": epoch,
         "snapshots": dict(validities(member)),
     }

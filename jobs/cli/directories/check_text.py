@@ -26,6 +26,7 @@ from replica.doctor.check.rule import Finding, Rule
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.facts import AT_RISK
 from replica.doctor.verdict.outage import OUTAGE_RULES
+from replica.doctor.verdict.verdict import Behind
 from replica.errors import UsageError
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.severity import Severity
@@ -34,7 +35,9 @@ from replica.words import counted, listed
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
-MEMBER_COLUMNS = ("node", "role", "log", "epoch", "snapshots", "result", "directory or file")
+MEMBER_COLUMNS = (
+    "node", "role", "log", "behind", "epoch", "snapshots", "result", "directory or file",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,9 @@ def reaches(counts: Mapping[Severity, int], level: Severity) -> bool:
     return any(count and one.rank <= level.rank for one, count in counts.items())
 
 
-def member_cells(cluster: JudgedCluster, member: JudgedDirectory) -> tuple[str, ...]:
+def member_cells(
+    cluster: JudgedCluster, member: JudgedDirectory, behind: Behind | None
+) -> tuple[str, ...]:
     """A directory or file of a cluster as a row of the table MEMBER_COLUMNS."""
     examined = member.examined
     replica, epoch = examined.replica, last_epoch(examined)
@@ -74,6 +79,7 @@ def member_cells(cluster: JudgedCluster, member: JudgedDirectory) -> tuple[str, 
         "-" if replica is None else str(replica.node_id),
         _role(member),
         _log(examined, epoch),
+        "-" if behind is None else behind.text,
         "-" if epoch is None else str(epoch),
         snapshots or "-",
         _result(member, cluster.findings_of(member)),

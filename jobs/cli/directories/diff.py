@@ -38,7 +38,7 @@ from replica.metadata.log_record import LogRecordReader
 from replica.model.keys import ReplicaKey
 from replica.scan.file_room import FileRoom
 from replica.terminal_text import one_line
-from replica.words import counted
+from replica.words import counted, up_to
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def _agreement(difference: LogDifference) -> str:
     agreed = difference.comparison.agreement
     if agreed is None:
         return "neither holds a record the other could be compared with"
-    return f"both hold the same records from offset {agreed.start} up to {agreed.end} (exclusive)"
+    return f"both hold the same records from offset {agreed.start} {up_to(agreed.end)}"
 
 
 def _prefix(difference: LogDifference) -> Iterator[str]:
@@ -219,8 +219,8 @@ def _prefix(difference: LogDifference) -> Iterator[str]:
         return
     start, lost = unproven[0].start, sum(one.size for one in unproven)
     yield (
-        f"{told}. If {ahead} leads, {behind} fetches {them} and loses nothing. If a voter whose "
-        f"log ends at {start} leads, {ahead} truncates to {start} and loses {_records(lost)}: "
+        f"{told}. If {ahead} leads, {behind} fetches {them} and loses nothing. If a voter with "
+        f"log end offset {start} leads, {ahead} truncates to {start} and loses {_records(lost)}: "
         "these two directories don't prove that "
         f"{'it was' if lost == 1 else 'they were'} committed."
     )
@@ -245,7 +245,7 @@ def _parted(difference: LogDifference, reader: LogRecordReader) -> Iterator[str]
         yield f"{label} from {offset} on, {_records(held)}:"
         yield from _branch(examined, offset, log.end_offset, reader)
         if held > SHOWN_RECORDS:
-            yield f"  ... {_records(held - SHOWN_RECORDS)} more, up to {log.end_offset} (exclusive)"
+            yield f"  ... {_records(held - SHOWN_RECORDS)} more, {up_to(log.end_offset)}"
     yield ""
     yield from _conflict(difference) if found.relation is Relation.CONFLICT else _loss(difference)
 

@@ -7,7 +7,7 @@ stderr; everything else is printed.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from jobs.cli.directories.dump_files import (
 )
 from jobs.cli.directories.selection import Selection, select
 from jobs.cli.output import ProgressLine, complain, write_bytes, write_json, write_line, write_text
-from jobs.cli.record_lines import opaque_line, record_line
+from jobs.cli.record_lines import opaque_line, record_line, records_in, undecodable
 from jobs.cli.redacting import make_redactor
 from replica.errors import DataError, UnreadableFileError
 from replica.format.byte_source import OpenFile, Source
@@ -38,7 +38,7 @@ from replica.format.reading import (
     open_file,
     open_own_file,
 )
-from replica.format.record import Record, records_of
+from replica.format.record import Record
 from replica.format.segment import AnyWalk
 from replica.format.snapshot import SnapshotState
 from replica.format.walk import LocatedBatch
@@ -235,28 +235,20 @@ class _Dumping:
         start, before = file.name.base_offset, self.log_end
         is_gap = before is not None and before[0] == file.log_folder and before[1] != start
         if before is not None and is_gap and not self.partitions.of(file).is_ordinary:
-            detail = f"segment starts at {start}, the one before ends at {before[1]}"
+            detail = f"segment starts at {start}, the one before has end offset {before[1]}"
             self.name(Damage(0, 0, DamageKind.OFFSET_GAP, detail, file.shown))
         if end is not None:
             self.log_end = (file.log_folder, end)
 
     def _records(self, file: DumpFile, batch: LocatedBatch, whole: memoryview) -> None:
-        if not whole:
-            detail = "the batch at this byte was changed while it was read"
-            self.name(Damage(batch.position, 0, DamageKind.CHANGED, detail, file.shown))
-            return
-        header = batch.header
-        next_offset = header.base_offset
-        place = (file, batch.position, header.leader_epoch, header.is_control)
-        try:
-            for record in records_of(header, whole, self.inflation):
-                next_offset = record.offset + 1
-                line = self._line(*place, record)
-                if line:
-                    self._head(file)
-                    write_text(line)
-        except DataError as error:
-            self._undecodable(file, batch.position, next_offset, str(error))
+        place = (file, batch.position, batch.header.leader_epoch, batch.header.is_control)
+        for record in records_in(batch, whole, self.inflation, self._naming(file)):
+            if line := self._line(*place, record):
+                self._head(file)
+                write_text(line)
+
+    def _naming(self, file: DumpFile) -> Callable[[Damage], None]:
+        return lambda damage: self.name(damage.in_file(file.shown))
 
     def _line(
         self, file: DumpFile, position: int, epoch: int, is_control: bool, record: Record
@@ -272,7 +264,7 @@ class _Dumping:
             return opaque_line(record, epoch, hiding, self._json_start(file))
         read = self.reader.read(record, is_control=is_control)
         if read.error is not None:
-            self._undecodable(file, position, record.offset, read.error)
+            self._naming(file)(undecodable(position, record.offset, read.error))
             return ""
         if not self.selection.takes_type(read.record_type):
             return ""
@@ -280,10 +272,6 @@ class _Dumping:
 
     def _json_start(self, file: DumpFile) -> str | None:
         return _line_start(file.shown) if self.options.json_output else None
-
-    def _undecodable(self, file: DumpFile, position: int, offset: int, reason: str) -> None:
-        detail = f"record at offset {offset} of the batch at this byte: {reason}"
-        self.name(Damage(position, 0, DamageKind.RECORD, detail, file.shown))
 
     def _secret_batches(self, file: DumpFile, data: Source, expected: int | None) -> Iterable[int]:
         """The positions of the batches whose CRC is hidden, because the CRC would help to guess a

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
 from jobs.cli.clock import ZonedClock
 from replica.doctor.health.leaderless import Outage
+from replica.doctor.timeline.asked_for import AskedForChanges
+from replica.doctor.timeline.decisive import FENCED
 from replica.doctor.timeline.events import Event
-from replica.doctor.verdict.verdict import Verdict
-from replica.words import counted, named
+from replica.doctor.timeline.fencings import ASKED
+from replica.doctor.verdict.verdict import Behind, Verdict
+from replica.words import counted, listed, named
+
+_MAX_BEHIND = 5
 
 
 class MajorityStop(NamedTuple):
@@ -41,6 +46,28 @@ class Incident:
     """A sentence for each thing that the log doesn't show."""
     nodes: tuple[int, ...] = ()
     """The ids of the nodes whose directories were given."""
+    behind: tuple[tuple[str, Behind], ...] = ()
+    """The nodes, such as `node 2`, whose logs lack records of the newest one."""
+    asked_for: AskedForChanges = field(default_factory=AskedForChanges)
+    """The changes of topics, configs and so on, counted."""
+
+    @property
+    def end_ms(self) -> int | None:
+        """The time of the newest record of the state that is known, in ms since 1970."""
+        state = self.verdict.state
+        return None if state is None else state.at_ms
+
+    def beside(self) -> Iterator[tuple[str, str]]:
+        """(label, text) of what people ask for beside the verdict: which nodes are behind, and how
+        much was changed of late."""
+        if self.behind:
+            behind = [f"{node} by {one.text}" for node, one in self.behind]
+            yield "behind", listed(behind, limit=_MAX_BEHIND)
+        if self.end_ms is not None:
+            recent = listed([*self.asked_for.recently(self.end_ms)])
+            how = "`kraftlake history` with the same directories lists them"
+            none = "none of topics, configs, ACLs or quotas in the last 24 hours before it"
+            yield "changes", f"{recent}: {how}" if recent else none
 
 
 class Told(NamedTuple):
@@ -78,12 +105,19 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[Told]:
         what = event.event.replace("_", " ")
         text = f"{what}: {event.name} {event.detail}".rstrip()
         yield Told(event.at, text, event.offset, is_placed=True)
+    stopped_before = {
+        event.at
+        for event in incident.events
+        if event.event == FENCED and not event.detail.startswith(ASKED)
+    }
     for outage in incident.outages:
         if outage.began.at is None:
             continue
         ended = None if outage.ended is None else outage.ended.at
         end = "and some still have none" if ended is None else f"until {clock.words(ended)}"
         had = f"up to {counted(outage.most, 'partition')} had no leader"
+        if outage.began.at in stopped_before:
+            had += " from here on at the latest (a broker is fenced some time after it stopped)"
         yield Told(outage.began.at, f"outage: {had}, {end}", outage.began.offset)
     if (stop := incident.stop) is not None:
         voters = named("voter", [str(one) for one in stop.voters])

@@ -68,6 +68,8 @@ def _verdict(incident: Incident) -> Iterator[Html]:
         yield element("p", ticks(f"Runbook {runbook_text(verdict.runbook)}."))
     if verdict.state is not None:
         yield element("p", f"As of {verdict.state.text}.", class_="quiet")
+    for label, text in incident.beside():
+        yield element("p", ticks(f"{label.capitalize()}: {text}."), class_="quiet")
 
 
 def _row(one: Told, clock: ZonedClock) -> Html:

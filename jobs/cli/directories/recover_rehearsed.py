@@ -21,7 +21,7 @@ from replica.format.formatted import FormattedDirectory
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.terminal_text import one_line
-from replica.words import counted, named
+from replica.words import counted, named, up_to
 
 _ANSWERS = {
     ScenarioSafety.SAFE: "each elects a leader, and loses nothing committed",
@@ -154,4 +154,4 @@ def _log_text(truncates_to: int | None, end: int, snapshot: OffsetAndEpoch | Non
     """What is left of a log that ended at `end` (exclusive)."""
     if snapshot is not None:
         return f"snapshot {snapshot_text(snapshot)} in the place of its log"
-    return f"its log to offset {end if truncates_to is None else truncates_to}"
+    return f"its log {up_to(end if truncates_to is None else truncates_to)}"

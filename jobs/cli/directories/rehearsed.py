@@ -42,6 +42,7 @@ from replica.model.epochs import election_order
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter, VoterSet, voter_set
 from replica.simulate.node_files import Files
+from replica.words import up_to
 
 MAX_BYTES = 4 * 1024**3
 """The most bytes of all directories together: each run holds them in memory twice."""
@@ -232,7 +233,7 @@ def _doubts(members: Sequence[Examined]) -> Iterator[str]:
             yield f"{told.examined.shown}: no state could be replayed from its log"
         elif not told.state.is_whole:
             yield (
-                f"{told.examined.shown}: the state is known up to offset {told.state.end.offset} "
+                f"{told.examined.shown}: the state is known {up_to(told.state.end.offset)} "
                 "only: `kraftlake check` says what is behind"
             )
     progress.clear()

@@ -45,7 +45,7 @@ from replica.message.schema import REDACTED
 from replica.metadata.image.image import Image
 from replica.metadata.image.texts import image_of
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
-from replica.words import counted
+from replica.words import counted, up_to
 
 FIRST_WITHOUT_BOOTSTRAP_FILE = (4, 4)
 """The first release whose kafka-storage writes the bootstrap records into the checkpoint 0-0 of the
@@ -151,7 +151,7 @@ def _show(plan: RestorePlan, source: RestoreSource, *, json_output: bool) -> Non
     changes = [*withheld, *plan.changes]
     rows = chain(restored, ({"kind": "change", **one._asdict()} for one in changes))
     lines = (
-        f"from {source.shown}, up to offset {source.end_offset}",
+        f"from {source.shown}, {up_to(source.end_offset)}",
         *(f"  {name}: {count}" for name, count in kinds.items()),
         "different in the new cluster:",
         *(f"  {one.entity}: {one.number}: {one.detail}{_examples(one)}" for one in changes),
@@ -215,7 +215,7 @@ def of_directories(
     image = _image(examined, end)
     if image is None:
         raise UsageError(
-            f"{examined.shown}: the state at offset {end.offset} isn't known: records before it "
+            f"{examined.shown}: the state {up_to(end.offset)} isn't known: records before it "
             "are missing, damaged or unknown, as `kraftlake check` says; name another --at-offset"
         )
     return RestoreSource(image, examined.shown, end.offset, Counter(), is_refused)

@@ -12,10 +12,20 @@ from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import Period, period_of
 from jobs.cli.option_values import check_patterns, fits
 from jobs.cli.output import ProgressLine, coloured, complain, write_line, write_wrapped
+from replica.doctor.timeline.asked_for import kinds_text
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.causes import ElectionCause
-from replica.doctor.timeline.events import DIVERGENCE, ELECTION, EVENTS, TRUNCATION, Event, timeline
+from replica.doctor.timeline.events import (
+    DIVERGENCE,
+    ELECTION,
+    EVENTS,
+    OF_HISTORY,
+    TRUNCATION,
+    Event,
+    timeline,
+)
 from replica.doctor.timeline.gaps import gaps_of, times_that_go_back
+from replica.shell_text import line, paths
 from replica.terminal_text import one_line
 
 _COLOURS = {ELECTION: "yellow", DIVERGENCE: "red", TRUNCATION: "red", "broker_fenced": "yellow"}
@@ -36,7 +46,8 @@ def run(options: TimelineOptions) -> int:
         passed_over=passed_over_in(options.pass_over),
     )
     with directories as branches:
-        told = [(one, timeline(one, progress.show)) for one in branches]
+        also = [one for one in OF_HISTORY if options.events and fits(one, options.events)]
+        told = [(one, timeline(one, progress.show, also)) for one in branches]
         progress.clear()
         chosen = [(branch, list(filter(is_wanted, found.events))) for branch, found in told]
         if form == "text":
@@ -52,6 +63,13 @@ def run(options: TimelineOptions) -> int:
             for gap in gaps_of(branch, found.unknown):
                 if gap not in said:  # above the events
                     complain(f"timeline: {gap}")
+            counts = found.asked_for.since(0)
+            if form == "text" and not options.events and counts:
+                listing = line("kraftlake", "history", *paths(options.paths))
+                complain(
+                    f"timeline: not listed: {kinds_text(counts)}: `{listing}` lists them, and "
+                    "--event names them"
+                )
         for branch, events in chosen:
             if not events:
                 log = branch.log

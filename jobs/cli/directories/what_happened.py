@@ -16,7 +16,7 @@ from jobs.cli.directories.incident_page import incident_page
 from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.partition_folders import not_asked_for
 from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
-from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
+from jobs.cli.directories.verdict_text import describe_verdict, labelled, verdict_row
 from jobs.cli.output import (
     ProgressLine,
     complain,
@@ -31,12 +31,14 @@ from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import earlier_rounds
 from replica.doctor.check.newest import cluster_id_of
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.timeline.asked_for import DAY_MS, HOUR_MS
 from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.timeline.decisive import decisive
 from replica.doctor.timeline.events import timeline
 from replica.doctor.timeline.gaps import gaps_of
+from replica.doctor.verdict.behind import behind_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
-from replica.doctor.verdict.evidence_of_directories import JudgedCluster, outages_of
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster, node_of, outages_of
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
@@ -128,12 +130,20 @@ def _incident(
 ) -> Incident:
     """What happened to a cluster. branch: None where the cluster's logs hold no record."""
     nodes = nodes_of_cluster(cluster)
+    behind = tuple(
+        (node_of(member), one)
+        for member, one in zip(cluster.members, behind_of(cluster), strict=True)
+        if one is not None and one.records
+    )
     if branch is None:
-        return Incident(verdict, nodes=nodes)
+        return Incident(verdict, nodes=nodes, behind=behind)
     told = timeline(branch, progress.show)
     gaps = tuple(gaps_of(branch, told.unknown))
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
-    return Incident(verdict, decisive(told.events), outages_of(cluster), stop, gaps, nodes)
+    return Incident(
+        verdict, decisive(told.events), outages_of(cluster), stop, gaps, nodes, behind,
+        told.asked_for,
+    )  # fmt: skip
 
 
 def _stop(cluster: Cluster) -> MajorityStop | None:
@@ -146,6 +156,7 @@ def _stop(cluster: Cluster) -> MajorityStop | None:
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
     """The verdict, the newest events, the first steps, and what isn't known, as lines."""
     yield from describe_verdict(incident.verdict, on_page=True)
+    yield from (labelled(label, text) for label, text in incident.beside())
     told = told_of(incident, clock)
     if told:
         yield ""
@@ -189,6 +200,14 @@ def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
             "at": stop.at,
             "offset": stop.offset,
             "voters": list(stop.voters),
+        }
+    if incident.end_ms is not None:
+        yield {
+            "kind": "changes",
+            "cluster_id": incident.verdict.cluster_id,
+            "until": incident.end_ms,
+            "last_hour": dict(incident.asked_for.since(incident.end_ms - HOUR_MS)),
+            "last_day": dict(incident.asked_for.since(incident.end_ms - DAY_MS)),
         }
     for gap in incident.gaps:
         yield {"kind": "gap", "cluster_id": incident.verdict.cluster_id, "detail": gap}

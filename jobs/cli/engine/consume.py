@@ -23,6 +23,7 @@ from replica.consumer.values import ConsumerRecord, FetchPosition, OffsetReset, 
 from replica.errors import KraftlakeError, UsageError
 from replica.metadata.log_record import LogRecordReader
 from replica.model.keys import METADATA_TOPIC
+from replica.words import up_to
 
 _POLL_MS = 500
 _START = re.compile(r"(\d{1,18})(?::(\d{1,9}))?", re.ASCII)
@@ -119,7 +120,7 @@ class _Printing:
         position, diverging = report.position, report.diverging
         begin = "an unknown offset" if diverging is None else f"offset {diverging.offset}"
         complain(
-            f"{self._name}: records from {begin} up to {position.offset} (exclusive) that were "
+            f"{self._name}: records from {begin} {up_to(position.offset)} that were "
             f"printed are gone from the leader's log"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from pipelines.html_text import EMPTY, Html
 from pipelines.report.axis import HEIGHT, ticks, time_label
@@ -28,7 +29,9 @@ def draw(identity: str, history: ClusterHistory, evidence: Evidence, fills: Fill
     fewer in-sync replicas than replicas, lost records, and brokers that changed."""
     steps = history.steps
     scale = Scale(0, max(len(steps.offsets), 1))
-    total, worst, bars = _bars(steps, scale)
+    counts = troubles(steps)
+    leaderless, short = (at_most(steps, [one[place] for one in counts]) for place in (0, 1))
+    bars = _bars(counts, scale)
     parts = [
         _leaders(steps, scale, evidence, fills),
         line(0, _TOP + _BAR, 100, _TOP + _BAR, "track"),
@@ -40,8 +43,8 @@ def draw(identity: str, history: ClusterHistory, evidence: Evidence, fills: Fill
     ]
     title = f"{counted(len(steps.offsets), 'moment')} at which anything changed"
     told = (
-        f"At most {worst[0]} of {total} partitions without leader, {worst[1]} with fewer in-sync "
-        "replicas than replicas."
+        f"At most {leaderless.most:,} of {leaderless.of:,} partitions without leader, "
+        f"{short.most:,} of {short.of:,} with fewer in-sync replicas than replicas."
     )
     return drawing(identity, title, told, HEIGHT_OF_LANES + HEIGHT, *parts)
 
@@ -85,14 +88,27 @@ def troubles(steps: ReportSteps) -> list[tuple[int, int]]:
     return found + [(leaderless, short)] * (len(steps.offsets) - len(found))
 
 
-def _bars(steps: ReportSteps, scale: Scale) -> tuple[int, tuple[int, int], list[Html]]:
-    """The number of partitions, the most of each trouble, and the bars."""
-    total, counts = len(steps.partitions.names), troubles(steps)
-    worst = (
-        max((one for one, _ in counts), default=0),
-        max((one for _, one in counts), default=0),
-    )
-    highest = max(*worst, 1)
+class AtMost(NamedTuple):
+    """The most partitions with a trouble at one step. of: how many partitions existed then."""
+
+    step: int
+    most: int
+    of: int
+
+
+def at_most(steps: ReportSteps, counts: Sequence[int], first: int = 0) -> AtMost:
+    """The first step with the most. counts: how many partitions have the trouble, at each step from
+    `first` on."""
+    most = max(counts, default=0)
+    step = first + counts.index(most) if counts else first
+    of = sum((move.before < 0) - (move.after < 0) for move in steps.partitions.moves
+             if move.step <= step)  # fmt: skip
+    return AtMost(step, most, of)
+
+
+def _bars(counts: Sequence[tuple[int, int]], scale: Scale) -> list[Html]:
+    worst = max((max(one) for one in counts), default=0)
+    highest = max(worst, 1)
     width = -(-len(counts) // _COLUMNS)
     parts = []
     for start in range(0, len(counts), width):
@@ -103,7 +119,7 @@ def _bars(steps: ReportSteps, scale: Scale) -> tuple[int, tuple[int, int], list[
             if most:
                 height = max(_BAR * most / highest, 2)
                 parts.append(box(x, _TOP + _BAR - height, end - x, height, class_))
-    return total, worst, parts
+    return parts
 
 
 def _lost(steps: ReportSteps, scale: Scale, evidence: Evidence) -> list[Html]:

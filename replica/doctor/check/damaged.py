@@ -70,7 +70,7 @@ def log_damage(examined: Examined) -> Iterator[Finding]:
     for (before, after), start in zip(pairwise(segments), starts[1:], strict=True):
         end = before.end_offset
         if start != end:
-            message = f"segment starts at {start}, the one before ends at {end}"
+            message = f"segment starts at {start}, the one before has end offset {end}"
             rule = log.OFFSET_GAP if start > end else log.OFFSET_GOES_BACK
             yield rule.at(after.file.path, message, position=0, offset=min(start, end))
 

@@ -69,7 +69,7 @@ def _differences(
         first = entries[0]
         message = (
             f"it begins with {_text(first)}, as if the log started there; the log starts at "
-            f"{directory.log_start_offset}, and no snapshot ends at {first.start_offset}"
+            f"{directory.log_start_offset}, and no snapshot has this end offset"
         )
         yield _at_entry(files.EPOCH_CHECKPOINT_MISMATCH, message, file, first, positions[0])
         return
@@ -86,7 +86,7 @@ def _differences(
         rule, message = files.EPOCH_CHECKPOINT_MISMATCH, _contradiction(entry, starts)
         if entry.start_offset >= end and entry.epoch > newest:
             rule = files.EPOCH_CHECKPOINT_AHEAD
-            message = f"{_text(entry)}; the log ends at {end}"
+            message = f"{_text(entry)}; the log end offset is {end}"
         yield _at_entry(rule, message, file, entry, positions[number])
     if len(wrong) > _MOST_ENTRIES:
         number, entry = wrong[_MOST_ENTRIES]

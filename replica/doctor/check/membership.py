@@ -197,7 +197,7 @@ def _newer(a: GroupMember, b: GroupMember) -> str:
         ((one, one.log_end) for one in (a, b) if one.log_end is not None),
         key=lambda found: election_order(found[1]),
     )
-    return f"; the newer is {newer.shown}, whose log ends at {end.offset} in epoch {end.epoch}"
+    return f"; the newer is {newer.shown}, with log end offset {end.offset} in epoch {end.epoch}"
 
 
 def _directory_id(member: GroupMember) -> str | None:

@@ -129,7 +129,9 @@ def _judge_unknown(stand_out: Sequence[_Seen], passed_over: PassedOver) -> Itera
             rule = log.RECORD_PASSED_OVER
         else:
             is_log = isinstance(first.file, SegmentFile)
-            state = f"the state above offset {first.offset}" if is_log else "this snapshot's state"
+            state = (
+                f"the state from offset {first.offset} on" if is_log else "this snapshot's state"
+            )
             known = f"{state} is not known to this release, which reads up to Kafka {NEWEST_KAFKA}"
         more = f", as are {len(others)} more up to offset {others[-1].offset}" if others else ""
         yield rule.at(

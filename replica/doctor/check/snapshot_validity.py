@@ -30,6 +30,7 @@ from replica.metadata.image.settings import ZK_MIGRATION
 from replica.metadata.records import NEWEST_KAFKA
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch, is_newer_than_log
 from replica.severity import Severity
+from replica.words import up_to
 
 _SHOWN_DIFFERENCES = 3
 _NOT_JUDGED = {
@@ -197,11 +198,11 @@ def _judge_place(
         return
     if last.header.last_offset != end - 1:
         batch = f"{last.header.base_offset} to {last.header.last_offset}"
-        message = f"it ends at offset {end}, inside the batch {batch}"
+        message = f"its end offset {end} lies inside the batch {batch}"
         yield snapshots.SNAPSHOT_INSIDE_BATCH.at(path, message, **place)
     for transaction in transactions:
         if transaction.holds(end):
-            message = f"it ends at offset {end}, inside the transaction of {_span(transaction)}"
+            message = f"its end offset {end} lies inside the transaction of {_span(transaction)}"
             yield snapshots.SNAPSHOT_INSIDE_TRANSACTION.at(path, message, **place)
     yield from judge_snapshot_time(examined, snapshot, snapshot_id)
 
@@ -233,7 +234,7 @@ def _judge_end(examined: Examined, path: str, snapshot_id: OffsetAndEpoch) -> It
     newer = is_newer_than_log(snapshot_id, log_end, epoch)
     rule = snapshots.SNAPSHOT_NEWER_THAN_LOG if newer else snapshots.SNAPSHOT_BEYOND_LOG
     message = (
-        f"it ends at offset {snapshot_id.offset} in epoch {snapshot_id.epoch}, the log at "
+        f"its end offset is {snapshot_id.offset} in epoch {snapshot_id.epoch}, the log's is "
         f"{log_end} in epoch {epoch}"
     )
     yield rule.at(path, message, offset=snapshot_id.offset, epoch=snapshot_id.epoch)
@@ -291,7 +292,7 @@ def judge_compared(
         )
         yield snapshots.SNAPSHOT_NOT_KNOWN.at(path, message, **place)
     elif not is_readable or compared is None:
-        message = f"no log was replayed up to offset {snapshot_id.offset}"
+        message = f"no log was replayed {up_to(snapshot_id.offset)}"
         if not is_readable:
             message = "part of its records can't be read or applied here"
         yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
@@ -375,5 +376,5 @@ def judge_log_start(examined: Examined) -> Iterator[Finding]:
         message = f"{begins}, and there is no usable snapshot"
         yield snapshots.LOG_START_WITHOUT_SNAPSHOT.at(path, message, offset=start)
     elif newest.offset < start:
-        message = f"the newest usable snapshot ends at offset {newest.offset}, {begins}"
+        message = f"the newest usable snapshot has end offset {newest.offset}, {begins}"
         yield snapshots.SNAPSHOT_LOG_HOLE.at(path, message, offset=newest.offset)

@@ -146,7 +146,7 @@ def _judge_draft_fields(
     applied = fields.get("appliedOffset")
     end = directory.log_end_offset
     if isinstance(applied, int) and applied > end:
-        message = f"appliedOffset {applied}, the log ends at {end}"
+        message = f"appliedOffset {applied}, the log end offset is {end}"
         yield files.QUORUM_STATE_APPLIED_OFFSET.at(path, message, offset=applied)
     cluster = fields.get("clusterId")
     own = None if directory.meta is None else directory.meta.cluster_id

@@ -14,6 +14,7 @@ hosted          partition replicas on nodes that are voters, too
 exposure        what a failure of brokers, racks or voters would take away
 past            how long exposures and reassignments have lasted, by reading the log backwards
 leaderless      when partitions had no leader, found by reading backwards too
+signs_of_life   when a broker that is fenced was last alive, by what the log tells
 sizes           how many entities and records there are; log_content: the records by type, for
                 large files large_log_content
 of_directories  a Cluster and a LogContent from what check has examined

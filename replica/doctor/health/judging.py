@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject, by_severity
 from replica.doctor.health.brokers import judge_brokers
-from replica.doctor.health.cluster import BROKER_RESOURCE, Cluster, listed
+from replica.doctor.health.cluster import BROKER_RESOURCE, Cluster
 from replica.doctor.health.features import judge_features
 from replica.doctor.health.partitions import judge_partitions
 from replica.doctor.health.placement import judge_placement
@@ -21,7 +21,7 @@ from replica.metadata.image.settings import (
     migration_name,
 )
 from replica.metadata.image.state import TOPIC_RESOURCE
-from replica.words import counted, ms_text, named, shortened
+from replica.words import counted, ms_text, named, shortened, up_to
 
 
 def judge_configs(cluster: Cluster) -> Iterator[Finding]:
@@ -63,8 +63,12 @@ def judge_migration(cluster: Cluster) -> Iterator[Finding]:
         *(Subject(f"broker {one}", "runs with ZooKeeper", offsets[one]) for one in of_zookeeper),
     ]
     others = sorted(set(brokers) - set(of_zookeeper))
-    which = f"brokers with ZooKeeper {listed(of_zookeeper)}, with KRaft {listed(others)}"
-    message = f"{migration_name(state)}; registered {which}"
+    registered = ((of_zookeeper, "with ZooKeeper"), (others, "with KRaft"))
+    which = [
+        f"{named('broker', [str(one) for one in ids]) if ids else 'no broker'} {kind}"
+        for ids, kind in registered
+    ]
+    message = f"the state is {migration_name(state)}; registered: {' and '.join(which)}"
     yield from cluster.about(rule, message, subjects)
 
 
@@ -81,7 +85,7 @@ def judge_health(cluster: Cluster) -> list[Finding]:
     """The findings, the worst first, one for each rule that reports something."""
     found = [finding for judge in _JUDGES for finding in judge(cluster)]
     if not cluster.is_whole:
-        message = f"what is said here holds at offset {cluster.end_offset}, and the log goes on"
+        message = f"what is said here holds {up_to(cluster.end_offset)}, and the log goes on"
         found.append(health.STATE_NOT_WHOLE.at(cluster.file, message))
     if cluster.uncommitted_from is not None:
         found.append(_uncommitted(cluster, cluster.uncommitted_from))

@@ -15,7 +15,7 @@ from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, 
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import ABSENT, NOT_AT_HAND, UNCOUNTED, VoterDoubt
 from replica.model.voters import majority
-from replica.words import named
+from replica.words import named, up_to
 
 _MORE = "`kraftlake check` says more"
 
@@ -35,9 +35,9 @@ def grounded(found: Preflight, cluster: Cluster) -> Preflight:
 
 def _doubts(cluster: Cluster) -> Iterator[Reason]:
     if not cluster.is_whole:
-        yield unknown("state", f"is known up to offset {cluster.end_offset} only: {_MORE}")
+        yield unknown("state", f"is known {up_to(cluster.end_offset)} only: {_MORE}")
     if cluster.cut_copy:
-        told = f"is known up to offset {cluster.end_offset} only: {cluster.cut_copy} breaks off"
+        told = f"is known {up_to(cluster.end_offset)} only: {cluster.cut_copy} breaks off"
         yield unknown("state", f"{told}. Copy it again")
     if cluster.refused_at is not None:
         told = f"lacks the record at offset {cluster.refused_at}, which can't be applied: {_MORE}"

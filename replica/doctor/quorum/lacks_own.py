@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from replica.model.keys import ReplicaKey
+from replica.words import up_to
 
 COPYING_MS = 10_000
 """The time, in ms, that copying the directories of a running cluster may take, one after the other:
@@ -42,8 +43,8 @@ class LacksOwn:
 
     def __str__(self) -> str:
         return (
-            f"it led epoch {self.epoch}, and its own log ends at offset {self.end}, while others "
-            f"hold what it wrote up to offset {self.others_end - 1}, "
+            f"it led epoch {self.epoch}, and its own log goes {up_to(self.end)}, while others "
+            f"hold what it wrote {up_to(self.others_end)}, "
             f"{self.lacking_ms / 1000:.0f} s later"
         )
 

@@ -63,8 +63,8 @@ class WentBack:
     def __str__(self) -> str:
         if self.end < self.end_before:
             return (
-                f"its log ended at offset {self.end_before} in an earlier capture, and ends at "
-                f"offset {self.end} now"
+                f"its log end offset was {self.end_before} in an earlier capture, and is "
+                f"{self.end} now"
             )
         return (
             f"its directory knew epoch {self.epoch_before} in an earlier capture, and knows epoch "

@@ -12,7 +12,7 @@ _ALWAYS = (
     DIVERGENCE, TRUNCATION, WENT_BACK, UNCLEAN, "zk_migration_state_changed", "broker_unregistered",
     "broker_directories_changed",
 )  # fmt: skip
-_FENCED, _UNFENCED = "broker_fenced", "broker_unfenced"
+FENCED, _UNFENCED = "broker_fenced", "broker_unfenced"
 _AFTER_THE_FIRST = ("voters_changed", "metadata_version_changed")
 
 
@@ -34,8 +34,8 @@ def decisive(events: Iterable[Event]) -> Sequence[Event]:
             is_decisive = event.name in fenced
             fenced.discard(event.name)
         else:
-            is_decisive = what in _ALWAYS or what == _FENCED
-            if what == _FENCED:
+            is_decisive = what in _ALWAYS or what == FENCED
+            if what == FENCED:
                 fenced.add(event.name)
         if is_decisive:
             found.append(event)

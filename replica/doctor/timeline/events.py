@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import each_round, known_quorum_of
 from replica.doctor.check.replay_fold import Watch
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.went_back import WentBack
+from replica.doctor.timeline.asked_for import AskedForChanges
 from replica.doctor.timeline.branch import Branch, BranchTail
 from replica.doctor.timeline.causes import Registration
 from replica.doctor.timeline.changes import ChangeWalk, LoggedChange, UnknownOffsets
+from replica.doctor.timeline.details import OF_DIRECTORIES, detail_of, is_new_process
 from replica.doctor.timeline.elections import Election, elections_of
+from replica.doctor.timeline.fencings import Fencings
 from replica.doctor.timeline.holders import Holders
 from replica.doctor.timeline.partition_events import (
     NEW_DIRECTORY,
@@ -31,10 +34,10 @@ from replica.doctor.timeline.partition_events import (
 )
 from replica.format.control import SnapshotHeader
 from replica.history.ranges import intersection, size_of
-from replica.metadata.image.settings import NO_MIGRATION, migration_name
+from replica.metadata.image.settings import NO_MIGRATION
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.words import counted, listed, named
+from replica.words import counted, listed, named, up_to
 
 ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION = "election", "snapshot", "divergence", "truncation"
 WENT_BACK = "went_back"
@@ -47,12 +50,19 @@ OF_CHANGES = (
     "feature_removed", "zk_migration_state_changed",
 )  # fmt: skip
 """The changes that are events."""
+OF_HISTORY = (
+    "topic_created", "topic_recreated", "topic_renamed", "topic_deleted",
+    "config_set", "config_removed", "acl_created", "acl_changed", "acl_deleted",
+    "scram_credential_set", "scram_credential_removed", "quota_set", "quota_removed",
+)  # fmt: skip
+"""The changes that people ask for. There may be very many, so that they are events only where they
+are asked for; else they are counted."""
 OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY)
 """The events of partitions, one for all partitions to which it happened at one time."""
-EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK, *OF_CHANGES, *OF_PARTITIONS)
+EVENTS = (
+    ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK, *OF_CHANGES, *OF_PARTITIONS, *OF_HISTORY,
+)  # fmt: skip
 _SHOWN_PARTITIONS = 3
-_OF_DIRECTORIES = ("broker_directories_changed", "broker_cordoned_directories_changed")
-_AGAIN = ("controller_registered", "broker_registered")
 
 
 class Event(NamedTuple):
@@ -88,19 +98,26 @@ class Timeline(NamedTuple):
     times go back, are in the order of their offsets."""
     unknown: tuple[UnknownOffsets, ...]
     """The offsets of the branch whose changes are not known."""
+    asked_for: AskedForChanges
+    """The branch's changes of OF_HISTORY, counted."""
 
 
-def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
-    """All events. No field holds a secret. watch: is told how far long work has come."""
-    walk = ChangeWalk(branch, None, watch)
-    changes, of_partitions = [], PartitionEvents()
+def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] = ()) -> Timeline:
+    """All events. No field holds a secret. watch: is told how far long work has come. also: those
+    of OF_HISTORY that are events, too."""
+    walk, asked_for = ChangeWalk(branch, None, watch), AskedForChanges()
+    changes, of_partitions, fencings = [], PartitionEvents(), Fencings(branch.members)
     for change in walk.changes():
-        if change.named.change.change in OF_CHANGES and not _is_first_of_nothing(change):
+        fencings.take(change)
+        what = change.named.change.change
+        if what in also or (what in OF_CHANGES and not _is_first_of_nothing(change)):
             changes.append(change)
+        if what in OF_HISTORY and change.tail is None:
+            asked_for.take(what, change.at)
         of_partitions.take(change)
     holders, cluster_id = Holders.of(branch), branch.cluster_id
     placed = [
-        *((_of_change(cluster_id, one, holders), one.tail is None) for one in changes),
+        *((_of_change(cluster_id, one, holders, fencings), one.tail is None) for one in changes),
         *(
             (_of_partitions(cluster_id, one, holders), one.tail is None)
             for one in of_partitions.events()
@@ -117,7 +134,7 @@ def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
         *_went_back(branch),
     ]
     logged = [event for event, on_branch in placed if on_branch]
-    return Timeline(_ordered(logged, beside), tuple(walk.unknown))
+    return Timeline(_ordered(logged, beside), tuple(walk.unknown), asked_for)
 
 
 def _is_first_of_nothing(change: LoggedChange) -> bool:
@@ -126,7 +143,7 @@ def _is_first_of_nothing(change: LoggedChange) -> bool:
     _, _, (what, old, new) = change.named
     if what == "zk_migration_state_changed":
         return old is None and new is not None and json.loads(new) == NO_MIGRATION
-    return what in _OF_DIRECTORIES and not any(one and json.loads(one) for one in (old, new))
+    return what in OF_DIRECTORIES and not any(one and json.loads(one) for one in (old, new))
 
 
 def _ordered(logged: Sequence[Event], beside: Sequence[Event]) -> tuple[Event, ...]:
@@ -150,7 +167,7 @@ def _registrations(changes: Iterable[LoggedChange]) -> list[Registration]:
     """The registrations of controllers that were registered already."""
     return [
         Registration(
-            one.at, one.named.write.key, _is_new_process(*map(json.loads, (old, new))), one.tail
+            one.at, one.named.write.key, is_new_process(*map(json.loads, (old, new))), one.tail
         )
         for one in changes
         if one.named.change.change == "controller_registered"
@@ -159,18 +176,15 @@ def _registrations(changes: Iterable[LoggedChange]) -> list[Registration]:
     ]
 
 
-def _is_new_process(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether a broker or controller registered by another process than before. Kafka makes a new
-    incarnation id at each start."""
-    return old.get("incarnationId") != new.get("incarnationId")
-
-
-def _of_change(cluster_id: str | None, change: LoggedChange, holders: Holders) -> Event:
+def _of_change(
+    cluster_id: str | None, change: LoggedChange, holders: Holders, fencings: Fencings
+) -> Event:
     _, name, (what, old, new) = change.named
     values = [None if text is None else json.loads(text) for text in (old, new)]
     nodes = holders.nodes(change.offset, change.leader_epoch, change.tail)
+    detail = "" if what in OF_HISTORY else fencings.detail(change) or detail_of(what, *values)
     return Event(
-        cluster_id, change.at, what, name, _detail(what, *values), None,
+        cluster_id, change.at, what, name, detail, None,
         change.offset, change.leader_epoch, nodes, change.commitment,
     )  # fmt: skip
 
@@ -190,66 +204,6 @@ def _of_partitions(cluster_id: str | None, found: PartitionEvent, holders: Holde
         found.offset, found.leader_epoch,
         holders.nodes(found.offset, found.leader_epoch, found.tail), found.commitment,
     )  # fmt: skip
-
-
-def _detail(what: str, old: Any, new: Any) -> str:
-    if what == "voters_changed":
-        return _voters(old or (), new or ())
-    if what in _AGAIN and new is not None:
-        return _registration(old, new)
-    if what == "broker_directories_changed":
-        return _directories(old, new, "lost", "has")
-    if what == "broker_cordoned_directories_changed":
-        return _directories(new, old, "cordoned", "took back")
-    if what == "zk_migration_state_changed":
-        old, new = (None if value is None else migration_name(value) for value in (old, new))
-    if isinstance(old, dict) or isinstance(new, dict | bool):
-        return ""
-    before, after = ("none" if value is None else str(value) for value in (old, new))
-    return f"{before} -> {after}"
-
-
-def _directories(before: Any, after: Any, lost: str, got: str) -> str:
-    """The text about directories that only one of two lists has. lost, got: the words for those of
-    the first list, and of the second."""
-    gone = [one for one in before or () if one not in (after or ())]
-    new = [one for one in after or () if one not in (before or ())]
-    told = [
-        f"{word} {'directory' if len(ids) == 1 else 'directories'} {listed(ids)}"
-        for word, ids in ((lost, gone), (got, new))
-        if ids
-    ]
-    return ", ".join(told)
-
-
-def _voters(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> str:
-    """The text that names the voters which were added and removed. A voter with a new disk counts
-    as another voter, because it has another directory id."""
-    before, after = ([(v["voterId"], v["voterDirectoryId"]) for v in one] for one in (old, new))
-    now = f"now {_numbers(node for node, _ in after) or 'none'}"
-    came = [
-        f"{node} ({directory}) added"
-        for node, directory in after
-        if (node, directory) not in before
-    ]
-    went = [
-        f"{node} ({directory}) removed"
-        for node, directory in before
-        if (node, directory) not in after
-    ]
-    if not before or not (came or went):
-        return now
-    return f"{', '.join([*went, *came])}; {now}"
-
-
-def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
-    told = "for the first time in this log"
-    if old is not None:
-        is_new = _is_new_process(old, new)
-        told = "again, by a new process" if is_new else "again, by the same process"
-        gone = set(old.get("logDirs") or ()) - set(new.get("logDirs") or ())
-        told += f", without directory {listed(sorted(gone))}" if gone else ""
-    return f"{told}, broker epoch {new['brokerEpoch']}" if "brokerEpoch" in new else told
 
 
 def _of_election(branch: Branch, one: Election) -> Event:
@@ -290,7 +244,7 @@ def _snapshots(branch: Branch) -> Iterator[Event]:
         at, _, contained = min(times, key=lambda one: one[0])
         nodes = _nodes(node for _, node, _ in times)
         behind = f", {(at - contained) / 1000:.1f} s old" if at > contained else ""
-        detail = f"the state up to offset {offset} (exclusive){behind}"
+        detail = f"the state {up_to(offset)}{behind}"
         name = f"{offset}-{epoch}"
         yield Event(branch.cluster_id, at, SNAPSHOT, name, detail, None, offset, epoch, nodes, None)
 
@@ -349,7 +303,10 @@ def _went_back(branch: Branch) -> Iterator[Event]:
             seen.add((one.key, one.end_before))
             node_id, offset = one.key.node_id, one.lost[0].start if one.lost else one.end
             at, epoch = _last_before(branch, one)
-            detail = f"{one}: restored from an older copy, or lost what it had written"
+            detail = (
+                f"has older files than before ({one}): it was restored from an older copy, or lost "
+                "what it had written"
+            )
             yield Event(
                 branch.cluster_id, at, WENT_BACK, f"node {node_id}", detail, None,
                 offset, epoch, (node_id,), branch.commitment(offset),
@@ -393,7 +350,3 @@ def _nodes(nodes: Iterable[int | None]) -> tuple[int, ...]:
 
 def _nodes_text(nodes: Iterable[int]) -> str:
     return named("node", [str(node) for node in nodes])
-
-
-def _numbers(nodes: Iterable[int]) -> str:
-    return ", ".join(map(str, nodes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
 from replica.doctor.health.past import VisibleChange
+from replica.doctor.health.signs_of_life import SignsBackwards
 from replica.doctor.verdict.verdict import (
     NO_LEADER_YET,
     NO_RECORD_HERE,
@@ -76,6 +77,9 @@ class Since(NamedTuple):
     """The time at which the last of them reached it, in ms since 1970 (UTC)."""
     is_exact: bool = True
     """False where the state may have begun earlier than first_ms."""
+    last_signs: tuple[tuple[int, int | None], ...] = ()
+    """The brokers whose fencing began it, and which had stopped before: the broker id, and the time
+    of the last sign of life in ms since 1970 (UTC), None where none is known."""
 
 
 def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> Since | None:
@@ -84,11 +88,26 @@ def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -
     keys = leaderless_partitions(cluster)
     if not keys:
         return None
-    began = leaderless_since(keys, steps())
+    signs, remaining = SignsBackwards(cluster), iter(steps())
+    began = leaderless_since(keys, _taken_back(remaining, signs))
     times = [one.at for one in began.values() if one.at is not None]
     if not times:
         return None
-    return Since(min(times), max(times), is_exact=len(times) == len(keys))
+    while not signs.is_complete and (step := next(remaining, None)) is not None:
+        signs.take_back(step)
+    last_signs = (
+        (broker, None if one.seen is None else one.seen.at)
+        for broker, one in sorted(signs.found.items())
+        if one.fenced.at in times and not one.is_after_a_step_back
+    )
+    is_exact = len(times) == len(keys)
+    return Since(min(times), max(times), is_exact=is_exact, last_signs=(*last_signs,))
+
+
+def _taken_back(steps: Iterator[VisibleChange], signs: SignsBackwards) -> Iterator[VisibleChange]:
+    for step in steps:
+        signs.take_back(step)
+        yield step
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,11 @@ _DOWN = {
     ),
 }
 """What is said of one, and of several, where the rule's meaning would only say it of anybody."""
+_OF_MIGRATION = (
+    health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
+)  # fmt: skip
+"""The rules about a migration. Their subjects are it and the brokers that are known, and what is
+to be done may be about others: about those that are missing, for example."""
 _HAPPENED = {
     groups.CONFLICT.id: "two histories under one cluster id",
     groups.TWO_LEADERS.id: "two leaders of one epoch",
@@ -230,7 +235,10 @@ def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Itera
             )
             continue
         names = [shortened(subject.name) for subject in finding.subjects]
-        if names:
+        if finding.rule.id in _OF_MIGRATION:
+            text = f"{finding.rule.meaning} Found: {finding.message}."
+            yield _fact(finding.rule, text, finding.rule.next_step)
+        elif names:
             yield _of_subjects(finding.rule, names)
         else:
             text = f"{_begun(finding.message)}: {finding.rule.meaning}"

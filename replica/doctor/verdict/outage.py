@@ -103,7 +103,29 @@ def _without_leader(
     verb = f"{has} no leader" if since is None else f"{has} had no leader since {since_text(since)}"
     why = listed([text for finding in causes for text in _cause(finding)])
     because = f" {why[0].upper()}{why[1:]}." if why else ""
-    return f"{_of_partitions(leaderless, evidence)} {verb}.{because}"
+    before = "" if since is None else _may_be_older(since)
+    return f"{_of_partitions(leaderless, evidence)} {verb}.{because}{before}"
+
+
+def _may_be_older(since: Since) -> str:
+    """A sentence about the time before the brokers were fenced that began the outage: they had
+    stopped already, and no file tells when. Empty where none did."""
+    unknown = [str(broker) for broker, at in since.last_signs if at is None]
+    if unknown:
+        brokers = named("broker", unknown, limit=_SHOWN)
+        return (
+            f" The log has no earlier sign of life of {brokers}: the outage may have begun before."
+        )
+    times = [at for _, at in since.last_signs if at is not None]
+    if not times:
+        return ""
+    brokers = named("broker", [str(broker) for broker, _ in since.last_signs], limit=_SHOWN)
+    one, first = len(times) == 1, ms_text(min(times))
+    later = "" if ms_text(max(times)) == first else " and later"
+    return (
+        f" The log's last sign{'' if one else 's'} of life of {brokers} {'is' if one else 'are'} "
+        f"of {first}{later}: the outage may have begun at any time after {'it' if one else 'them'}."
+    )
 
 
 def since_text(since: Since) -> str:

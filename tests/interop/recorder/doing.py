@@ -60,7 +60,8 @@ def do_what_is_safe(player: Player, copies: list[Path], draws: Random) -> None:
     answers = {row["answer"] for row in rows
                if row["kind"] == "replica" and "Lr3UI" in row["cluster_id"]}  # fmt: skip
     answer = answers.pop() if len(answers) == 1 else "refused"
-    there = set(player.story.acknowledged.topics)
+    acknowledged = player.story.acknowledged
+    there = set(acknowledged.topics) - set(acknowledged.doubtful)
     player.heal()
     deadline = time.monotonic() + _CATCHES_UP_S
     while lost := there - set(player.operations.listed() or ()):

@@ -72,6 +72,15 @@ def test_a_split_that_is_still_open_says_who_will_lose_what(reported: Reported) 
     assert "No record vanished from any replica's log" in page.text
 
 
+def test_each_replica_says_how_far_it_is_behind(reported: Reported) -> None:
+    rows = split()
+    newest = max(rows["bronze.captures"], key=lambda row: (row["ingest_seq"], row["node_id"]))
+    lag = {"lag_records": 24, "lag_ms": 3200, "is_latest": True}
+    look = {name: newest[name] for name in ("node_id", "directory_id", "capture_id")}
+    _, page = reported({**rows, "gold.replica_status": [{**look, **lag}]})
+    assert page.text.count("24 records, 3.2 s") == 1
+
+
 def test_a_span_without_an_end_lasts_until_the_newest_capture(reported: Reported) -> None:
     rows = split()
     for row in rows["bronze.log_batches"]:

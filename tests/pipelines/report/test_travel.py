@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import ref
@@ -14,12 +15,14 @@ from pipelines.html_text import in_script
 from pipelines.lake import Lake
 from pipelines.report import queries
 from pipelines.report.evidence import gather
+from pipelines.report.lanes import Fills
 from pipelines.report.page import render
+from pipelines.report.summary import outages
 from pipelines.report.travel.cluster_history import ClusterHistory, gather_history
 from pipelines.report.travel.moments import Why, chosen, thinned
 from pipelines.report.travel.packed import LONGEST
-from pipelines.report.travel.steps import ABSENT, Followed, ReportSteps, steps_of
-from pipelines.report.travel.strip import troubles
+from pipelines.report.travel.steps import ABSENT, Followed, Move, ReportSteps, steps_of
+from pipelines.report.travel.strip import at_most, draw, troubles
 from tests.pipelines.report import small_lake
 from tests.pipelines.report.journeys import journey, partition, version
 from tests.pipelines.report.pages import Reported, change, report_of
@@ -68,6 +71,31 @@ def test_partitions_and_brokers_are_what_they_were_at_each_step(history: Cluster
     }
     assert _states(steps.brokers, steps.place(12))["broker 11"] == (1, None)
     assert troubles(steps)[-2:] == [(0, 0), (1, 1)]
+
+
+def test_the_most_partitions_without_leader_are_of_those_that_existed_then(
+    tmp_path: Path,
+) -> None:
+    """The third partition was deleted before the first two lost their leaders."""
+    led, alone = (11, (11,), (11,)), (ABSENT, (11,), (11,))
+    moves = [
+        *(Move(0, entity, ABSENT, 0) for entity in range(3)),
+        Move(1, 2, 0, ABSENT),
+        Move(2, 0, 0, 1),
+        Move(2, 1, 0, 1),
+    ]
+    partitions = Followed(["a-0", "a-1", "b-0"], [led, alone], moves)
+    steps = ReportSteps((5, 6, 7), (1, 2, 3), (), partitions, Followed())
+    assert at_most(steps, [one for one, _ in troubles(steps)]) == (2, 2, 2)
+    (outage,) = outages(steps)
+    assert (outage.most, outage.of) == (2, 2)
+    asked = source(Lake(small_lake.write_lake(tmp_path / "lake", journey())))
+    evidence = gather(asked, asked.ask(queries.CLUSTERS)[0])
+    history = gather_history(asked, evidence, 1000)
+    assert history is not None
+    fills = Fills(row["leader_id"] for row in evidence.leaders.rows)
+    drawn = draw("strip", replace(history, steps=steps), evidence, fills)
+    assert "At most 2 of 2 partitions without leader, 0 of 3 with fewer in-sync" in str(drawn)
 
 
 def test_of_an_offset_on_two_branches_the_time_on_the_kept_one_counts() -> None:

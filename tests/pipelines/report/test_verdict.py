@@ -67,7 +67,7 @@ CASES = {
         ),
         Level.ATTENTION,
         "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are valid; the metadata state above offset 28 is not known to this release, which reads "
+        "are valid; the metadata state from offset 28 on is not known to this release, which reads "
         f"up to Kafka {NEWEST_KAFKA}: the log holds newer records; 3 warnings in the newest "
         "captures (unknown-record-version); no capture shows a replica that lost records.",
     ),

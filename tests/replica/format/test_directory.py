@@ -190,7 +190,7 @@ def test_a_hole_between_segments_is_a_gap_even_behind_an_empty_one(node: Path) -
     (damage,) = found.damages
     assert damage.kind is DamageKind.OFFSET_GAP
     assert damage.file.endswith("00000000000000001262.log")
-    assert damage.detail == "segment starts at 1262, the one before ends at 0"
+    assert damage.detail == "segment starts at 1262, the one before has end offset 0"
 
 
 def test_segments_that_overlap_are_no_gap(node: Path) -> None:

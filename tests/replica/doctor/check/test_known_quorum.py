@@ -94,7 +94,7 @@ def test_a_voter_whose_disk_went_back_is_named_beside_an_earlier_look(tmp_path: 
     (found,) = (one for one in judged_now.findings if one.rule.id == "replica-went-back")
     assert Path(found.file) == tmp_path / "now/2/__cluster_metadata-0"
     assert found.message == (
-        "voter 2: its log ended at offset 3673 in an earlier capture, and ends at offset 1524 now"
+        "voter 2: its log end offset was 3673 in an earlier capture, and is 1524 now"
     )
     (state,) = judged_now.states
     assert state.quorum is not None

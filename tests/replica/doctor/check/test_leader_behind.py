@@ -45,7 +45,7 @@ def test_the_leader_s_shorter_log_is_told_and_a_follower_s_is_not(nodes: list[Pa
     assert RULE not in {one.rule.id for one in judged(*nodes).findings}
     end = cut(nodes[LEADER - 1], 20_000)
     (found,) = [one for one in judged(*nodes).findings if one.rule.id == RULE]
-    assert f"its own log ends at offset {end}" in found.message
+    assert f"its own log goes up to offset {end - 1}" in found.message
 
 
 def test_some_seconds_of_copying_are_no_finding(nodes: list[Path]) -> None:

@@ -88,7 +88,7 @@ def test_a_metadata_log_in_two_log_directories_of_a_node_is_no_second_node(tmp_p
     (found,) = (one for one in judged(tmp_path / "node1").findings if one.rule.id in RULES)
     assert found.rule.id == "metadata-log-twice"  # and not a copied directory id
     assert "the newer is " in found.message
-    assert "node1/b/__cluster_metadata-0, whose log ends at 3672 in epoch 6" in found.message
+    assert "node1/b/__cluster_metadata-0, with log end offset 3672 in epoch 6" in found.message
 
 
 def test_directories_of_one_node_id_beside_other_nodes_are_a_duplicate(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_snapshot_whose_log_is_gone_is_unverifiable_on_its_own_with_the_reason
     (verdict,) = member.verdicts
     assert verdict.validity is Validity.UNVERIFIABLE
     assert [note.rule.id for note in verdict.notes] == ["snapshot-unverified"]
-    assert "up to offset 519" in verdict.notes[0].message
+    assert "up to offset 518" in verdict.notes[0].message
 
 
 def test_orphan_topic_configs_are_counted_where_kafka_leaves_them() -> None:

@@ -36,7 +36,7 @@ def test_each_log_has_one_warning_for_each_version_with_the_offset_from_which_no
             registration, change = in_log
             assert registration.offset == FIRST_OFFSET
             assert "REGISTER_BROKER_RECORD version 5" in registration.message
-            assert f"the state above offset {FIRST_OFFSET} {ABOVE}" in registration.message
+            assert f"the state from offset {FIRST_OFFSET} on {ABOVE}" in registration.message
             assert "BROKER_REGISTRATION_CHANGE_RECORD version 4" in change.message
 
 

@@ -184,7 +184,7 @@ def test_cordoned_directories_are_a_note() -> None:
 def test_a_state_that_ends_before_the_log_is_told_with_its_offset() -> None:
     found = judged(healthy(), is_whole=False, end_offset=77)
     assert above_notes(found) == ["state-not-whole"]
-    assert "offset 77" in found["state-not-whole"].message
+    assert "up to offset 76" in found["state-not-whole"].message
 
 
 def migrating(state: int) -> MetadataRecord:

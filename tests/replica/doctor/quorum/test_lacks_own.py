@@ -34,4 +34,4 @@ def test_such_a_voter_counts_for_no_majority_unless_the_logs_conflict():
     quorum = known(log(ONE, 3), log(TWO, 3, 3), log(THREE, 3, 3), files=files)
     assert doubts(quorum) == {1: VoterDoubt.STALE, 2: None, 3: None}
     (stale,) = quorum.in_doubt(VoterDoubt.STALE)
-    assert stale.why_stale.startswith("it led epoch 3, and its own log ends at offset 1")
+    assert stale.why_stale.startswith("it led epoch 3, and its own log goes up to offset 0")

@@ -42,7 +42,7 @@ def test_a_voter_without_records_that_a_majority_held_went_back(now, lost):
     assert found.keys() == {ONE}
     assert (found[ONE].end_before, found[ONE].end, found[ONE].lost) == (3, now.end_offset, lost)
     assert str(found[ONE]) == (
-        f"its log ended at offset 3 in an earlier capture, and ends at offset {now.end_offset} now"
+        f"its log end offset was 3 in an earlier capture, and is {now.end_offset} now"
     )
 
 

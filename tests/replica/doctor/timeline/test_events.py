@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -79,6 +80,23 @@ def test_lost_and_cordoned_directories_are_events(node: Path) -> None:
         ("broker 21", f"cordoned directory {OTHER}"),
         ("broker 21", f"took back directory {OTHER}"),
         ("broker 21", f"lost directory {OTHER}"),
+    ]
+
+
+def test_the_last_sign_of_life_of_a_fenced_broker_is_told(node: Path) -> None:
+    """A controller fences a broker some time after its last heartbeat, which no log holds."""
+    for later_ms, fields in (
+        (9500, {"fenced": 1}),
+        (500, {"fenced": -1, "inControlledShutdown": 1}),
+        (1500, {"fenced": 1}),
+    ):
+        more = {"brokerId": 21, "brokerEpoch": 5000, **fields}
+        value = metadata_of_version("BROKER_REGISTRATION_CHANGE_RECORD", 1, more)
+        append(segment(node, 2722), value, later_ms=later_ms)
+    told = [one.detail for one in events(node, "broker_fenced") if one.name == "broker 21"]
+    assert [re.sub("offset [0-9]+", "offset N", one) for one in told] == [
+        "was last seen alive in the log 10.5 s before, at offset N",
+        "had asked for its shutdown 1.5 s before",
     ]
 
 

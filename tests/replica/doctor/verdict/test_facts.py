@@ -51,6 +51,34 @@ def test_an_outage_says_what_since_when_why_and_what_to_do() -> None:
     assert len(verdict.facts) == 1, "the broker that is down is told once"
 
 
+@pytest.mark.parametrize(
+    ("signs", "told"),
+    [
+        (
+            ((11, OUTAGE_AT - 20_000),),
+            "The log's last sign of life of broker 11 is of 2025-11-21 05:56:02 UTC: the outage "
+            "may have begun at any time after it.",
+        ),
+        (
+            ((11, OUTAGE_AT - 20_000), (12, OUTAGE_AT - 21_000)),
+            "The log's last signs of life of brokers 11 and 12 are of 2025-11-21 05:56:01 UTC and "
+            "later: the outage may have begun at any time after them.",
+        ),
+        (
+            ((11, None), (12, OUTAGE_AT)),
+            "The log has no earlier sign of life of broker 11: the outage may have begun before.",
+        ),
+    ],
+)
+def test_an_outage_is_not_said_to_begin_only_when_a_broker_was_fenced(
+    signs: tuple[tuple[int, int | None], ...], told: str
+) -> None:
+    """Kafka fences a broker some time after its last heartbeat, and no heartbeat is in the log."""
+    since = Since(OUTAGE_AT, OUTAGE_AT, last_signs=signs)
+    verdict = verdict_on(replace(LEADERLESS, leaderless=since))
+    assert verdict.headline.endswith(f"Broker 11 is down. {told}")
+
+
 def test_several_brokers_that_are_down_are_told_as_several() -> None:
     down = about(health.FENCED_BROKER, *(Subject(f"broker {n}", "fenced") for n in (3, 4)))
     verdict = verdict_on(ClusterEvidence(nodes=3, health=(down,), partitions=690))
@@ -284,3 +312,17 @@ def test_every_rule_that_warns_is_a_fact_and_every_note_is_none(rule: Rule) -> N
     else:
         assert verdict.level not in (Level.HEALTHY, Level.INCOMPLETE)
         assert rule.id in verdict.facts[0].rules
+
+
+@pytest.mark.parametrize(
+    "rule", [health.MIGRATION_WAITS, health.MIGRATION_RUNS, health.ZK_BROKER_LEFT]
+)
+def test_the_step_of_a_migration_is_not_about_the_brokers_that_are_known_alone(rule: Rule) -> None:
+    """Of the brokers for which it waits, a registered one is the one that isn't missing."""
+    found = Finding(
+        rule, "", "registered: broker 11 of ZooKeeper",
+        subjects=(Subject("ZooKeeper migration", ""), Subject("broker 11", "of ZooKeeper")),
+    )  # fmt: skip
+    verdict = verdict_on(ClusterEvidence(nodes=1, health=(found,)))
+    assert verdict.headline == f"{rule.meaning} Found: registered: broker 11 of ZooKeeper."
+    assert verdict.next_steps == (rule.next_step,)

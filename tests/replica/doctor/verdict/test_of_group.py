@@ -70,7 +70,7 @@ def test_since_when_partitions_have_no_leader_is_what_kafka_s_records_say() -> N
     truth = leaderless_by_kafka(f"{DYNAMIC}/3")
     told = evidence(DATA / DYNAMIC)
     assert told.leaderless is not None
-    assert told.leaderless == (min(truth.values()), max(truth.values()), True)
+    assert told.leaderless[:3] == (min(truth.values()), max(truth.values()), True)
     assert verdict_on(told).headline.startswith(f"{len(truth)} of {told.partitions} partitions")
 
 

@@ -1,0 +1,82 @@
+"""Finds when a broker that is fenced was last alive, by what the log tells.
+
+A controller fences a broker whose heartbeats have not come for broker.session.timeout.ms, 9 s by
+default, so the broker had stopped before. No log holds heartbeats, but some changes are made only
+because a broker that lives asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from replica.doctor.health.cluster import Beginning, Cluster
+from replica.doctor.health.past import VisibleChange
+from replica.metadata.changes.brokers_seen import is_fencing, seen_by
+
+
+class LastSign(NamedTuple):
+    """What is known of the stop of a broker. fenced: the record that fenced it. seen: the last
+    record before that one for which the broker must have been alive; None where none is known."""
+
+    fenced: Beginning
+    seen: Beginning | None
+
+    @property
+    def is_after_a_step_back(self) -> bool:
+        """Whether a clock was set back between the two, so that their times say nothing."""
+        fenced, seen = self.fenced.at, None if self.seen is None else self.seen.at
+        return fenced is not None and seen is not None and seen > fenced
+
+
+def last_signs(cluster: Cluster, steps: Iterable[VisibleChange]) -> dict[int, LastSign]:
+    """What is known of the stop of each broker that is fenced. One that told the controllers of its
+    shutdown is left out: they took its leaders away before it stopped. steps: the changes that led
+    to the state, newest first; they are read only until all is known."""
+    back = SignsBackwards(cluster)
+    for step in steps:
+        if back.is_complete:
+            break
+        back.take_back(step)
+    return back.found
+
+
+class SignsBackwards:
+    """Takes the changes that led to a state, newest first, and finds what is known of the stop of
+    each broker that is fenced."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        brokers = dict(cluster.values("brokers"))
+        self._asked = {key for key, fields in brokers.items() if fields["fenced"]}
+        self._now: dict[str, dict[Any, Any]] = {
+            "brokers": brokers,
+            "partitions": dict(cluster.partitions) if self._asked else {},
+        }
+        self.found: dict[int, LastSign] = {}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no older change can tell more."""
+        return not self._asked
+
+    def take_back(self, step: VisibleChange) -> None:
+        here = Beginning(step.offset, step.at)
+        for table, key, before in step.before if self._asked else ():
+            if table not in self._now:
+                continue
+            after = self._now[table].get(key)
+            self._now[table][key] = before
+            if table == "brokers" and key in self._asked and after and is_fencing(before, after):
+                if before["inControlledShutdown"]:
+                    self._asked.discard(key)
+                elif key not in self.found:
+                    self.found[key] = LastSign(here, None)
+                continue
+            for broker in seen_by(table, key, before, after):
+                self._see(broker, here)
+
+    def _see(self, broker: int, here: Beginning) -> None:
+        known = self.found.get(broker)
+        if broker in self._asked and known is not None and here.offset < known.fenced.offset:
+            self.found[broker] = known._replace(seen=here)
+            self._asked.discard(broker)

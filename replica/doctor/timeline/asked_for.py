@@ -1,0 +1,47 @@
+"""Counts the changes that people ask for: of topics, configs, ACLs, quotas and credentials."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from replica.words import counted, listed
+
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+_NOUNS = {
+    "topic": "topic", "config": "config", "acl": "ACL", "scram": "credential", "quota": "quota",
+}  # fmt: skip
+
+
+@dataclass
+class AskedForChanges:
+    """Takes them one by one, in the log's order."""
+
+    _times: dict[str, array[int]] = field(default_factory=dict)
+    """The times of the changes in ms since 1970, by the kind of entity that changed."""
+
+    def take(self, what: str, at: int) -> None:
+        """Take the next change. what: such as config_set."""
+        self._times.setdefault(what.partition("_")[0], array("q")).append(at)
+
+    def since(self, at: int) -> Counter[str]:
+        """How many changes there were from this time on, by what changed, such as `config`."""
+        found = {kind: sum(one >= at for one in times) for kind, times in self._times.items()}
+        return Counter({kind: count for kind, count in found.items() if count})
+
+    def recently(self, end: int) -> Iterator[str]:
+        """Clauses about the last hour and the last day before `end`, the log's last time; of both
+        the hour alone, where it has them all. None where there was no change."""
+        hour, day = self.since(end - HOUR_MS), self.since(end - DAY_MS)
+        if hour:
+            yield f"{kinds_text(hour)} in the last hour before it"
+        if day != hour:
+            yield f"{kinds_text(day)} in the last 24 hours"
+
+
+def kinds_text(counts: Counter[str]) -> str:
+    """Such as `3 changes (2 of topics, 1 of configs)`."""
+    of = [f"{count} of {_NOUNS[kind]}s" for kind, count in counts.most_common()]
+    return f"{counted(counts.total(), 'change')} ({listed(of)})"

@@ -1,0 +1,83 @@
+"""Says of a change in a few words what it did, for the event that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from replica.metadata.image.settings import migration_name
+from replica.words import listed
+
+OF_DIRECTORIES = ("broker_directories_changed", "broker_cordoned_directories_changed")
+"""The changes of brokers' log directories."""
+_AGAIN = ("controller_registered", "broker_registered")
+
+
+def is_new_process(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether a broker or controller registered by another process than before. Kafka makes a new
+    incarnation id at each start."""
+    return old.get("incarnationId") != new.get("incarnationId")
+
+
+def detail_of(what: str, old: Any, new: Any) -> str:
+    if what == "voters_changed":
+        return _voters(old or (), new or ())
+    if what in _AGAIN and new is not None:
+        return _registration(old, new)
+    if what == "broker_directories_changed":
+        return _directories(old, new, "lost", "has")
+    if what == "broker_cordoned_directories_changed":
+        return _directories(new, old, "cordoned", "took back")
+    if what == "zk_migration_state_changed":
+        old, new = (None if value is None else migration_name(value) for value in (old, new))
+    if isinstance(old, dict) or isinstance(new, dict | bool):
+        return ""
+    before, after = ("none" if value is None else str(value) for value in (old, new))
+    return f"{before} -> {after}"
+
+
+def _directories(before: Any, after: Any, lost: str, got: str) -> str:
+    """The text about directories that only one of two lists has. lost, got: the words for those of
+    the first list, and of the second."""
+    gone = [one for one in before or () if one not in (after or ())]
+    new = [one for one in after or () if one not in (before or ())]
+    told = [
+        f"{word} {'directory' if len(ids) == 1 else 'directories'} {listed(ids)}"
+        for word, ids in ((lost, gone), (got, new))
+        if ids
+    ]
+    return ", ".join(told)
+
+
+def _voters(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> str:
+    """The text that names the voters which were added and removed. A voter with a new disk counts
+    as another voter, because it has another directory id."""
+    before, after = ([(v["voterId"], v["voterDirectoryId"]) for v in one] for one in (old, new))
+    now = f"now {_numbers(node for node, _ in after) or 'none'}"
+    came = [
+        f"{node} ({directory}) added"
+        for node, directory in after
+        if (node, directory) not in before
+    ]
+    went = [
+        f"{node} ({directory}) removed"
+        for node, directory in before
+        if (node, directory) not in after
+    ]
+    if not before or not (came or went):
+        return now
+    return f"{', '.join([*went, *came])}; {now}"
+
+
+def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
+    told = "for the first time in this log"
+    if old is not None:
+        is_new = is_new_process(old, new)
+        told = "again, by a new process" if is_new else "again, by the same process"
+        gone = set(old.get("logDirs") or ()) - set(new.get("logDirs") or ())
+        told += f", without directory {listed(sorted(gone))}" if gone else ""
+    return f"{told}, broker epoch {new['brokerEpoch']}" if "brokerEpoch" in new else told
+
+
+def _numbers(nodes: Iterable[int]) -> str:
+    return ", ".join(map(str, nodes))

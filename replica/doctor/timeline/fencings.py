@@ -1,0 +1,83 @@
+"""Says of each broker that was fenced when it was last alive before: it had stopped already, and no
+log holds heartbeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from replica.doctor.check.examined import Examined
+from replica.doctor.timeline.branch import BranchTail
+from replica.doctor.timeline.changes import LoggedChange
+from replica.metadata.changes.brokers_seen import is_fencing, seen_by
+
+ASKED = "had asked for its shutdown"
+"""How the detail begins where a broker's leaders were taken away before it stopped."""
+
+
+class _Seen(NamedTuple):
+    at: int
+    offset: int
+    is_shutdown: bool
+
+
+@dataclass
+class Fencings:
+    """Takes the changes of a log one by one. members: the directories; that of a broker has its
+    own copy of the log."""
+
+    members: Iterable[Examined]
+    _seen: dict[int, _Seen] = field(default_factory=dict)
+    """The last sign of life of each broker on the branch."""
+    _told: dict[tuple[int, BranchTail | None, int], str] = field(default_factory=dict)
+
+    def take(self, change: LoggedChange) -> None:
+        """Take the next change."""
+        write = change.named.write
+        table, old, new = write.kind.table, write.old, write.new
+        if table not in ("brokers", "partitions"):
+            return
+        if table == "brokers" and new is not None and is_fencing(old, new):
+            place = change.offset, change.tail, write.key
+            self._told.setdefault(place, self._before(write.key, change))
+        if change.tail is None:
+            is_shutdown = table == "brokers" and bool(new and new["inControlledShutdown"])
+            for broker in seen_by(table, write.key, old, new):
+                self._seen[broker] = _Seen(change.at, change.offset, is_shutdown)
+
+    def detail(self, change: LoggedChange) -> str:
+        """When a broker was last alive, for a change that fenced it; "" for others."""
+        if change.named.change.change != "broker_fenced":
+            return ""
+        return self._told.get((change.offset, change.tail, change.named.write.key), "")
+
+    def _before(self, broker: int, change: LoggedChange) -> str:
+        seen = self._seen.get(broker)
+        if seen is not None and seen.is_shutdown:
+            return f"{ASKED}{_before(seen.at, change)}"
+        told = "is seen nowhere in the log before"
+        if seen is not None:
+            told = (
+                f"was last seen alive in the log{_before(seen.at, change)}, at offset {seen.offset}"
+            )
+        own = self._own_copy(broker, change.offset)
+        if own is not None and (seen is None or own >= seen.at):
+            told = f"{told}; its own copy of the log ends{_before(own, change)}"
+        return told
+
+    def _own_copy(self, broker: int, offset: int) -> int | None:
+        """The time of the last record of the broker's own copy of the log, where this ends before
+        the offset."""
+        ends = (
+            one.last_batch.header
+            for one in self.members
+            if one.replica is not None and one.replica.node_id == broker
+            if one.last_batch is not None
+        )
+        return max((one.max_timestamp for one in ends if one.next_offset <= offset), default=None)
+
+
+def _before(at: int, change: LoggedChange) -> str:
+    """Such as ` 10.5 s before`; without the time where a clock was set back meanwhile."""
+    return f" {(change.at - at) / 1000:.1f} s before" if at <= change.at else " before"

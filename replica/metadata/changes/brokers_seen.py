@@ -1,0 +1,31 @@
+"""Tells which brokers must have been alive when an entity changed: no log holds heartbeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from replica.model.keys import NO_NODE
+
+
+def seen_by(table: str, key: Any, before: Any, after: Any) -> Iterator[int]:
+    """The brokers that were alive when an entity changed: one that registered, was unfenced, or
+    told of its directories or its shutdown, or a leader that enlarged an ISR, with whom it added. A
+    controller makes an ISR smaller by itself, too.
+
+    table: the name of the image's table. before, after: the entity's values as this table holds
+    them; None where it didn't exist.
+    """
+    if after is None:
+        return
+    if table == "brokers" and not is_fencing(before, after):
+        yield key
+    if table == "partitions" and before is not None:
+        added = set(after.isr) - set(before.isr)
+        if added and before.leader == after.leader != NO_NODE:
+            yield from added | {after.leader}
+
+
+def is_fencing(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> bool:
+    """Whether a change fences a broker that was not fenced before."""
+    return before is not None and after["fenced"] and not before["fenced"]

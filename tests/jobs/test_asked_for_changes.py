@@ -1,0 +1,69 @@
+"""What people ask for first in an incident: who changed what of late, and which node is behind."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from replica.doctor.timeline.asked_for import DAY_MS, HOUR_MS, AskedForChanges
+from tests.jobs.conftest import Kraftlake
+
+DYNAMIC = "kafka-4.1.1-dynamic"
+
+
+def test_the_last_hour_and_day_are_those_before_the_logs_end() -> None:
+    taken, end = AskedForChanges(), 10 * DAY_MS
+    for what, age in (
+        ("config_set", 0),
+        ("config_removed", HOUR_MS),
+        ("topic_created", HOUR_MS + 1),
+        ("acl_created", DAY_MS + 1),
+    ):
+        taken.take(what, end - age)
+    assert [*taken.recently(end)] == [
+        "2 changes (2 of configs) in the last hour before it",
+        "3 changes (2 of configs and 1 of topics) in the last 24 hours",
+    ]
+    assert [*taken.recently(end + DAY_MS + 1)] == []
+
+
+def test_what_happened_counts_the_changes_and_says_who_is_behind(
+    kraftlake: Kraftlake, data: Path
+) -> None:
+    told = kraftlake("what-happened", data / DYNAMIC / "final").lines
+    (changes,) = (line for line in told if line.startswith("changes "))
+    assert re.search(r"[0-9]+ changes \([0-9]+ of topics.*in the last hour", changes)
+    assert "`kraftlake history`" in changes
+    split = kraftlake("what-happened", data / DYNAMIC / "split").lines
+    (behind,) = (line for line in split if line.startswith("behind "))
+    assert re.search("node 2 by [0-9]+ records?, [0-9.]+ s", behind)
+
+
+def test_check_says_of_each_directory_how_far_it_is_behind(
+    kraftlake: Kraftlake, data: Path
+) -> None:
+    """Of node 2 and 11 the log parts: their own records after that are not counted as progress."""
+    ended = kraftlake("check", "--json", data / DYNAMIC / "split")
+    rows = {row["node_id"]: row for row in ended.rows[-1]["summary"]["directories"]}
+    newest = max(row["log_end_offset"] for row in rows.values() if row["epoch"] == 6)
+    for node, end in ((1, rows[1]["log_end_offset"]), (2, 1526), (11, 1526)):
+        assert rows[node]["lag_records"] == newest - end
+        assert (rows[node]["lag_ms"] > 0) == (end < newest)
+
+
+@pytest.mark.parametrize("kind", ["config_*", "topic_created"])
+def test_timeline_lists_such_changes_where_they_are_asked_for_and_counts_them_else(
+    kraftlake: Kraftlake, data: Path, kind: str
+) -> None:
+    node = data / DYNAMIC / "final/1"
+    rows = kraftlake("timeline", "--json", "--event", kind, node).rows
+    listed = kraftlake("history", "--json", node).rows
+    wanted = [row for row in listed if re.fullmatch(kind.replace("*", ".*"), row["change"])]
+    assert [(row["event"], row["offset"]) for row in rows] == [
+        (row["change"], row["offset"]) for row in wanted
+    ]
+    assert {row["detail"] for row in rows} == {""}, "values may be secrets; history redacts them"
+    (said,) = (one for one in kraftlake("timeline", node).complaints if "not listed" in one)
+    assert "`kraftlake history " in said
