@@ -45,11 +45,10 @@ from pipelines.replay.reading import BranchLog
 from pipelines.silver.capture_groups import group_findings, newest_group
 from pipelines.silver.committed_log import AgreedBranch, committed_log, proven_ranges
 from replica.doctor.check.formatted import judge_emptied
-from replica.doctor.check.lineage import judge_stale_voter
+from replica.doctor.check.lineage import judge_voters
 from replica.doctor.check.record_findings import passed_over_text
 from replica.doctor.check.rule import Finding
 from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_quorum
-from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.recovery import plan_compared
 from replica.doctor.quorum.went_back import ComparedRound
 from replica.model.keys import ReplicaKey
@@ -219,10 +218,10 @@ class Gold:
     @cached_property
     def stale(self) -> list[tuple[str, Finding]]:
         """(capture_id, finding) of each voter of the newest group whose directory is older than
-        what the voter did."""
+        what the voter did, or whose log ends long before the newest one."""
         return [
-            (row["capture_id"], judge_stale_voter(voter).in_file(row["source"]))
-            for voter in self.quorum.in_doubt(VoterDoubt.STALE)
+            (row["capture_id"], finding.in_file(row["source"]))
+            for voter, finding in judge_voters(self.quorum)
             for row in self.newest_captures
             if voter.key.matches(ReplicaKey(row["node_id"], row["directory_id"]))
         ]

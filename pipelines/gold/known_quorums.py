@@ -17,7 +17,8 @@ from replica.doctor.check.catalogue import files as of_files
 from replica.doctor.check.catalogue import log
 from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
 from replica.doctor.quorum.known_quorum import QuorumFiles
-from replica.doctor.quorum.lacks_own import LogEnd, lacks_own
+from replica.doctor.quorum.lacks_own import lacks_own
+from replica.doctor.quorum.log_ends import LogEnd, behind_ms
 from replica.doctor.quorum.went_back import ComparedRound, went_back
 from replica.format.file_names import FileKind, classify
 from replica.history.commitment import compare_group
@@ -118,13 +119,18 @@ def quorum_files_of(
     found = [*found]
     damaged = {row["capture_id"] for row in found if _hides_entries(row)}
     hidden = {row["capture_id"] for row in found if _hides_votes(row)}
+    holds_to = {log.key: log.end_offset for log in now.group.logs}
+    ends = [
+        one._replace(is_last=one.end == holds_to.get(one.key)) for one in _log_ends(ids, logs, held)
+    ]
     files = QuorumFiles(
         unreadable=frozenset(logs.key(one) for one in ids if one in damaged),
         attested=attested,
         configured=next((keys for keys in configured if keys), frozenset()),
         went_back={one.key: one for each in before for one in went_back(each, now)},
         unreadable_states=frozenset(logs.key(one) for one in ids if one in hidden),
-        lacks_own=lacks_own([*_log_ends(ids, logs, held)]),
+        lacks_own=lacks_own(ends),
+        behind_ms=behind_ms(ends),
     )
     return now, files
 

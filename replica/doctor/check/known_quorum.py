@@ -20,7 +20,8 @@ from replica.doctor.check.examined import (
 from replica.doctor.check.partition import partition_of
 from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
 from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_quorum
-from replica.doctor.quorum.lacks_own import LogEnd, lacks_own
+from replica.doctor.quorum.lacks_own import lacks_own
+from replica.doctor.quorum.log_ends import LogEnd, behind_ms
 from replica.doctor.quorum.recovery import RecoveryPlan, plan_compared
 from replica.doctor.quorum.went_back import ComparedRound, WentBack, went_back
 from replica.format.control import LeaderVoter
@@ -186,6 +187,7 @@ def quorum_files(
         for (one, _), its_changes in zip(members, changes, strict=True)
         for shown in _attested(one, its_changes)
     )
+    ends = list(_log_ends(members, changes))
     configured = (stated_voters(one, own) for (one, _), own in zip(members, changes, strict=True))
     return QuorumFiles(
         frozenset(log.key for one, log in members if one.hides_entries),
@@ -193,7 +195,8 @@ def quorum_files(
         next((voters for voters in configured if voters), frozenset()),
         {one.key: one for one in went_back},
         frozenset(log.key for one, log in members if _hides_votes(one)),
-        lacks_own(list(_log_ends(members, changes))),
+        lacks_own(ends),
+        behind_ms(ends),
         {log.key: one.shown for one, log in members if one.breaks_off},
     )
 
@@ -208,9 +211,9 @@ def _log_ends(
             leads = bool(own) and own[-1].epoch == last.leader_epoch
             names_it = leads and own[-1].message.leader_id == log.key.node_id
             is_leader = names_it and not one.breaks_off  # its log may go on
-            yield LogEnd(
-                log.key, last.leader_epoch, last.next_offset, last.max_timestamp, is_leader
-            )
+            is_last = not one.breaks_off and last.next_offset == log.end_offset
+            place = last.leader_epoch, last.next_offset
+            yield LogEnd(log.key, *place, last.max_timestamp, is_leader, is_last)
 
 
 def _hides_votes(examined: Examined) -> bool:

@@ -10,6 +10,7 @@ from replica.doctor.check.catalogue import groups
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import ComparedLogs, known_quorum_of
 from replica.doctor.check.rule import Finding
+from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import KnownVoter, VoterDoubt
 from replica.doctor.quorum.reasons import IF_STOPPED
 from replica.history.commitment import (
@@ -21,6 +22,7 @@ from replica.history.commitment import (
 from replica.history.divergence import Divergence, Relation, diverge
 from replica.history.log import OffsetRange
 from replica.model.keys import ReplicaKey
+from replica.words import up_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def _judge_cluster(logs: ComparedLogs) -> Iterator[Finding]:
             f"{len(logs.group.holding)} are compared with each other"
         )
         yield groups.GROUP_TOO_LARGE.at(first.shown, message)
-    yield from _stale_voters(logs)
+    yield from _voters_behind(logs)
     conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
     for a, b, divergence in _divergences(logs):
         if divergence.relation is Relation.CONFLICT:
@@ -121,16 +123,29 @@ def _divergences(logs: ComparedLogs) -> Iterator[tuple[ReplicaKey, ReplicaKey, D
         yield a, b, diverge(log_of[a], log_of[b], comparison)
 
 
-def _stale_voters(logs: ComparedLogs) -> Iterator[Finding]:
-    for voter in known_quorum_of(logs).in_doubt(VoterDoubt.STALE):
+def _voters_behind(logs: ComparedLogs) -> Iterator[Finding]:
+    for voter, finding in judge_voters(known_quorum_of(logs)):
         for examined, log in logs.members:
             if voter.key.matches(log.key):
-                yield judge_stale_voter(voter).in_file(examined.shown)
+                yield finding.in_file(examined.shown)
 
 
-def judge_stale_voter(voter: KnownVoter) -> Finding:
-    """The finding about a voter whose directory is older than what it did, or than an earlier
-    capture of it. The caller adds the file."""
+def judge_voters(quorum: KnownQuorum) -> Iterator[tuple[KnownVoter, Finding]]:
+    """The findings about voters whose directories are older than what they did, or than an earlier
+    capture of them, or whose logs end long before the newest one. The caller adds the files."""
+    for voter in (*quorum.voters, *quorum.leaving):
+        if voter.doubt is VoterDoubt.STALE:
+            yield voter, _stale(voter)
+        elif voter.doubt is None and voter.behind_ms is not None:
+            seconds = voter.behind_ms / 1000
+            message = (
+                f"voter {voter.key.node_id}: its log goes {up_to(voter.held_end or 0)}, and ends "
+                f"{seconds:.0f} s before the newest log, which goes {up_to(quorum.log_end)}"
+            )
+            yield voter, groups.VOTER_BEHIND.at("", message)
+
+
+def _stale(voter: KnownVoter) -> Finding:
     rule = groups.STALE_VOTER
     if voter.went_back is not None:
         rule = groups.REPLICA_WENT_BACK

@@ -19,7 +19,7 @@ from replica.doctor.health.cluster import Beginning, Cluster, Lag, PartitionKey
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.past import WATCHED, VisibleChange
 from replica.doctor.health.reassignments import reassigned, reassignment_starts
-from replica.doctor.quorum.lacks_own import COPYING_MS
+from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.message.primitives import uuid_bytes

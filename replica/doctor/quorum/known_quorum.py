@@ -135,6 +135,8 @@ class QuorumFiles:
     """The replicas whose quorum-state is there and can't be read."""
     lacks_own: Mapping[ReplicaKey, LacksOwn] = field(default_factory=dict)
     """For each leader what its log lacks of its own records."""
+    behind_ms: Mapping[ReplicaKey, int] = field(default_factory=dict)
+    """For each replica whose log ends long before the newest one: how long, in ms."""
     cut: Mapping[ReplicaKey, str] = field(default_factory=dict)
     """For each replica whose copy breaks off, so that its log may go on: the name of the copy."""
 
@@ -285,7 +287,18 @@ def _known(
         or (then is not None and max(epochs, default=UNDEFINED_EPOCH) > then.epoch),
         next((files.lacks_own[log.key] for log in own if log.key in files.lacks_own), None),
         next((files.cut[log.key] for log in own if log.key in files.cut), ""),
+        _behind_ms(own, held_end, files.behind_ms),
     )
+
+
+def _behind_ms(
+    own: Sequence[ReplicaLog], held_end: int, behind_ms: Mapping[ReplicaKey, int]
+) -> int | None:
+    """How long before the newest log the logs of one voter end; None where one of its disks is not
+    so far behind, or where its log parts from the newest one, which is told as that."""
+    if any(log.key not in behind_ms or log.end_offset > held_end for log in own):
+        return None
+    return min(behind_ms[log.key] for log in own)
 
 
 def _leaving(

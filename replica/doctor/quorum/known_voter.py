@@ -76,6 +76,8 @@ class KnownVoter:
     none."""
     cut_copy: str = ""
     """The name of the copy of its disk that breaks off; "" where none does."""
+    behind_ms: int | None = None
+    """How long before the end of the newest log its log ends, in ms; None where that is soon."""
 
     @property
     def why_stale(self) -> str:

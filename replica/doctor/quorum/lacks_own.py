@@ -5,28 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from replica.doctor.quorum.log_ends import COPYING_MS, LogEnd
 from replica.model.keys import ReplicaKey
 from replica.words import up_to
-
-COPYING_MS = 10_000
-"""The time, in ms, that copying the directories of a running cluster may take, one after the other:
-the leader's copy may be so much older than those of its followers."""
-
-
-class LogEnd(NamedTuple):
-    """Where the log of a replica ends."""
-
-    key: ReplicaKey
-    epoch: int
-    """The epoch of its last batch."""
-    end: int
-    """The offset behind that batch (exclusive)."""
-    at_ms: int
-    """The largest time in that batch, in ms since 1970 (UTC)."""
-    is_leader: bool
-    """Whether its own log says that it leads this epoch."""
 
 
 @dataclass(frozen=True, slots=True)

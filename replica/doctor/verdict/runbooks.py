@@ -68,7 +68,9 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "migrate-from-zookeeper": (
             health.MIGRATION_WAITS, health.MIGRATION_RUNS, health.ZK_BROKER_LEFT,
         ),
-        "is-the-cluster-well": (health.GHOST_BLOCKS_FEATURE, health.MIN_ISR_UNKNOWN),
+        "is-the-cluster-well": (
+            groups.VOTER_BEHIND, health.GHOST_BLOCKS_FEATURE, health.MIN_ISR_UNKNOWN,
+        ),
     }
 )  # fmt: skip
 """The rules of each runbook. The runbook that matters most comes first: where two quorums were

@@ -50,6 +50,7 @@ def test_every_rule_between_directories_is_among_them(findings: list[Row]) -> No
         groups.GROUP_TOO_LARGE.id,
         groups.STALE_VOTER.id, groups.DISK_OF_ANOTHER_CLUSTER.id, groups.CLUSTER_IDS_DIFFER.id,
         groups.LEADER_LACKS_OWN_RECORDS.id,  # in tests/pipelines/gold/test_known_quorums.py
+        groups.VOTER_BEHIND.id,
         groups.REPLICA_WENT_BACK.id,  # in tests/jobs/test_went_back.py, those above by verdicts
         groups.FORMATTED_FOR_ANOTHER_CLUSTER.id,  # in tests/jobs/test_formatted_in_a_lake.py
     }  # fmt: skip

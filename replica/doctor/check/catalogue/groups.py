@@ -190,6 +190,17 @@ LEADER_LACKS_OWN_RECORDS = warning(
     "directories again.",
     ("KIP-595", "KIP-853"),
 )
+VOTER_BEHIND = warning(
+    "voter-behind",
+    "A voter's log ends half a minute or more before the newest log, of which it is a part: the "
+    "node was stopped or cut off, its disk was restored, or it was copied earlier.",
+    "Appends two records a second to the leader's log, also when nothing happens: a voter whose "
+    "log ends so early follows no leader, or its disk is older than what it acknowledged.",
+    "If its disk was restored from an older copy, keep the node stopped (`kraftlake recover "
+    "--plan` says more). If the node is down, start it; if it runs, see why it can't reach the "
+    "leader. If it was copied earlier, copy all directories again.",
+    ("KIP-595", "KIP-836"),
+)
 VOTER_DISK_EMPTY = warning(
     "voter-disk-empty",
     "A voter led or voted in an election, and the only directory that was given for its node holds "

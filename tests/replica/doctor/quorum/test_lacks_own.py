@@ -2,7 +2,8 @@
 
 from replica.doctor.quorum.known_quorum import QuorumFiles
 from replica.doctor.quorum.known_voter import VoterDoubt
-from replica.doctor.quorum.lacks_own import COPYING_MS, LogEnd, lacks_own
+from replica.doctor.quorum.lacks_own import lacks_own
+from replica.doctor.quorum.log_ends import COPYING_MS, LogEnd
 from tests.replica.doctor.quorum.test_known_quorum import ONE, THREE, TWO, doubts, known, log
 
 
