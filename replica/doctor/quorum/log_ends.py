@@ -10,9 +10,6 @@ from replica.model.keys import ReplicaKey
 COPYING_MS = 10_000
 """The time, in ms, that copying the directories of a running cluster may take, one after the other:
 one copy may be so much older than another."""
-BEHIND_MS = 30_000
-"""From this time on, in ms, a log that ends before the newest one is a finding: a copy by hand may
-take some seconds for each node."""
 
 
 class LogEnd(NamedTuple):
@@ -33,7 +30,7 @@ class LogEnd(NamedTuple):
 
 
 def behind_ms(ends: Sequence[LogEnd]) -> dict[ReplicaKey, int]:
-    """How long before the newest log's end, in ms, the logs end that end BEHIND_MS before it or
+    """How long before the newest log's end, in ms, the logs end that end COPYING_MS before it or
     earlier. A controller that leads appends two records a second, also when nothing happens."""
     newest = max(ends, key=_position, default=None)
     if newest is None:
@@ -43,7 +40,7 @@ def behind_ms(ends: Sequence[LogEnd]) -> dict[ReplicaKey, int]:
         for one in ends
         if one.is_last
         and _position(one) < _position(newest)
-        and newest.at_ms - one.at_ms >= BEHIND_MS
+        and newest.at_ms - one.at_ms >= COPYING_MS
     }
 
 
