@@ -21,6 +21,8 @@ _PARTITIONS = "tests/interop/PARTITIONS.md"
 _KILLS = "tests/fuzz/INGEST_KILLS.md"
 _CAMPAIGN = "tests/replica/simulate/CAMPAIGN.md"
 _SOAK = "tests/soak/SOAK.md"
+_STATEMENTS = "tests/contradictions/RECORD.md"
+_RECORDER = "tests/interop/recorder/RECORDER.md"
 
 _NO_FIGURES = re.compile(
     r"```.*?```|`[^`]*`|\]\([^)]*\)|Kafka [\d.]+|largest log was one of 10 GB", re.DOTALL
@@ -118,6 +120,19 @@ def _newest_soak() -> Figures:
     return {**minutes, **killed, "records": held["records or rows"]}
 
 
+def _statements() -> Figures:
+    sentence = (
+        "{statements} statements: {right} right, {unknown} unknown, {hidden} hidden, {wrong} wrong."
+    )
+    clusters = records.said(_STATEMENTS, "{clusters} clusters in all")
+    return {**records.said(_STATEMENTS, sentence), **clusters}
+
+
+def _recorded() -> Figures:
+    (of_all,) = (row for row in records.rows(_RECORDER, "rounds", "wrong") if row["Kafka"] == "all")
+    return of_all
+
+
 def _damaged() -> Figures:
     return {"segments": records.total(_FUZZ, "inputs", "disagreements, crashes, hangs")}
 
@@ -148,6 +163,17 @@ CLAIMS = (
         "a Kafka 4.4 quorum lost its leader {killed} times in {minutes} minutes:"
         " all {records} records arrived",
         _newest_soak,
+    ),
+    Claim(
+        "Of {statements} statements that commands and tables made about {clusters} simulated"
+        " clusters, {right} were right, {unknown} said that something isn't known, {hidden} were"
+        " untrue where a disk was replaced and no file shows it, and {wrong} were wrong",
+        _statements,
+    ),
+    Claim(
+        "In {rounds} rounds on {clusters} such clusters {right} statements were right, {unknown}"
+        " said that something isn't known, and {wrong} were wrong",
+        _recorded,
     ),
     Claim("{segments} damaged segments from seeds", _damaged),
 )
