@@ -44,7 +44,7 @@ def registered_later(
         and disks[one.key.node_id] == 1
         and one.end < newest.end
         and newest.at_ms - one.at_ms >= REGISTERING_MS
-        and by_key[one.key][1].batches[-1] == newest_log.batch_at(one.end - 1)
+        and newest_log.batch_at(one.end - 1) in by_key[one.key][1].batches[-1:]
     ]
     if not behind:
         return {}
