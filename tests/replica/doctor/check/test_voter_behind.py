@@ -29,12 +29,18 @@ def cut_whole(node: Path, lacking_ms: int) -> int:
     return cut(node, lacking_ms)
 
 
-@pytest.mark.parametrize("node_id", [1, 2])
-def test_a_voter_that_stopped_or_went_back_is_told(nodes: list[Path], node_id: int) -> None:
+@pytest.mark.parametrize("lacking_ms", [COPYING_MS + 1_000, COPYING_MS + 10_000, 40_000])
+def test_a_voter_that_stopped_or_went_back_is_told(nodes: list[Path], lacking_ms: int) -> None:
     assert told(nodes) == []
-    end = cut_whole(nodes[node_id - 1], COPYING_MS + 5_000)
+    end = cut_whole(nodes[0], lacking_ms)
     (message,) = told(nodes)
-    assert message.startswith(f"voter {node_id}: its log goes up to offset {end - 1}, and ends ")
+    assert message.startswith(f"voter 1: its log goes up to offset {end - 1}, and ends ")
+
+
+def test_a_process_that_registered_later_is_told_as_that_alone(nodes: list[Path]) -> None:
+    cut_whole(nodes[1], COPYING_MS + 5_000)
+    assert told(nodes) == []
+    assert "stale-voter" in {one.rule.id for one in judged(*nodes).findings}
 
 
 def test_copies_that_took_some_seconds_are_no_finding(nodes: list[Path]) -> None:
