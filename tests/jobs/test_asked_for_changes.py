@@ -103,5 +103,5 @@ def test_the_few_latest_changes_are_told_one_by_one_with_those_of_one_request_to
     assert any(line.endswith("  topic deleted: moved (offset 3678)") for line in told)
     ended = kraftlake("state", "--topic", "moved", node)
     assert (ended.code, ended.out) == (2, "")
-    assert "--topic moved: it was deleted at offset 3678, " in ended.error
-    assert "`kraftlake history --topic moved` with the same directories" in ended.error
+    assert "--topic moved: it was deleted at offset 3678, " in ended.err
+    assert "`kraftlake history --topic moved` with the same directories" in ended.err

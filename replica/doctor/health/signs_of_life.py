@@ -28,15 +28,6 @@ class LastSign(NamedTuple):
         fenced, seen = self.fenced.at, None if self.seen is None else self.seen.at
         return fenced is not None and seen is not None and seen > fenced
 
-    def or_later(self, own: Beginning | None) -> LastSign:
-        """With the last record of the broker's own copy of the log as the last sign of life, where
-        this is the later one and comes before the broker was fenced."""
-        if own is None or own.offset >= self.fenced.offset or self.is_after_a_step_back:
-            return self
-        if self.seen is not None and own.offset <= self.seen.offset:
-            return self
-        return self._replace(seen=own)
-
 
 def last_signs(cluster: Cluster, steps: Iterable[VisibleChange]) -> dict[int, LastSign]:
     """What is known of the stop of each broker that is fenced. One that told the controllers of its

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from replica.doctor.check.rule import Finding
-from replica.doctor.health.cluster import Beginning, Cluster
+from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
 from replica.doctor.health.past import VisibleChange
 from replica.doctor.health.signs_of_life import SignsBackwards
@@ -80,18 +80,11 @@ class Since(NamedTuple):
     last_signs: tuple[tuple[int, int | None], ...] = ()
     """The brokers whose fencing began it, and which had stopped before: the broker id, and the time
     of the last sign of life in ms since 1970 (UTC), None where none is known."""
-    by_own_logs: bool = False
-    """Whether the last sign of life of one of them is the end of its own copy of the log."""
 
 
-def leaderless(
-    cluster: Cluster,
-    steps: Callable[[], Iterable[VisibleChange]],
-    own_ends: Mapping[int, Beginning] | None = None,
-) -> Since | None:
+def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> Since | None:
     """Since when partitions have no leader; None where none lacks one, or no time is known. steps:
-    gives the changes that led to the state, newest first; not asked where it isn't needed.
-    own_ends: the last record of brokers' own copies of the log, where they are known."""
+    gives the changes that led to the state, newest first; not asked where it isn't needed."""
     keys = leaderless_partitions(cluster)
     if not keys:
         return None
@@ -102,23 +95,13 @@ def leaderless(
         return None
     while not signs.is_complete and (step := next(remaining, None)) is not None:
         signs.take_back(step)
-    found = {
-        broker: (one, one.or_later((own_ends or {}).get(broker)))
-        for broker, one in sorted(signs.found.items())
-        if one.fenced.at in times
-    }
-    last_signs = tuple(
+    last_signs = (
         (broker, None if one.seen is None else one.seen.at)
-        for broker, (_, one) in found.items()
-        if not one.is_after_a_step_back
+        for broker, one in sorted(signs.found.items())
+        if one.fenced.at in times and not one.is_after_a_step_back
     )
-    return Since(
-        min(times),
-        max(times),
-        is_exact=len(times) == len(keys),
-        last_signs=last_signs,
-        by_own_logs=any(one != logged for logged, one in found.values()),
-    )
+    is_exact = len(times) == len(keys)
+    return Since(min(times), max(times), is_exact=is_exact, last_signs=(*last_signs,))
 
 
 def _taken_back(steps: Iterator[VisibleChange], signs: SignsBackwards) -> Iterator[VisibleChange]:

@@ -10,7 +10,7 @@ from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
 from replica.doctor.check.newest import ClusterState, cluster_id_of, cluster_members
 from replica.doctor.check.rule import Finding
-from replica.doctor.health.cluster import Beginning, Cluster
+from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import (
     Outage,
@@ -221,18 +221,7 @@ def _steps(judged: JudgedCluster, cluster: Cluster) -> Iterable[VisibleChange]:
 
 
 def _leaderless(judged: JudgedCluster, cluster: Cluster | None) -> Since | None:
-    """Since when partitions have no leader. Brokers' own copies of the log tell more of when these
-    stopped: a broker that lives writes what it fetches."""
-    if cluster is None:
-        return None
-    own_ends: dict[int, Beginning] = {}
-    for member in judged.members:
-        replica, last = member.examined.replica, member.examined.last_batch
-        if replica is not None and last is not None:
-            header = last.header
-            end = Beginning(header.next_offset - 1, header.max_timestamp)
-            own_ends[replica.node_id] = max(end, own_ends.get(replica.node_id, end))
-    return leaderless(cluster, lambda: _steps(judged, cluster), own_ends)
+    return None if cluster is None else leaderless(cluster, lambda: _steps(judged, cluster))
 
 
 def _state(judged: JudgedCluster) -> KnownState | None:

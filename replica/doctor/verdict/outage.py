@@ -122,12 +122,8 @@ def _may_be_older(since: Since) -> str:
     brokers = named("broker", [str(broker) for broker, _ in since.last_signs], limit=_SHOWN)
     one, first = len(times) == 1, ms_text(min(times))
     later = "" if ms_text(max(times)) == first else " and later"
-    the, own = "The log's", ""
-    if since.by_own_logs:
-        copies = "the log or the ends of their own copies of it"
-        the, own = "The", f", by {'the end of its own copy of the log' if one else copies},"
     return (
-        f" {the} last sign{'' if one else 's'} of life of {brokers}{own} {'is' if one else 'are'} "
+        f" The log's last sign{'' if one else 's'} of life of {brokers} {'is' if one else 'are'} "
         f"of {first}{later}: the outage may have begun at any time after {'it' if one else 'them'}."
     )
 

@@ -81,19 +81,3 @@ def test_times_across_a_clock_that_was_set_back_say_nothing() -> None:
     since = leaderless(GONE, lambda: steps)
     assert since is not None
     assert since.last_signs == ()
-
-
-def test_the_end_of_a_brokers_own_log_is_a_later_sign_of_life_if_before_its_fencing() -> None:
-    steps = [
-        step(90, ALONE, "partitions", KEY),
-        step(90, ALONE, "brokers", 11),
-        step(70, a_state(11, 11, fenced=True), "brokers", 11),
-    ]
-    for end, told, is_own in (
-        (Beginning(80, 80_000), 80_000, True),
-        (Beginning(60, 60_000), 70_000, False),
-        (Beginning(90, 90_000), 70_000, False),  # it holds its own fencing: it came back
-    ):
-        since = leaderless(GONE, lambda: steps, {11: end})
-        assert since is not None
-        assert (since.last_signs, since.by_own_logs) == (((11, told),), is_own)

@@ -79,15 +79,6 @@ def test_an_outage_is_not_said_to_begin_only_when_a_broker_was_fenced(
     assert verdict.headline.endswith(f"Broker 11 is down. {told}")
 
 
-def test_a_sign_of_life_by_a_brokers_own_copy_of_the_log_is_told_as_such() -> None:
-    since = Since(OUTAGE_AT, OUTAGE_AT, last_signs=((11, OUTAGE_AT - 20_000),), by_own_logs=True)
-    headline = verdict_on(replace(LEADERLESS, leaderless=since)).headline
-    assert headline.endswith(
-        "The last sign of life of broker 11, by the end of its own copy of the log, is of "
-        "2025-11-21 05:56:02 UTC: the outage may have begun at any time after it."
-    )
-
-
 def test_several_brokers_that_are_down_are_told_as_several() -> None:
     down = about(health.FENCED_BROKER, *(Subject(f"broker {n}", "fenced") for n in (3, 4)))
     verdict = verdict_on(ClusterEvidence(nodes=3, health=(down,), partitions=690))
