@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import combinations
+from operator import attrgetter
 from typing import Any
 
 from replica.errors import UsageError
@@ -267,8 +268,9 @@ def _snapshot_proof(newest_first: Sequence[OffsetAndEpoch], log: ReplicaLog) -> 
     that the snapshot has too. One leader wrote all of the epoch, each entry behind the others, so
     what `log` has of it below the snapshot's end is what the snapshot has."""
     for snapshot in newest_first:
-        last = (snapshot.epoch, snapshot.offset - 1)
-        place = bisect_right(log.batches, last, key=lambda one: (one.epoch, one.base_offset))
+        place = bisect_right(log.batches, snapshot.offset - 1, key=attrgetter("base_offset"))
+        while place and log.batches[place - 1].epoch > snapshot.epoch:
+            place -= 1  # of a branch that parts below the snapshot's end
         batch = log.batches[place - 1] if place else None
         if batch is not None and batch.epoch == snapshot.epoch:
             offset = min(batch.last_offset, snapshot.offset - 1)

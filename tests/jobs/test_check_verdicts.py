@@ -117,6 +117,8 @@ def test_a_clean_check_as_json_is_a_summary(kraftlake: Kraftlake) -> None:
                 "log_start_offset": 0,
                 "log_end_offset": 3674,
                 "epoch": 6,
+                "lag_records": 0,
+                "lag_ms": 0,
                 "snapshots": {"valid": 1},
             }
         ],

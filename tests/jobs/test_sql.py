@@ -348,4 +348,4 @@ def test_a_question_whose_tables_are_not_built_says_what_to_do(
 ) -> None:
     ended = kraftlake("sql", "--lake", lake, "--question", "changes")
     assert ended.code == 1
-    assert "asks gold.metadata_changes, which the lake doesn't have: run `kraft" in ended.error
+    assert "reads gold.metadata_changes, which the lake doesn't have: run `kraft" in ended.error

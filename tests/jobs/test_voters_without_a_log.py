@@ -39,7 +39,8 @@ def test_no_step_that_needs_a_voter_without_a_log_is_safe(
     assert ended.code in (1, 3)
     assert not any(line.startswith("SAFE") for line in ended.lines)
     assert "voter 3 can't be counted" in ended.out
-    assert f"voter 3: {HOLDS_NONE}" in ended.out
+    of_the_plan = [line for line in ended.lines if line.startswith(("  unknown ", "  note "))]
+    assert any(HOLDS_NONE in line for line in of_the_plan)
 
 
 def test_the_voters_left_are_those_with_a_log(kraftlake: Kraftlake, emptied: Path) -> None:

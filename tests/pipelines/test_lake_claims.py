@@ -117,6 +117,6 @@ def test_an_owner_whose_claim_was_taken_is_told_and_takes_no_other_claim(
             path.unlink()
             time.sleep(0.1)
 
-    with pytest.raises(UsageError, match="another job may have begun: run this one again"):
+    with pytest.raises(UsageError, match="another job may have begun to write: run this job again"):
         work()
     assert list((lake / FOLDER).iterdir()) == []

@@ -25,6 +25,7 @@ from replica.doctor.preflight.answer import (
 )
 from replica.doctor.preflight.majority import caught_up_needs, seem_stopped
 from replica.doctor.preflight.stopping import stop_brokers
+from replica.doctor.quorum.known_voter import UNCOUNTED
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.state import EntityTable
@@ -146,11 +147,11 @@ def _down(cluster: Cluster, *, all_stoppable: bool) -> Iterator[Reason]:
 
 def _doubted(cluster: Cluster) -> Iterator[Reason]:
     """The nodes that may have to stay stopped, or that have stopped, by their directories."""
+    doubted = () if cluster.quorum is None else cluster.quorum.in_doubt(*UNCOUNTED)
+    why = {voter.key.node_id: voter.why_doubted for voter in doubted}
     for node in sorted(cluster.unreliable_voters):
-        told = (
-            "its directory can't be relied on: first do what `kraftlake check` says about it, then "
-            "ask again"
-        )
+        reason = why.get(node, "its directory can't be relied on")
+        told = f"{reason}: first do what `kraftlake check` says about it, then ask again"
         yield unknown(f"node {node}", told)
     stopped = cluster.stopped_together - cluster.unreliable_voters
     if stopped:

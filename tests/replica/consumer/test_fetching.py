@@ -88,7 +88,7 @@ def test_out_of_range_from_the_leader_without_policy_is_raised_on_every_poll():
     asking = reading(100, policy=ResetPolicy.NONE)
     asking.exchange(OUT_OF_RANGE)
     for _ in range(3):
-        with pytest.raises(NoOffsetError, match="offset 100 .* 0 to 19: "):
+        with pytest.raises(NoOffsetError, match=r"offset 100 .* 0 to 19: "):
             asking.session.next_ask(asking.now_ms + 1000)
     assert asking.session.state == Fetching(FetchPosition(100))
     asking.session.seek(FetchPosition(20))

@@ -124,9 +124,9 @@ def test_a_voter_that_is_not_to_be_trusted_is_in_no_order(doubt: VoterDoubt) -> 
     found = roll(cluster(broker(4), broker(5), voters=(1, 2, 3, 4, 5), quorum=quorum))
     assert (found.answer, found.order) == (ChangeSafety.UNKNOWN, ())
     assert reasons(found)[0] == ("unknown", "node 5")
+    (voter,) = quorum.in_doubt(doubt)
     assert found.reasons[0].detail == (
-        "its directory can't be relied on: first do what `kraftlake check` says about it, then "
-        "ask again"
+        f"{voter.why_doubted}: first do what `kraftlake check` says about it, then ask again"
     )
 
 
