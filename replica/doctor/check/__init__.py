@@ -24,8 +24,9 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
 `rule` defines Rule and Finding; `examined` defines a directory with the bytes of its logs.
 `partition` finds of which partition a directory is, `newest` the newest state among directories,
 `readable` what an older release can't read of a directory,
-`known_quorum` what they prove about their quorum, `other_logs` what they make of one directory's
-elections; `landmarks` chooses what a second look at a directory need not read.
+`registered` controllers that registered with more of the log than their disks have,
+`known_quorum` what directories prove about their quorum, `other_logs` what they make of one
+directory's elections; `landmarks` chooses what a second look at a directory need not read.
 replica.doctor.health judges the rules of catalogue.health.
 
 Judging reads no file and changes nothing: it takes values and returns findings.

@@ -18,6 +18,7 @@ from replica.doctor.check.examined import (
     voter_sets,
 )
 from replica.doctor.check.partition import partition_of
+from replica.doctor.check.registered import registered_later
 from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
 from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_quorum
 from replica.doctor.quorum.lacks_own import lacks_own
@@ -198,6 +199,7 @@ def quorum_files(
         lacks_own(ends),
         behind_ms(ends),
         {log.key: one.shown for one, log in members if one.breaks_off},
+        registered_later(members, ends),
     )
 
 

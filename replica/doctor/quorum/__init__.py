@@ -5,6 +5,7 @@ are pure: they do no I/O, and read no clock. The rules of the protocol are in `r
 - `attested`: the epochs in which replicas are known to have led or voted.
 - `went_back`: replicas whose disk went back between two captures. `log_ends`: where logs end, and
   which end long before the newest one. `lacks_own`: leaders whose logs lack their own records.
+- `registered_later`: controllers that registered with more of the log than their disks have.
 - `sets_in_force`: the voter sets of which a majority may count at the end of a log.
 - `known_voter`: a voter with the doubts about its disk. `known_quorum`: what the replicas at hand
   prove about their quorum and its newest log.

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from replica.doctor.quorum.known_voter import BAD_DISKS, MAY_VOTE_TWICE, KnownVoter, VoterDoubt
 from replica.doctor.quorum.lacks_own import LacksOwn
+from replica.doctor.quorum.registered_later import RegisteredLater
 from replica.doctor.quorum.sets_in_force import voter_sets_at_end
 from replica.doctor.quorum.went_back import WentBack
 from replica.history.commitment import Commitment, EntryCommitment, GroupComparison
@@ -139,6 +140,8 @@ class QuorumFiles:
     """For each replica whose log ends long before the newest one: how long, in ms."""
     cut: Mapping[ReplicaKey, str] = field(default_factory=dict)
     """For each replica whose copy breaks off, so that its log may go on: the name of the copy."""
+    registered_later: Mapping[ReplicaKey, RegisteredLater] = field(default_factory=dict)
+    """For each controller whose process registered after what its log holds: the registration."""
 
     @property
     def hidden(self) -> frozenset[ReplicaKey]:
@@ -163,7 +166,7 @@ def known_quorum(
     pairs = [(min(pair), max(pair), one.conflict_offset) for pair, one in group.pairs.items()]
     conflicts = sorted(LogConflict(a, b, at) for a, b, at in pairs if at is not None)
     if conflicts:  # Who wrote which records, and who was elected in which history, isn't known.
-        files = replace(files, lacks_own={}, attested={})
+        files = replace(files, lacks_own={}, attested={}, registered_later={})
     doubts = _doubts(logs, files, sets)
     known = [
         tuple(_known(group, newest, voter, doubts, files) for voter in sorted(voters))
@@ -248,7 +251,8 @@ def _is_stale(log: ReplicaLog, files: QuorumFiles) -> bool:
     is_behind = attested is not None and attested > known
     back = files.went_back.get(log.key)
     if log.key not in files.hidden:
-        return is_behind or back is not None or log.key in files.lacks_own
+        lacks = log.key in files.lacks_own or log.key in files.registered_later
+        return is_behind or back is not None or lacks
     has_forgotten = is_behind or (back is not None and back.has_forgotten_an_epoch)
     return has_forgotten and log.quorum_epoch != UNDEFINED_EPOCH
 
@@ -275,7 +279,7 @@ def _known(
     lost = VoterDoubt.STALE in told or any(log.key in files.hidden for log in own)
     held_end = max(_common_end(group, newest, log) for log in own)
     epochs = [epoch for epoch in (*known, *attested) if epoch is not None]
-    then = newest.batch_at(held_end)
+    then, later = newest.batch_at(held_end), files.registered_later
     return KnownVoter(
         voter,
         told[0] if told else None,
@@ -288,6 +292,7 @@ def _known(
         next((files.lacks_own[log.key] for log in own if log.key in files.lacks_own), None),
         next((files.cut[log.key] for log in own if log.key in files.cut), ""),
         _behind_ms(own, held_end, files.behind_ms),
+        next((later[log.key] for log in own if log.key in later), None),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from replica.doctor.quorum.lacks_own import LacksOwn
+from replica.doctor.quorum.registered_later import RegisteredLater
 from replica.doctor.quorum.went_back import WentBack
 from replica.model.keys import ReplicaKey
 
@@ -26,7 +27,7 @@ class VoterDoubt(StrEnum):
     STALE = "stale"
     """Other files show that it led or voted in an epoch of which its own directory knows nothing:
     the directory was restored from an older copy, or copied earlier than the others. Or an earlier
-    capture of it shows more than it has now."""
+    capture of it shows more than it has now, or its process registered with more."""
     NO_QUORUM_STATE = "no-quorum-state"
     """It has no quorum-state, so it may have voted in an epoch that no file shows."""
     UNREADABLE_QUORUM_STATE = "unreadable-quorum-state"
@@ -78,6 +79,8 @@ class KnownVoter:
     """The name of the copy of its disk that breaks off; "" where none does."""
     behind_ms: int | None = None
     """How long before the end of the newest log its log ends, in ms; None where that is soon."""
+    registered_later: RegisteredLater | None = None
+    """The registration of its process that came after what its log holds; None where none did."""
 
     @property
     def why_stale(self) -> str:
@@ -87,6 +90,8 @@ class KnownVoter:
         if self.lacks_own is not None:
             return str(self.lacks_own)
         if (self.attested_epoch or 0) <= (self.known_epoch or 0):
+            if self.registered_later is not None:
+                return str(self.registered_later)
             return "an earlier capture of it shows more than its directory has now"
         return (
             f"its directory is of epoch {self.known_epoch}, and it led or voted in epoch "

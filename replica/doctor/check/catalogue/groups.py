@@ -169,8 +169,9 @@ TWO_LEADERS = error(
 
 STALE_VOTER = warning(
     "stale-voter",
-    "A voter led or voted in an epoch of which its own directory knows nothing: the directory was "
-    "restored from an older copy, or copied before the others.",
+    "A voter led or voted in an epoch of which its own directory knows nothing, or its process "
+    "registered after what its log holds: the directory was restored from an older copy, or copied "
+    "before the others.",
     "Lets such a voter vote a second time in that epoch, so that two leaders of it are possible, "
     "and committed records may be discarded.",
     "If the directory was restored, keep the node stopped, and let it join again with an empty "
