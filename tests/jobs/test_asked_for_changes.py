@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from replica.doctor.timeline.asked_for import DAY_MS, HOUR_MS, AskedForChanges
 from tests.jobs.conftest import Kraftlake
+from tests.replica.doctor.timeline.test_events import record
+from tests.replica.metadata.image.made import TOPIC
 
 DYNAMIC = "kafka-4.1.1-dynamic"
+
+
+@pytest.fixture
+def node(tmp_path: Path, data: Path) -> Path:
+    """A recorded node, for records to be appended."""
+    return Path(shutil.copytree(data / DYNAMIC / "final/3", tmp_path / "node"))
 
 
 def test_the_last_hour_and_day_are_those_before_the_logs_end() -> None:
@@ -35,7 +44,11 @@ def test_what_happened_counts_the_changes_and_says_who_is_behind(
     told = kraftlake("what-happened", data / DYNAMIC / "final").lines
     (changes,) = (line for line in told if line.startswith("changes "))
     assert re.search(r"[0-9]+ changes \([0-9]+ of topics.*in the last hour", changes)
-    assert "`kraftlake history`" in changes
+    assert "`kraftlake timeline --event 'topic_*' --event 'config_*' " in changes
+    assert "no log says who made them" in changes
+    deleted = [line for line in told if "topic deleted: " in line]
+    assert len(deleted) == 3, "of many changes the latest deletions are told"
+    assert not any("config set: " in line for line in told)
     split = kraftlake("what-happened", data / DYNAMIC / "split").lines
     (behind,) = (line for line in split if line.startswith("behind "))
     assert re.search("node 2 by [0-9]+ records?, [0-9.]+ s", behind)
@@ -67,3 +80,28 @@ def test_timeline_lists_such_changes_where_they_are_asked_for_and_counts_them_el
     assert {row["detail"] for row in rows} == {""}, "values may be secrets; history redacts them"
     (said,) = (one for one in kraftlake("timeline", node).complaints if "not listed" in one)
     assert "`kraftlake history " in said
+
+
+def test_the_few_latest_changes_are_told_one_by_one_with_those_of_one_request_together(
+    kraftlake: Kraftlake, node: Path
+) -> None:
+    """A topic that was deleted may be the whole incident, and no check finds a fault."""
+    configs = {"resourceType": 2, "resourceName": "moved"}
+    record(node, "TOPIC_RECORD", later_ms=2 * HOUR_MS, name="moved", topicId=TOPIC)
+    for name, later_ms in (("retention.ms", 1000), ("segment.ms", 0), ("segment.bytes", 2000)):
+        fields = {**configs, "name": name, "value": "60000"}
+        record(node, "CONFIG_RECORD", later_ms=later_ms, **fields)
+    record(node, "REMOVE_TOPIC_RECORD", topicId=TOPIC)
+    rows = kraftlake("what-happened", "--json", node).rows
+    recent = [row for row in rows if row["kind"] == "event" and row["offset"] >= 3674]
+    assert [(row["event"], row["name"]) for row in recent] == [
+        ("config_set", "topic moved: retention.ms and topic moved: segment.ms"),
+        ("config_set", "topic moved: segment.bytes"),
+        ("topic_deleted", "moved"),
+    ]
+    told = kraftlake("what-happened", node).lines
+    assert any(line.endswith("  topic deleted: moved (offset 3678)") for line in told)
+    ended = kraftlake("state", "--topic", "moved", node)
+    assert (ended.code, ended.out) == (2, "")
+    assert "--topic moved: it was deleted at offset 3678, " in ended.err
+    assert "`kraftlake history --topic moved` with the same directories" in ended.err

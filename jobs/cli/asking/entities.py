@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from jobs.cli.asking.about import AskedCluster
@@ -10,7 +10,7 @@ from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import Moment
 from jobs.cli.output import ProgressLine, complain, ms_of, ms_text, time_text
 from replica.doctor.timeline.branch import Branch
-from replica.doctor.timeline.changes import UnknownOffsets
+from replica.doctor.timeline.changes import LoggedChange, UnknownOffsets
 from replica.doctor.timeline.gaps import (
     conflict_text,
     not_replayed,
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 
 
 def entities_at(
-    asked: AskedCluster, redactor: Redactor | None
+    asked: AskedCluster,
+    redactor: Redactor | None,
+    take: Callable[[LoggedChange], None] | None = None,
 ) -> tuple[int, Iterable[StateEntity]]:
     """(the end offset of the moment, the entities of the state there). Raises UsageError for a
     moment whose state isn't known. redactor: removes secrets of directories; those of a lake are
-    hidden already."""
+    hidden already. take: is told each change of directories that led to the state."""
     if asked.lake is None:
-        return _of_directories(asked, redactor)
+        return _of_directories(asked, redactor, take)
     history = history_of(asked)
     end_offset = history.end_offset(asked.moment)
     passed_over = history.passed_over()
@@ -58,7 +60,9 @@ def history_of(asked: AskedCluster) -> ClusterHistory:
 
 
 def _of_directories(
-    asked: AskedCluster, redactor: Redactor | None
+    asked: AskedCluster,
+    redactor: Redactor | None,
+    take: Callable[[LoggedChange], None] | None,
 ) -> tuple[int, list[StateEntity]]:
     """(the end offset of the moment, the state there). Raises UsageError for a moment whose state
     the directories don't give."""
@@ -80,7 +84,7 @@ def _of_directories(
             *(times_that_go_back(branch) if asked.moment.at_time is not None else ()),
             *_not_proven(branch, end_offset),
         ]
-        held = state_at(branch, end_offset, redactor, progress.show)
+        held = state_at(branch, end_offset, redactor, progress.show, take)
     if held is None:
         raise UsageError(
             f"the state {up_to(end_offset)}: the directories hold neither the whole log nor a "

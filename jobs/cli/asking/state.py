@@ -21,16 +21,19 @@ from jobs.cli.output import (
     complain,
     json_text,
     more_line,
+    ms_text,
     write_json,
     write_line,
 )
 from jobs.cli.redacting import make_redactor
+from replica.doctor.timeline.changes import LoggedChange
 from replica.doctor.timeline.state import StateEntity
-from replica.errors import DataError
+from replica.errors import DataError, UsageError
 from replica.metadata.changes.named_changes import ChangeNamer, NamedChange
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import StoredEntity, entity_of
 from replica.metadata.image.versions import Write
+from replica.shell_text import line as command_line
 from replica.words import up_to
 
 if TYPE_CHECKING:
@@ -93,9 +96,10 @@ def _show_entities(asked: AskedCluster, options: StateOptions) -> int:
     redactor = make_redactor(False, options.redact_key)
     form = form_of(options.json_output, options.csv, options.plain_csv)
     wanted = EntityFilter(tuple(options.entities or ()), tuple(options.names or ()), options.topic)
-    end_offset, held = entities_at(asked, redactor)
+    gone = DeletedTopic(options.topic)
+    end_offset, held = entities_at(asked, redactor, gone.take if options.topic else None)
     complain(f"state: {up_to(end_offset)}")
-    shown = _shown(held, wanted)
+    shown = _shown(held, wanted, gone)
     first = list(islice(shown, 1))  # an unknown topic is refused before anything is written
     limited = _Limited(None if form in ("json", CSV, PLAIN_CSV) else options.limit)
     of_kinds = limited.of((row[0], row) for row in chain(first, shown))
@@ -127,9 +131,34 @@ class _Limited:
                 write_line(f"{kind}: {text}")
 
 
-def _shown(held: Iterable[StateEntity], wanted: EntityFilter) -> Iterator[Sequence[Any]]:
+@dataclass
+class DeletedTopic:
+    """Takes the changes of a log one by one, for the last deletion of a topic. name: the topic's;
+    None where none is asked for."""
+
+    name: str | None
+    _last: LoggedChange | None = None
+
+    def take(self, change: LoggedChange) -> None:
+        """Take the next change."""
+        if change.named.change.change == "topic_deleted" and change.named.name == self.name:
+            self._last = change
+
+    def refuse(self) -> None:
+        """Raises UsageError where the topic was deleted."""
+        if self.name is not None and (one := self._last) is not None:
+            listing = command_line("kraftlake", "history", "--topic", self.name)
+            raise UsageError(
+                f"--topic {self.name}: it was deleted at offset {one.offset}, {ms_text(one.at)}: "
+                f"`{listing}` with the same directories lists its changes"
+            )
+
+
+def _shown(
+    held: Iterable[StateEntity], wanted: EntityFilter, gone: DeletedTopic
+) -> Iterator[Sequence[Any]]:
     """The wanted rows. Where there are none, raises UsageError for a topic that the state doesn't
-    have, and says otherwise that there are none."""
+    have, and says otherwise that there are none. gone: the topic's deletion, if there was one."""
     known, is_empty = KnownNames(), True
     for entity, key, name, value, offset, _ in held:
         known.add(entity, name)
@@ -137,6 +166,8 @@ def _shown(held: Iterable[StateEntity], wanted: EntityFilter) -> Iterator[Sequen
             is_empty = False
             yield entity, key, value, offset
     if is_empty:
+        if wanted.topic not in known.topics:
+            gone.refuse()
         About(topic=wanted.topic).refuse_unknown(known)
         complain("state: no entity is as asked for")
 

@@ -15,6 +15,7 @@ from replica.doctor.timeline.decisive import FENCED
 from replica.doctor.timeline.events import Event
 from replica.doctor.timeline.fencings import ASKED
 from replica.doctor.verdict.verdict import Behind, Verdict
+from replica.shell_text import line
 from replica.words import counted, listed, named
 
 _MAX_BEHIND = 5
@@ -50,6 +51,8 @@ class Incident:
     """The nodes, such as `node 2`, whose logs lack records of the newest one."""
     asked_for: AskedForChanges = field(default_factory=AskedForChanges)
     """The changes of topics, configs and so on, counted."""
+    recent: Sequence[Event] = ()
+    """Of these the latest that may have done harm, the oldest first."""
 
     @property
     def end_ms(self) -> int | None:
@@ -65,7 +68,11 @@ class Incident:
             yield "behind", listed(behind, limit=_MAX_BEHIND)
         if self.end_ms is not None:
             recent = listed([*self.asked_for.recently(self.end_ms)])
-            how = "`kraftlake history` with the same directories lists them"
+            events = (
+                one for kind in self.asked_for.patterns(self.end_ms) for one in ("--event", kind)
+            )
+            listing = line("kraftlake", "timeline", *events)
+            how = f"`{listing}` with the same directories lists them; no log says who made them"
             none = "none of topics, configs, ACLs or quotas in the last 24 hours before it"
             yield "changes", f"{recent}: {how}" if recent else none
 
@@ -102,9 +109,9 @@ def told_of(incident: Incident, clock: ZonedClock) -> list[Told]:
 def _events(incident: Incident, clock: ZonedClock) -> Iterator[Told]:
     """Those of the timeline first, in its order."""
     for event in incident.events:
-        what = event.event.replace("_", " ")
-        text = f"{what}: {event.name} {event.detail}".rstrip()
-        yield Told(event.at, text, event.offset, is_placed=True)
+        yield Told(event.at, _text(event), event.offset, is_placed=True)
+    for event in incident.recent:
+        yield Told(event.at, f"{_text(event)} (offset {event.offset})", event.offset)
     stopped_before = {
         event.at
         for event in incident.events
@@ -124,3 +131,7 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[Told]:
         lacks = f"{voters} had stopped before the change at offset {stop.offset}, which they lack"
         text = f"majority stopped: {lacks}, or were copied before it"
         yield Told(stop.at, text, stop.offset)
+
+
+def _text(event: Event) -> str:
+    return f"{event.event.replace('_', ' ')}: {event.name} {event.detail}".rstrip()

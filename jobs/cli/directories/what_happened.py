@@ -142,7 +142,7 @@ def _incident(
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
     return Incident(
         verdict, decisive(told.events), outages_of(cluster), stop, gaps, nodes, behind,
-        told.asked_for,
+        told.asked_for, told.recent,
     )  # fmt: skip
 
 
@@ -158,9 +158,12 @@ def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
     yield from describe_verdict(incident.verdict, on_page=True)
     yield from (labelled(label, text) for label, text in incident.beside())
     told = told_of(incident, clock)
+    leads = len(told) > len(incident.recent)
     if told:
         yield ""
         yield "What happened:"
+        if incident.verdict.facts and not leads:
+            yield "  These logs show no event that led to it, but late changes:"
         if len(told) > MAX_EVENTS:
             yield f"  {len(told) - MAX_EVENTS} earlier events are left out; timeline lists all"
         yield from (f"  {clock.words(one.at)}  {one_line(one.text)}" for one in told[-MAX_EVENTS:])
@@ -183,7 +186,7 @@ def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
 def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
     """The rows of --json."""
     yield verdict_row(incident.verdict)
-    for event in incident.events:
+    for event in (*incident.events, *incident.recent):
         yield {"kind": "event", **event._asdict()}
     for outage in incident.outages:
         yield {

@@ -1,8 +1,8 @@
 """Whether a majority of the voters is left, by the log and by what the directories prove.
 
-A voter whose node the log shows to be down is not left. One whose disk may not be counted, or that
-seems to have stopped, leaves the answer unknown where the majority depends on it. That the others
-run is in no log: it is a condition.
+A voter whose node the log shows to be down is not left. One whose disk may not be counted, that
+seems to have stopped, or whose log ends long before the newest one leaves the answer unknown where
+the majority depends on it. That the others run is in no log: it is a condition.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def majority_reason(
     down = rest & cluster.fenced_brokers
     unreliable = (rest & cluster.unreliable_voters) - down
     stopped = (rest & cluster.stopped_together) - unreliable - down
-    left = rest - down - unreliable - stopped
+    behind = behind_of(cluster, rest) - unreliable - down
+    left = rest - down - unreliable - stopped - behind
     told = f"{len(left)} of {len(voters)} voters are left, {needed} are needed"
     if down:
         why = "is down: its broker is" if len(down) == 1 else "are down: their brokers are"
@@ -37,9 +38,37 @@ def majority_reason(
         told += f"; {_voters(unreliable)} can't be counted: {why} can't be relied on"
     if stopped:
         told += f"; {_voters(stopped)} {seem_stopped(stopped)}"
+    if behind:
+        told += f"; {_voters(behind)} can't be counted: {why_behind(cluster, behind)}"
     if len(left) >= needed:
         return note(subject, told)
-    return (unsafe if len(rest - down) < needed else unknown)(subject, told)
+    if len(rest - down) < needed:
+        return unsafe(subject, told)
+    return unknown(subject, f"{told}; {_ask_again(behind)}" if behind else told)
+
+
+def behind_of(cluster: Cluster, nodes: Iterable[int]) -> frozenset[int]:
+    """Those of these nodes that are known to be behind, other than by having stopped together."""
+    return frozenset({*nodes} & cluster.lags.keys()) - cluster.stopped_together
+
+
+def why_behind(cluster: Cluster, nodes: Collection[int]) -> str:
+    """Why nodes that are behind are not counted on. Nobody knows which of the causes it is."""
+    seconds = min(cluster.lags[one].ms for one in nodes) // 1000
+    if len(nodes) == 1:
+        return (
+            f"its log ends {seconds} s before the newest one, as of a node that is stopped or cut "
+            "off, or of an older disk or copy"
+        )
+    return (
+        f"their logs end {seconds} s or more before the newest one, as of nodes that are stopped "
+        "or cut off, or of older disks or copies"
+    )
+
+
+def _ask_again(behind: Collection[int]) -> str:
+    who = "it has" if len(behind) == 1 else "they have"
+    return f"ask again with new copies once {who} caught up"
 
 
 def seem_stopped(nodes: Collection[int]) -> str:
@@ -54,11 +83,7 @@ def _voters(voters: frozenset[int]) -> str:
 def caught_up_needs(cluster: Cluster, nodes: Iterable[int]) -> tuple[str, ...]:
     """The condition on which an answer rests that relies on these nodes, where the logs of some end
     long before the newest one; none where none does."""
-    late = {
-        one: cluster.lags[one]
-        for one in sorted({*nodes} & cluster.lags.keys())
-        if one not in cluster.stopped_together
-    }
+    late = {one: cluster.lags[one] for one in sorted(behind_of(cluster, nodes))}
     if not late:
         return ()
     names = [
@@ -76,6 +101,7 @@ def majority_needs(
 ) -> tuple[str, ...]:
     """The condition on which the majority rests; none where there is no majority."""
     left = voters - gone - cluster.fenced_brokers - cluster.uncounted_voters
+    left -= behind_of(cluster, left)
     needed = majority(len(voters))
     if len(left) < needed:
         return ()

@@ -60,7 +60,6 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
     needs: tuple[str, ...] = ()
     if not cluster.voters.isdisjoint(gone):
         needs = majority_needs(cluster, cluster.voters, gone)
-        relied |= cluster.voters
     return preflight(action, reasons, (*needs, *caught_up_needs(cluster, relied - gone)))
 
 

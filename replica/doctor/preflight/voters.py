@@ -15,7 +15,12 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
-from replica.doctor.preflight.majority import caught_up_needs, majority_needs, majority_reason
+from replica.doctor.preflight.majority import (
+    behind_of,
+    majority_needs,
+    majority_reason,
+    why_behind,
+)
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
 from replica.model.voters import majority
@@ -39,7 +44,7 @@ def remove_voter(cluster: Cluster, voter: int) -> Preflight:
     else:
         reasons += _tolerance(len(cluster.voters), len(left))
         reasons += _majority(cluster, left)
-    return preflight(action, reasons, _needs(cluster, left))
+    return preflight(action, reasons, majority_needs(cluster, left))
 
 
 def add_voter(cluster: Cluster, voter: int) -> Preflight:
@@ -61,7 +66,7 @@ def add_voter(cluster: Cluster, voter: int) -> Preflight:
     joined = cluster.voters | {voter}
     reasons += _majority(cluster, joined) if voter not in cluster.voters else ()
     caught_up = f"controller {voter} has to have caught up with the leader"
-    return preflight(f"add voter {voter}", reasons, (*_needs(cluster, joined), caught_up))
+    return preflight(f"add voter {voter}", reasons, (*majority_needs(cluster, joined), caught_up))
 
 
 def to_dynamic(cluster: Cluster) -> Preflight:
@@ -91,8 +96,11 @@ def to_dynamic(cluster: Cluster) -> Preflight:
         if voter in cluster.voters_down:
             told = "is down, as its broker is fenced: the leader has to hear from every voter"
             reasons.append(unknown(f"voter {voter}", told, cluster.offsets("brokers")[voter]))
+    for voter in sorted(behind_of(cluster, cluster.voters) - cluster.voters_down):
+        told = f"{why_behind(cluster, [voter])}: the leader has to hear from every voter"
+        reasons.append(unknown(f"voter {voter}", told))
     told = "every voter has to run: the leader refuses it until each voter has sent its endpoints"
-    return preflight(action, reasons, (told, *caught_up_needs(cluster, cluster.voters)))
+    return preflight(action, reasons, (told,))
 
 
 def _of_dynamic_quorum(cluster: Cluster) -> Iterator[Reason]:
@@ -123,9 +131,3 @@ def _majority(cluster: Cluster, voters: frozenset[int]) -> Iterator[Reason]:
     reason = majority_reason(cluster, "voters", voters)
     if voters and reason.answer is not ChangeSafety.SAFE:
         yield reason
-
-
-def _needs(cluster: Cluster, voters: frozenset[int]) -> tuple[str, ...]:
-    if not voters:
-        return ()
-    return (*majority_needs(cluster, voters), *caught_up_needs(cluster, voters))

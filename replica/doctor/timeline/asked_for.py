@@ -31,6 +31,12 @@ class AskedForChanges:
         found = {kind: sum(one >= at for one in times) for kind, times in self._times.items()}
         return Counter({kind: count for kind, count in found.items() if count})
 
+    def patterns(self, end: int) -> Iterator[str]:
+        """Patterns such as `config_*`, which `timeline --event` takes, of what changed in the last
+        day before `end`."""
+        for kind, _ in self.since(end - DAY_MS).most_common():
+            yield f"{kind}_*"
+
     def recently(self, end: int) -> Iterator[str]:
         """Clauses about the last hour and the last day before `end`, the log's last time; of both
         the hour alone, where it has them all. None where there was no change."""

@@ -18,7 +18,7 @@ from replica.doctor.check.known_quorum import each_round, known_quorum_of
 from replica.doctor.check.replay_fold import Watch
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.went_back import WentBack
-from replica.doctor.timeline.asked_for import AskedForChanges
+from replica.doctor.timeline.asked_for import HOUR_MS, AskedForChanges
 from replica.doctor.timeline.branch import Branch, BranchTail
 from replica.doctor.timeline.causes import Registration
 from replica.doctor.timeline.changes import ChangeWalk, LoggedChange, UnknownOffsets
@@ -26,12 +26,14 @@ from replica.doctor.timeline.details import OF_DIRECTORIES, detail_of, is_new_pr
 from replica.doctor.timeline.elections import Election, elections_of
 from replica.doctor.timeline.fencings import Fencings
 from replica.doctor.timeline.holders import Holders
+from replica.doctor.timeline.latest_changes import LatestChanges
 from replica.doctor.timeline.partition_events import (
     NEW_DIRECTORY,
     UNCLEAN,
     PartitionEvent,
     PartitionEvents,
 )
+from replica.doctor.timeline.state import last_time
 from replica.format.control import SnapshotHeader
 from replica.history.ranges import intersection, size_of
 from replica.metadata.image.settings import NO_MIGRATION
@@ -100,12 +102,16 @@ class Timeline(NamedTuple):
     """The offsets of the branch whose changes are not known."""
     asked_for: AskedForChanges
     """The branch's changes of OF_HISTORY, counted."""
+    recent: tuple[Event, ...]
+    """The changes of configs and the deletions of topics in the hour before the branch's last
+    record; where they are many, the latest deletions."""
 
 
 def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] = ()) -> Timeline:
     """All events. No field holds a secret. watch: is told how far long work has come. also: those
     of OF_HISTORY that are events, too."""
     walk, asked_for = ChangeWalk(branch, None, watch), AskedForChanges()
+    latest = LatestChanges()
     changes, of_partitions, fencings = [], PartitionEvents(), Fencings(branch.members)
     for change in walk.changes():
         fencings.take(change)
@@ -114,6 +120,7 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
             changes.append(change)
         if what in OF_HISTORY and change.tail is None:
             asked_for.take(what, change.at)
+            latest.take(change)
         of_partitions.take(change)
     holders, cluster_id = Holders.of(branch), branch.cluster_id
     placed = [
@@ -134,7 +141,11 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
         *_went_back(branch),
     ]
     logged = [event for event, on_branch in placed if on_branch]
-    return Timeline(_ordered(logged, beside), tuple(walk.unknown), asked_for)
+    recent = (
+        _of_change(cluster_id, one.first, holders, fencings)._replace(name=one.name)
+        for one in latest.since(last_time(branch) - HOUR_MS)
+    )
+    return Timeline(_ordered(logged, beside), tuple(walk.unknown), asked_for, (*recent,))
 
 
 def _is_first_of_nothing(change: LoggedChange) -> bool:

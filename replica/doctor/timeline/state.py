@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
 from replica.doctor.check.replay_fold import Watch
 from replica.doctor.timeline.branch import Branch
-from replica.doctor.timeline.changes import FROM_SNAPSHOT, ChangeWalk, UnknownOffsets
+from replica.doctor.timeline.changes import (
+    FROM_SNAPSHOT,
+    ChangeWalk,
+    LoggedChange,
+    UnknownOffsets,
+)
 from replica.metadata.changes.naming import name_of
 from replica.metadata.redact import Redactor
 
@@ -31,13 +37,18 @@ class StateEntity(NamedTuple):
 
 
 def state_at(
-    branch: Branch, end_offset: int, redactor: Redactor | None, watch: Watch | None = None
+    branch: Branch,
+    end_offset: int,
+    redactor: Redactor | None,
+    watch: Watch | None = None,
+    take: Callable[[LoggedChange], None] | None = None,
 ) -> list[StateEntity] | UnknownOffsets | None:
     """The entities after the records below `end_offset`, sorted by entity and key. Changes of an
     open transaction are left out. Where the directories don't show the state, the offsets whose
     changes are not known; None where they hold nothing below `end_offset`.
 
     redactor: removes secrets; None to keep them. watch: is told how far long work has come.
+    take: is told each change that led to the state.
     """
     pieces = tuple(
         replace(piece, end=min(piece.end, end_offset))
@@ -45,7 +56,11 @@ def state_at(
         if piece.start < end_offset
     )
     walk = ChangeWalk(replace(branch, pieces=pieces, tails=()), redactor, watch)
-    times = {change.offset: change.at for change in walk.changes()}
+    times = {}
+    for change in walk.changes():
+        times[change.offset] = change.at
+        if take is not None:
+            take(change)
     image = walk.image_at(end_offset)
     if image is None:
         return walk.unknown[-1] if walk.unknown else None
@@ -84,8 +99,7 @@ def end_at(branch: Branch, at: int) -> int | None:
 
 
 def last_time(branch: Branch) -> int:
-    """The newest time of the branch's batches, in ms since 1970 (UTC). It is that of an earlier
-    batch than the last one where the times go back."""
-    return max(
-        batch.header.max_timestamp for piece in branch.pieces for _, batch in piece.batches()
-    )
+    """The newest time of the branch's batches, in ms since 1970 (UTC); 0 where there is none.
+    It is that of an earlier batch than the last one where the times go back."""
+    times = (batch.header.max_timestamp for piece in branch.pieces for _, batch in piece.batches())
+    return max(times, default=0)

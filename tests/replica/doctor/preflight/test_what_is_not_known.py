@@ -3,6 +3,7 @@ is called safe."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -45,13 +46,9 @@ def controllers(**more: object) -> Cluster:
     "found",
     [
         stop_brokers(late(cluster(partition(0, (1, 2)))), [1]),
-        stop_brokers(late(controllers()), [1]),
         decommission(late(cluster(partition(0, (1, 3)))), [1]),
         reassign(late(cluster(partition(0, (1, 3)))), [Assignment("orders", 0, (1, 2))]),
         roll(late(cluster(partition(0, (1, 2))))),
-        remove_voter(late(controllers()), 1),
-        add_voter(late(controllers()), 4),
-        to_dynamic(late(cluster(*map(controller, (1, 2, 3)), voters=(1, 2, 3)))),
         downgrade_binaries(late(cluster()), "4.0", [NodeReading(2, "node2", ())]),
     ],
     ids=lambda found: found.action,
@@ -74,6 +71,94 @@ def test_a_node_whose_log_ends_early_is_a_condition_of_what_relies_on_it(found: 
 )
 def test_it_is_none_where_nothing_relies_on_it(found: Preflight) -> None:
     assert not any(need.startswith("node 2") for need in found.needs)
+
+
+BEHIND = (
+    "voter 2 can't be counted: its log ends 14 s before the newest one, as of a node that is "
+    "stopped or cut off, or of an older disk or copy"
+)
+
+
+def needy(voters: int, *, dynamic_voters: bool = True) -> Cluster:
+    """So many voters, one of which is behind, and controller 9, which is none of them."""
+    numbers = tuple(range(1, voters + 1))
+    registered = map(controller, (*numbers, 9))
+    if dynamic_voters:
+        return late(dynamic(numbers, *registered))
+    return late(cluster(*registered, voters=numbers))
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        stop_brokers(needy(3), [1]),
+        stop_brokers(needy(3), [3]),
+        stop_brokers(needy(5), [4, 5]),
+        remove_voter(needy(3), 1),
+        remove_voter(needy(2), 1),
+    ],
+    ids=["stop 1", "stop 3", "stop 4 and 5", "remove 1 of 3", "remove 1 of 2"],
+)
+def test_no_change_is_safe_whose_majority_needs_a_voter_that_is_behind(found: Preflight) -> None:
+    assert found.answer is ChangeSafety.UNKNOWN
+    (reason,) = (one for one in found.reasons if one.answer is ChangeSafety.UNKNOWN)
+    assert reason.detail.endswith(f"; {BEHIND}; ask again with new copies once it has caught up")
+    assert not any("node 2" in need or "no log shows" in need for need in found.needs)
+
+
+def test_voters_that_are_behind_are_named_together() -> None:
+    of = replace(needy(5), lags={2: Lag(100, 14_321), 3: Lag(90, 19_000)})
+    (reason,) = stop_brokers(of, [1]).reasons
+    assert reason.detail == (
+        "2 of 5 voters are left, 3 are needed; voters 2 and 3 can't be counted: their logs end 14 "
+        "s or more before the newest one, as of nodes that are stopped or cut off, or of older "
+        "disks or copies; ask again with new copies once they have caught up"
+    )
+    assert add_voter(replace(of, voters=frozenset((1, 2, 3))), 9).answer is ChangeSafety.UNKNOWN
+    joins = add_voter(replace(needy(1), lags={9: Lag(100, 14_321)}), 9)
+    assert joins.answer is ChangeSafety.UNKNOWN, "the majority needs the voter that joins"
+
+
+def test_a_restart_of_all_nodes_and_dynamic_voters_need_the_voter_that_is_behind() -> None:
+    rolled = roll(late(cluster(voters=(1, 2, 3))))
+    assert (rolled.answer, rolled.order) == (ChangeSafety.UNKNOWN, ())
+    assert BEHIND in rolled.reasons[0].detail
+    found = to_dynamic(needy(3, dynamic_voters=False))
+    assert found.answer is ChangeSafety.UNKNOWN
+    assert [one.subject for one in found.reasons] == ["voter 2"]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        stop_brokers(needy(3), [2]),
+        stop_brokers(needy(5), [1]),
+        remove_voter(needy(3), 2),
+        remove_voter(needy(5), 5),
+        add_voter(needy(3), 9),
+    ],
+    ids=lambda found: found.action,
+)
+def test_a_majority_without_the_voter_that_is_behind_is_one(found: Preflight) -> None:
+    assert found.answer is ChangeSafety.SAFE
+    (need,) = (one for one in found.needs if one.endswith("no log shows that"))
+    assert "2" not in re.findall(r"\d+", need.partition("[")[2])
+
+
+def test_voters_that_were_not_given_are_counted_and_a_healthy_cluster_stays_safe() -> None:
+    away = known(1, 2, 3, doubts={1: VoterDoubt.NOT_GIVEN, 3: VoterDoubt.NOT_GIVEN})
+    assert stop_brokers(controllers(quorum=away), [2]).answer is ChangeSafety.SAFE
+    healthy = dynamic((1, 2, 3), *map(controller, (1, 2, 3, 4)))
+    for found in (
+        stop_brokers(healthy, [1]),
+        remove_voter(healthy, 1),
+        add_voter(healthy, 4),
+        roll(cluster(voters=(1, 2, 3))),
+        to_dynamic(controllers()),
+    ):
+        assert found.answer is ChangeSafety.SAFE
+    only_a_broker = replace(healthy, lags={4: Lag(100, 14_321)})
+    assert stop_brokers(only_a_broker, [1]).answer is ChangeSafety.SAFE, "4 has no vote"
 
 
 @pytest.mark.parametrize("doubt", NOT_AT_HAND)
