@@ -137,6 +137,7 @@ _EXPECTED = frozenset(
     rule.id
     for rule in (
         groups.LOG_DIVERGENCE,  # a leader without a majority has written on
+        groups.VOTER_BEHIND,  # a voter is down or cut off, as the rule says
         files.VOTER_DIRECTORY_ID,  # a voter's disk was wiped
         files.INDEX_BROKEN,  # a power cut tears an index too, and it is rebuilt at the next start
         files.INDEX_MISMATCH,

@@ -116,7 +116,7 @@ SCENARIOS = (
         "replicate anything: when one follows the other, it truncates in several rounds.",
         ("KIP-595", "KAFKA-13141"),
         _divergent_many_epochs,
-        findings=("log-divergence", "quorum-state-ahead"),
+        findings=("log-divergence", "quorum-state-ahead", "voter-behind"),
         layout=Layout(voters=3, observers=1),
     ),
     NamedScenario(
