@@ -42,8 +42,9 @@ LATER = (
         "tests/replica/doctor/check",
     ),
 )
-"""Folders, or files, whose tests without Spark begin once a process has ended: a process for each
-line. tests/jobs takes longest: two processes keep both cores busy to the end."""
+"""Each entry is one process: it runs the tests without Spark in these folders or files, and starts
+once an earlier process has ended. The tests of tests/jobs take longest. They run in two processes,
+so that both cores are busy to the end."""
 _LOOK_EVERY_S = 0.1
 _MARK = b"mark.spark"
 

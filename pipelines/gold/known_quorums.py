@@ -119,10 +119,7 @@ def quorum_files_of(
     found = [*found]
     damaged = {row["capture_id"] for row in found if _hides_entries(row)}
     hidden = {row["capture_id"] for row in found if _hides_votes(row)}
-    holds_to = {log.key: log.end_offset for log in now.group.logs}
-    ends = [
-        one._replace(is_last=one.end == holds_to.get(one.key)) for one in _log_ends(ids, logs, held)
-    ]
+    ends = [*_log_ends(ids, logs, held, {log.key: log.end_offset for log in now.group.logs})]
     files = QuorumFiles(
         unreadable=frozenset(logs.key(one) for one in ids if one in damaged),
         attested=attested,
@@ -135,8 +132,11 @@ def quorum_files_of(
     return now, files
 
 
-def _log_ends(ids: Iterable[str], logs: ReplicaLogs, held: HeldBatches) -> Iterator[LogEnd]:
-    """Where the log of each capture ends, if it has a batch with a time."""
+def _log_ends(
+    ids: Iterable[str], logs: ReplicaLogs, held: HeldBatches, holds_to: Mapping[ReplicaKey, int]
+) -> Iterator[LogEnd]:
+    """Where the log of each capture ends, if it has a batch with a time. holds_to: the end
+    (exclusive) of what each replica holds, in its log or its newest snapshot."""
     batches = held.batches
     for one in ids:
         places = batches.in_log(held.places(one))
@@ -147,7 +147,8 @@ def _log_ends(ids: Iterable[str], logs: ReplicaLogs, held: HeldBatches) -> Itera
         led = {change["epoch"]: change["leader_id"] for change in changes if change is not None}
         key, epoch = logs.key(one), int(batches.leader_epoch[last])
         end, at_ms = int(batches.last_offset[last]) + 1, int(batches.max_timestamp[last]) // 1000
-        yield LogEnd(key, epoch, end, at_ms, is_leader=led.get(epoch) == key.node_id)
+        is_last = end == holds_to.get(key)
+        yield LogEnd(key, epoch, end, at_ms, led.get(epoch) == key.node_id, is_last)
 
 
 def _hides_entries(found: Row) -> bool:

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from tests.kraftlake_process import REPOSITORY
+from tests.markdown import cells_of
 
 _NUMBER = re.compile(r"[\d,]+")
 
@@ -64,9 +65,5 @@ def _tables(path: Path) -> Iterator[list[dict[str, str]]]:
     lines = path.read_text(encoding="utf-8").splitlines()
     for is_table, group in groupby(lines, lambda line: line.startswith("|")):
         if is_table:
-            titles, _, *cells = (_cells(line) for line in group)
-            yield [dict(zip(titles, one, strict=False)) for one in cells]
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("|").split("|")]
+            titles, _, *found = map(cells_of, group)
+            yield [dict(zip(titles, one, strict=False)) for one in found]

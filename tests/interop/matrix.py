@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from tests.interop.kafka_jars import VERSIONS
+from tests.markdown import cells_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "kafka-releases.md"
 REWRITE = "REWRITE_RELEASES"
@@ -41,7 +42,7 @@ def hold(version: str, row: str, cell: str) -> None:
 
 def written() -> dict[str, list[str]]:
     """The cells of each row, by its title; those of the header have the title ""."""
-    rows = (_cells(line) for line in _lines() if line.startswith("| "))
+    rows = (cells_of(line) for line in _lines() if line.startswith("| "))
     return {title: cells for title, *cells in rows}
 
 
@@ -53,10 +54,6 @@ def _by_version() -> dict[str, dict[str, str]]:
 
 def _lines() -> list[str]:
     return PAGE.read_text(encoding="utf-8").splitlines()
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def _rewrite(cells: dict[str, dict[str, str]]) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tests.markdown import cells_of
+
 REWRITE = "REWRITE_RESULTS"
 PREFLIGHT = Path(__file__).with_name("PREFLIGHT.md")
 READERS = Path(__file__).with_name("READERS.md")
@@ -34,7 +36,7 @@ def rows(page: Path) -> list[tuple[str, ...]]:
     """All rows, without the titles."""
     lines = page.read_text(encoding="utf-8").splitlines()
     first = next(at for at, line in enumerate(lines) if line.startswith(_RULE)) + 1
-    return [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines[first:]]
+    return [*map(cells_of, lines[first:])]
 
 
 def _write(page: Path, row: tuple[str, ...], key: int) -> None:

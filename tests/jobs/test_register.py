@@ -33,6 +33,7 @@ from tests.interop.kafka_node import free_ports
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY
 from tests.listening import LOOPBACK, listeners
+from tests.markdown import cells_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -166,7 +167,7 @@ def _epochs(lake: Path) -> list[tuple[str, ...]]:
 def _beeline_rows(printed: str) -> list[tuple[str, ...]]:
     """The cells of its table, without the header, which comes again after each hundred rows."""
     lines = [line for line in printed.splitlines() if line.startswith("|")]
-    rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
+    rows = [*map(cells_of, lines)]
     return [row for row in rows if row != rows[0]]
 
 

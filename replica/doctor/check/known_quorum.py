@@ -71,7 +71,12 @@ class ComparedLogs:
     def _plan(self) -> RecoveryPlan | None:
         if not self.group.logs:
             return None
-        return plan_compared(self.round, quorum_files(self.members, self.went_back))
+        return plan_compared(self.round, self.files)
+
+    @cached_property
+    def files(self) -> QuorumFiles:
+        """What the directories' other files say: the newest log may be read again for it."""
+        return quorum_files(self.members, self.went_back)
 
 
 EarlierRounds = Mapping[str, tuple[ComparedRound, ...]]
@@ -158,8 +163,7 @@ def compared_logs(
 
 def known_quorum_of(compared: ComparedLogs) -> KnownQuorum:
     """What the directories prove about their quorum."""
-    files = quorum_files(compared.members, compared.went_back)
-    return known_quorum(compared.group, compared.commitment, files)
+    return known_quorum(compared.group, compared.commitment, compared.files)
 
 
 def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:

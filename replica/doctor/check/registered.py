@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from replica.doctor.check.examined import Examined
-from replica.doctor.quorum.log_ends import LogEnd
+from replica.doctor.quorum.log_ends import LogEnd, newest_end
 from replica.doctor.quorum.registered_later import REGISTERING_MS, RegisteredLater
 from replica.errors import DataError
 from replica.format.compression import Inflation
@@ -31,7 +31,7 @@ def registered_later(
 ) -> dict[ReplicaKey, RegisteredLater]:
     """The registrations that show more than the controllers' disks, each in the epoch in which the
     disk's log ends. Of two disks of one node nobody knows on which the process ran."""
-    newest = max(ends, key=lambda one: (one.epoch, one.end), default=None)
+    newest = newest_end(ends)
     if newest is None:
         return {}
     by_key = {log.key: (one, log) for one, log in members}

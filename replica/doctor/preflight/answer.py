@@ -27,7 +27,7 @@ class Reason(NamedTuple):
     """A reason for an answer."""
 
     answer: ChangeSafety
-    """SAFE for a note, which is no reason against the change."""
+    """The answer that this reason alone would give: SAFE for a note, which is no objection."""
     subject: str
     """The partition, the node or the feature that the reason is about."""
     detail: str

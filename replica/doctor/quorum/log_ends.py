@@ -29,10 +29,15 @@ class LogEnd(NamedTuple):
     of its log doesn't break off."""
 
 
+def newest_end(ends: Sequence[LogEnd]) -> LogEnd | None:
+    """The end of the log that an election prefers; None where there is no log."""
+    return max(ends, key=_position, default=None)
+
+
 def behind_ms(ends: Sequence[LogEnd]) -> dict[ReplicaKey, int]:
     """How long before the newest log's end, in ms, the logs end that end COPYING_MS before it or
     earlier. A controller that leads appends two records a second, also when nothing happens."""
-    newest = max(ends, key=_position, default=None)
+    newest = newest_end(ends)
     if newest is None:
         return {}
     return {

@@ -1,0 +1,6 @@
+"""Reads tables as Markdown writes them."""
+
+
+def cells_of(line: str) -> tuple[str, ...]:
+    """The cells of one row, without the spaces around them."""
+    return tuple(cell.strip() for cell in line.strip("|").split("|"))
