@@ -27,10 +27,10 @@ ReplayStored: TypeAlias = Callable[[Replay, StoredBatches, ReadRecord], None]
 record. It raises DataError where `commit` does."""
 
 BULK_BYTES = 1024 * 1024
-"""The fewest bytes of batches for which the bulk replay is used, with an empty image."""
+"""The fewest bytes of batches for which the bulk replay is used, if the image is empty."""
 _BYTES_PER_ENTITY = 16
-"""How many bytes of batches more the bulk replay must have for each topic and partition of the
-image, because its start takes time for each of them."""
+"""The bytes that are added to BULK_BYTES for each topic and partition of the image, because the
+bulk replay needs time for each of them at its start."""
 _replay_stored: ReplayStored | None = None
 
 
