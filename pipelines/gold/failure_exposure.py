@@ -112,8 +112,8 @@ def newest_steps(versions: Versions, state_row: Row) -> Iterator[VisibleChange]:
 
 def _past(rows: Dataset, state_row: Row, cluster: Cluster, earlier: EarlierExposure | None) -> Past:
     """How long each exposure and each reassignment of the newest state has lasted. Where an earlier
-    build has answered the questions that the steps since that build leave open, the steps before it
-    are not read."""
+    build has answered the questions that the steps since then leave open, the steps before that
+    build are not read."""
     steps = all_steps(state_row)
     if earlier is not None and earlier.led_to(state_row):
         newer = past_in_range(
