@@ -95,7 +95,7 @@ def _lay_out(
     first = len(steps)
     end = first + len(present)
     steps.extend([None] * len(present))
-    struct_size = 1  # the byte for the count of tagged fields
+    struct_size = 1  # The byte for the count of tagged fields.
     for index, f in enumerate(present):
         inner_first = inner_end = 0
         least = _SIZES.get(f.kind, 1)
