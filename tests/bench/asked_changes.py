@@ -13,10 +13,11 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from replica.errors import PeerError
 from replica.metadata.changes.releases import NEWEST_LEVELS
@@ -41,6 +42,7 @@ from tests.interop.kafka_node import free_ports
 from tests.kraftlake_process import started
 from tests.replica.metadata.image.made import broker, feature
 
+LINGER = "controller.quorum.append.linger.ms"
 MARGIN_S = 0.1
 FOREVER = float("inf")
 _CONFIG = ClientConfig(max_in_flight=1000)
@@ -56,21 +58,21 @@ class Voter:
 
 
 def measured(folder: Path, options: argparse.Namespace) -> Iterator[str]:
-    """A line about ours, and one about Kafka's."""
+    """A line about ours, and two about Kafka's: with its own linger of 25 ms, and with none."""
     with ours(folder / "ours", options) as voters:
         load = Load(voters, produces(options.partitions), options)
         yield asyncio.run(load.told("kraftlake by requests"))
-    with kafkas(folder / "kafkas", options) as voters:
-        load = Load(voters, altered_partitions(options.partitions), options)
-        yield asyncio.run(load.told(f"Kafka {NEWEST} by requests"))
+    for name, settings in (("", {}), (f", {LINGER}=0", {LINGER: 0})):
+        with kafkas(folder / f"kafkas{name}", options, settings) as voters:
+            load = Load(voters, altered_partitions(options.partitions), options)
+            yield asyncio.run(load.told(f"Kafka {NEWEST} by requests{name}"))
 
 
-@contextmanager
-def ours(folder: Path, options: argparse.Namespace) -> Iterator[list[Voter]]:
-    """As users start them."""
+def prepared(folder: Path, options: argparse.Namespace) -> dict[int, Path]:
+    """Three voters of ours whose logs have the partitions: their server.properties, by port."""
     ports = dict(enumerate(free_ports(3), 1))
     voters = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, port in ports.items())
-    paths = []
+    paths = {}
     for node_id, port in ports.items():
         more = {
             "node.id": node_id,
@@ -78,11 +80,20 @@ def ours(folder: Path, options: argparse.Namespace) -> Iterator[list[Voter]]:
             "kraftlake.principals.administrator": "*",
             **snapshots(options.every),
         }
-        paths.append(write_properties(folder / str(node_id), port, more))
-        fill(paths[-1], 0, options.partitions)
-    processes = [started(p.parent / "output.txt", "replica", "run", "-c", p) for p in paths]
+        paths[port] = write_properties(folder / str(node_id), port, more)
+        fill(paths[port], 0, options.partitions)
+    return paths
+
+
+@contextmanager
+def ours(folder: Path, options: argparse.Namespace) -> Iterator[list[Voter]]:
+    """As users start them."""
+    paths = prepared(folder, options)
+    processes = [
+        started(path.parent / "output.txt", "replica", "run", "-c", path) for path in paths.values()
+    ]
     try:
-        yield [Voter(port, folder / f"{i}/log/{TOPIC}-0") for i, port in ports.items()]
+        yield [Voter(port, path.parent / f"log/{TOPIC}-0") for port, path in paths.items()]
     finally:
         for process in processes:
             process.terminate()
@@ -91,11 +102,13 @@ def ours(folder: Path, options: argparse.Namespace) -> Iterator[list[Voter]]:
 
 
 @contextmanager
-def kafkas(folder: Path, options: argparse.Namespace) -> Iterator[list[Voter]]:
-    """Their log begins with metadata.version and brokers, which stay unfenced without a
-    heartbeat."""
+def kafkas(
+    folder: Path, options: argparse.Namespace, more: Mapping[str, object] = MappingProxyType({})
+) -> Iterator[list[Voter]]:
+    """Their log begins with metadata.version and brokers, which stay unfenced without a heartbeat.
+    more: further settings."""
     ports = dict(enumerate(free_ports(3), 1))
-    settings = {"broker.session.timeout.ms": 3_600_000, **snapshots(options.every)}
+    settings = {"broker.session.timeout.ms": 3_600_000, **snapshots(options.every), **more}
     first = [feature("metadata.version", NEWEST_LEVELS[NEWEST.rpartition(".")[0]])]
     first += [broker(number, epoch_of(number), fenced=False) for number in range(BROKERS)]
     with ExitStack() as stack:

@@ -32,9 +32,6 @@ from replica.raft.leader.leading import NotLeaderError
 from replica.raft.roles import Leader
 from tests.bench import asked_changes
 from tests.bench.partition_changes import AT_ONCE, Commit, changes, told
-from tests.bench.quorum_of_one import write_properties
-from tests.bench.start import fill
-from tests.interop.kafka_node import free_ports
 from tests.kraftlake_process import logged
 
 WARM_UP_S = 10.0
@@ -65,18 +62,7 @@ def main() -> int:
 
 
 def measured(folder: Path, options: argparse.Namespace) -> str:
-    ports = free_ports(3)
-    voters = ",".join(f"{n}@127.0.0.1:{port}" for n, port in enumerate(ports, 1))
-    paths = []
-    for node_id, port in enumerate(ports, 1):
-        more = {
-            "node.id": node_id,
-            "controller.quorum.voters": voters,
-            "metadata.log.max.snapshot.interval.ms": int(options.every * 1000),
-            "metadata.log.max.record.bytes.between.snapshots": 2**40,
-        }
-        paths.append(write_properties(folder / str(node_id), port, more))
-        fill(paths[-1], 0, options.partitions)
+    paths = asked_changes.prepared(folder, options).values()
     words = [sys.executable, "-m", "tests.bench.changes", "--voter"]
     words += ["--partitions", str(options.partitions), "--rate", str(options.rate)]
     processes = [logged(p.parent / "output.txt", [*words, str(p.parent)]) for p in paths]
