@@ -62,10 +62,10 @@ def measured(folder: Path, options: argparse.Namespace) -> Iterator[str]:
     with ours(folder / "ours", options) as voters:
         load = Load(voters, produces(options.partitions), options)
         yield asyncio.run(load.told("kraftlake by requests"))
-    for name, settings in (("", {}), (f", {LINGER}=0", {LINGER: 0})):
-        with kafkas(folder / f"kafkas{name}", options, settings) as voters:
+    for linger_ms in (25, 0):
+        with kafkas(folder / f"kafka-{linger_ms}", options, {LINGER: linger_ms}) as voters:
             load = Load(voters, altered_partitions(options.partitions), options)
-            yield asyncio.run(load.told(f"Kafka {NEWEST} by requests{name}"))
+            yield asyncio.run(load.told(f"Kafka {NEWEST} by requests, {LINGER}={linger_ms}"))
 
 
 def prepared(folder: Path, options: argparse.Namespace) -> dict[int, Path]:

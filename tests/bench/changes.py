@@ -56,6 +56,7 @@ def main() -> int:
         sys.stdout.write(measured(folder, options))
         for line in asked_changes.measured(folder, options) if options.kafka else ():
             sys.stdout.write(line)
+            sys.stdout.flush()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 0

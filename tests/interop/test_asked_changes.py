@@ -17,7 +17,7 @@ from tests.bench.change_requests import Request, altered_partitions, produces
 from tests.bench.partition_changes import AT_ONCE
 from tests.interop.kafka_jars import class_path_or_skip
 
-OPTIONS = argparse.Namespace(partitions=2_000, rate=200, seconds=12.0, every=5.0, warm_up=1.0)
+OPTIONS = argparse.Namespace(partitions=20_000, rate=200, seconds=12.0, every=5.0, warm_up=1.0)
 
 
 @pytest.mark.slow
