@@ -16,7 +16,6 @@ from replica.doctor.quorum.known_voter import (
     ABSENT,
     BAD_DISKS,
     MAY_VOTE_TWICE,
-    REPLACED,
     KnownVoter,
     VoterDoubt,
 )
@@ -112,8 +111,9 @@ class KnownQuorum:
 
     @property
     def replaced(self) -> tuple[ReplicaKey, ...]:
-        """The voters in force of whose nodes other disks than the voters' are at hand."""
-        return tuple(voter.key for voter in self.voters if voter.doubt in REPLACED)
+        """The voters in force of whose nodes disks with other directory ids are at hand."""
+        found = VoterDoubt.ANOTHER_DIRECTORY
+        return tuple(voter.key for voter in self.voters if voter.doubt is found)
 
     def with_doubt(self, doubt: VoterDoubt, nodes: Collection[int]) -> KnownQuorum:
         """The same quorum, in which voters of these nodes without a directory have this doubt."""

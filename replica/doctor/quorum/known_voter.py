@@ -38,13 +38,13 @@ class VoterDoubt(StrEnum):
     """Its quorum-state is there and can't be read: nobody knows in which epochs it voted."""
 
 
-REPLACED = (
+_REPLACED = (
     VoterDoubt.OF_ANOTHER_CLUSTER,
     VoterDoubt.ANOTHER_DIRECTORY,
     VoterDoubt.NO_LOG,
 )
 """The doubts about voters of whose nodes another disk is at hand."""
-ABSENT = (VoterDoubt.NOT_GIVEN, *REPLACED)
+ABSENT = (VoterDoubt.NOT_GIVEN, *_REPLACED)
 """The doubts about voters of whose own disks nothing is at hand."""
 NOT_AT_HAND = (*ABSENT, VoterDoubt.CUT)
 """The doubts about voters of whose own disks nothing is at hand, or a part."""
@@ -56,7 +56,7 @@ MAY_VOTE_TWICE = (
     VoterDoubt.UNREADABLE_QUORUM_STATE,
 )
 """The doubts about disks that may have forgotten in which epochs their nodes voted."""
-UNCOUNTED = (*BAD_DISKS, *REPLACED)
+UNCOUNTED = (*BAD_DISKS, *_REPLACED)
 """The doubts by which a voter may not be counted, whatever a look at further disks would show."""
 
 

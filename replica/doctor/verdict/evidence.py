@@ -176,7 +176,7 @@ class ClusterEvidence:
     unreliable: tuple[str, ...] = ()
     """The voters whose disks were given and can't be relied on."""
     replaced: tuple[str, ...] = ()
-    """The voters of whose nodes other disks than the voters' were given."""
+    """The voters of whose nodes disks with other directory ids were given."""
     state: KnownState | None = None
     """The state that was judged; None where no state is known."""
     missing: MissingVoters | None = None
