@@ -69,6 +69,8 @@ class ReplicaLog:
     leader_changes: tuple[VotersAt, ...] = ()
     """The voters that LeaderChange records name. The log of a static quorum names no other
     voters."""
+    led_epochs: frozenset[int] = frozenset()
+    """The epochs in which this replica's node led, by the LeaderChange records of this log."""
     unsynced_from: int | None = None
     """The offset (inclusive) from which on entries may never have been synced to the disk: the
     offset of the first run of zeros between batches, as a power cut leaves it. The replica may not
