@@ -33,7 +33,7 @@ class AskedCluster:
     """The id of the cluster; None for the only cluster there."""
     moment: Moment = NOW
     committed_only: bool = False
-    """Whether only records count that are proven to be committed."""
+    """Whether only records that are proven to be committed count."""
     order: tuple[str, ...] = ()
     """The names of captures, the oldest first."""
     passed_over: PassedOver = NOTHING
