@@ -118,8 +118,8 @@ class BuildOptions:
     `kraftlake quality` runs these checks alone.
 
     With --pass-over the build continues after records of another product, and the lake remembers
-    this: later builds do the same. The verdict, state, history and plan of the lake say which records were passed
-    over.
+    this: later builds do the same. The verdict, state, history and plan of the lake say which
+    records were passed over.
 
     --own names a folder with tables of your own (docs/how-to/your-own-table.md). They are derived
     after gold, where their inputs have changed. If such a table breaks its contract, build names
@@ -250,9 +250,9 @@ class ForgetOptions:
     """Remove captures from a lake, as if they had never been ingested.
 
     Use it for captures that were ingested by mistake. Without --yes the command only shows which
-    captures would be removed. --yes removes them from the bronze tables: rows that no other capture has are
-    deleted, and the other rows get the times of the captures that remain. `kraftlake build` then
-    brings the other tables up to date. After an interruption run the same command again.
+    captures would be removed. --yes removes them from the bronze tables: rows that no other capture
+    has are deleted, and the other rows get the times of the captures that remain. `kraftlake build`
+    then brings the other tables up to date. After an interruption run the same command again.
 
     Removed rows stay on disk in earlier versions of the tables. If they must not, because they hold
     secrets, use --vacuum: it builds, and then deletes every file of an earlier version, so that no
