@@ -88,7 +88,7 @@ def measured(folder: Path, options: argparse.Namespace) -> str:
 
 
 def told(folder: Path) -> str:
-    """A line for a voter that led."""
+    """A line about a voter that led."""
     lines = (folder / "commits.jsonl").read_text().splitlines()
     commits = [json.loads(line) for line in lines]
     snapshots = len(list((folder / "log").glob("*/*.checkpoint")))
@@ -106,7 +106,7 @@ def told(folder: Path) -> str:
 
 
 async def voter(folder: Path, partitions: int, rate: int) -> None:
-    """Run one voter, and append while it leads."""
+    """Runs one voter, which appends while it leads."""
     settings = settings_in(read_properties(str(folder / "server.properties")))
     large_logs.prepare(settings.log_dir, replays=True)
     node, lock = opened(settings, lambda notice: print(notice.text, flush=True))  # noqa: T201

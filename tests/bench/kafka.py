@@ -1,4 +1,4 @@
-"""Real Kafka as the yardstick: its kafka-dump-log, and its classes in process."""
+"""Real Kafka as the yardstick: its kafka-dump-log, and its classes in a JVM."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from pipelines.spark.java import find_java
 from tests.interop.kafka_jars import class_path, dump_tool
 
 VERSION = "4.1.2"
-"""What RESULTS.md measures; its tool and its record classes are where JvmDecode.java looks."""
+"""The Kafka release that RESULTS.md measures. JvmDecode.java expects the tool and the record
+classes of this release."""
 _DRIVER = Path(__file__).with_name("JvmDecode.java")
 
 
 def dump_log_command(segment: Path) -> list[str]:
-    """kafka-dump-log with the metadata decoder, every record printed."""
+    """The command line of kafka-dump-log with the metadata decoder, which prints every record."""
     return [
         str(find_java().executable),
         "-cp",
@@ -28,7 +29,7 @@ def dump_log_command(segment: Path) -> list[str]:
 
 
 def in_process(segment: Path, mode: str, passes: int) -> list[float]:
-    """Seconds of each pass of JvmDecode over the segment; the first ones warm the JVM up."""
+    """The seconds of each pass of JvmDecode over the segment. The first passes warm the JVM up."""
     ran = subprocess.run(
         [
             str(find_java().executable),

@@ -1,4 +1,4 @@
-"""Mutants that do what the code does, and why. A name says file, function and change."""
+"""Mutants that behave as the code does, and why. A name has file, function and change."""
 
 from __future__ import annotations
 
