@@ -225,7 +225,7 @@ def page(
     options: argparse.Namespace,
     batch: bytes,
 ) -> str:
-    """Markdown."""
+    """The results as Markdown."""
     count = options.megabytes * MEBIBYTE // (VALUE_BYTES * options.batch)
     megabytes = count * len(batch) / 1e6
     ratio = ratios(seconds[KAFKA], seconds[OURS])

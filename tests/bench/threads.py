@@ -64,7 +64,7 @@ def _middle(data: bytes) -> tuple[int, int]:
 
 
 def at_once(*works: Callable[[], object]) -> None:
-    """Runs each work in a thread of its own, until all are done."""
+    """Runs each function in its own thread, until all have returned."""
     threads = [threading.Thread(target=work) for work in works]
     for thread in threads:
         thread.start()

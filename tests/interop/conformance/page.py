@@ -22,9 +22,9 @@ _SHOWN = 3
 
 @dataclass
 class Judged:
-    """The result of a trace. counts: by API and outcome. reasons: by name, and API. examples: of
-    differences, and of requests that ended Kafka's process. watermarks: told, and known exactly.
-    accused: requests of Kafka's nodes that the core counts as illegal."""
+    """The result of a trace. counts: by API and outcome. reasons: the number of verdicts by name
+    and API. examples: of differences, and of requests that ended Kafka's process. watermarks: as by
+    judge.watermarks. accused: requests of Kafka's nodes that the core counts as illegal."""
 
     name: str
     requests: int

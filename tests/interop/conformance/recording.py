@@ -66,8 +66,8 @@ def record_faults(folder: Path, trace: Path, voters: Voters, seeds: range, withi
 
 
 def record_probes(folder: Path, trace: Path, voters: Voters) -> None:
-    """The leader and a follower are asked everything; then the follower, which nobody else hears
-    any more, what changes it."""
+    """Sends all questions to the leader and to a follower. Afterwards no other node reaches the
+    follower: then sends it the requests that change its state."""
     with _recorded(folder, trace, voters) as (quorum, _):
         leader = quorum.newest_election()[1]
         follower = next(n for n in quorum.nodes if n != leader)

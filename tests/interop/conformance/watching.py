@@ -250,8 +250,8 @@ class Watching:
         return Case(exchange, tuple(states), told)
 
     def _states_of(self, node: Witness, exchange: Exchange) -> Iterator[State]:
-        """The states of the node, also in the epoch that the answer shows, which the node may have
-        known before."""
+        """The states of the node in its own epoch, and in the newer epoch that the answer shows:
+        the node may have known this epoch before it answered."""
         reply, own = exchange.reply, node.key.node_id
         shown = (NO_EPOCH, NO_NODE) if reply is None else (reply.epoch, reply.leader_id)
         for epoch in sorted({node.epoch, max(node.epoch, shown[0])}):
