@@ -1,4 +1,4 @@
-"""How long an observer with an empty disk takes to have a large log of its leader.
+"""How long an observer with an empty disk takes to fetch a large log from its leader.
 
 python -m tests.bench.catch_up FOLDER [--gigabytes N]
 

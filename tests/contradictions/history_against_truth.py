@@ -153,7 +153,7 @@ def _leaderless(
 
 
 def the_agreed_branch_is_the_committed_log(answers: Answers, truth: Truth) -> Iterator[Statement]:
-    """Below its proven end the branch holds only what was committed."""
+    """The branch holds only committed records below its proven end."""
     if answers.branch is None:
         return
     committed = set(truth.committed.values())

@@ -1,8 +1,8 @@
 """Runs a notebook's code cells, in order and in one process, as Jupyter would; without Jupyter.
 
-    python -m tests.docs.notebook NOTEBOOK      prints the notebook with the outputs it gave now
+    python -m tests.docs.notebook NOTEBOOK      prints the notebook with the outputs of this run
 
-Of a cell's value there is the text, what it printed goes before it.
+An output is the text that a cell printed, and then the text of the cell's value.
 """
 
 from __future__ import annotations

@@ -92,9 +92,9 @@ def lost_replicas(voter: ReplicaKey, replicas: Sequence[HostedReplica]) -> str:
 
 
 def _places(voter: ReplicaKey, replicas: Sequence[HostedReplica], where: str) -> str:
-    """The replicas that are in the directory of the metadata log, and the replicas that may be: the
-    state names no directory of some replicas, and no directory of static voters. where: what that
-    means for them."""
+    """The replicas in the directory of the metadata log, and the replicas that may be in it: for
+    some replicas, and for static voters, the state names no directory. where: the consequence for
+    these replicas."""
     is_known = voter.directory_id != ZERO_UUID
     own = [one for one in replicas if is_known and one.directory_id == voter.directory_id]
     unsure = [one for one in replicas if not is_known or one.directory_id is None]

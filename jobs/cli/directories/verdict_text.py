@@ -75,8 +75,8 @@ def describe_verdict(
 
 
 def _of_other_clusters(verdict: Verdict, *, steps: bool) -> Iterator[str]:
-    """What has to be read before everything else, even before an outage: which disks are of another
-    cluster. Nothing where the verdict begins with that fact."""
+    """The text about disks of another cluster, which comes before everything else, even before an
+    outage. Nothing where the verdict begins with that fact."""
     for fact in verdict.of_other_clusters:
         if fact is not verdict.facts[0]:
             yield coloured(f"{fact.level.shown:<{_WIDTH}}", _COLOURS[fact.level]) + one_line(
