@@ -15,7 +15,7 @@ import pyarrow as pa
 from pipelines.cluster.rows import Row, milliseconds
 from pipelines.finding_rows import finding_row, subjects_text
 from replica.doctor.check.rule import Finding
-from replica.doctor.health.cluster import Beginning, Cluster
+from replica.doctor.health.cluster import JUDGED, Beginning, Cluster
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import leaderless_in_restart
@@ -24,11 +24,6 @@ from replica.doctor.verdict.evidence import Since, leaderless
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import entity_of, image_of
 
-JUDGED = (
-    "topic", "partition", "config", "broker", "controller", "feature",
-    "voters", "kraft_version", "zk_migration_state",
-)  # fmt: skip
-"""The kinds of entities that the rules and exposures read."""
 SHOWN_SUBJECTS = 100
 """How many subjects of one finding are shown. All subjects could be as large as the state itself,
 which gold.metadata_history has."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipelines.report.source import ReportSource
     from pipelines.report.view import ClusterView
 
-_OF_A_LAKE = ("datafusion", "deltalake", "jinja2", "pyarrow", "pyspark")
+_OF_A_LAKE = ("datafusion", "deltalake", "pyarrow", "pyspark")
 """The packages without which no lake is made for a page."""
 
 
@@ -43,7 +43,8 @@ def run(options: ReportOptions) -> int:
     output = options.output
     if lake is None and not options.json_output and not _can_make_a_lake():
         return _short_page(options)
-    from pipelines.report.page import make_report, render
+    from pipelines.report.gathering import make_report
+    from pipelines.report.page import render
 
     with ExitStack() as stack:
         if lake is None:
