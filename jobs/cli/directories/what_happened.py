@@ -123,10 +123,10 @@ def incidents_of(
         )
         for cluster, verdict in judged:
             if newest.get(cluster.cluster_id) == index:
-                yield _incident(cluster, verdict, branches.get(cluster.cluster_id), progress)
+                yield incident_of(cluster, verdict, branches.get(cluster.cluster_id), progress)
 
 
-def _incident(
+def incident_of(
     cluster: JudgedCluster, verdict: Verdict, branch: Branch | None, progress: ProgressLine
 ) -> Incident:
     """What happened to a cluster. branch: None where the cluster's logs hold no record."""

@@ -204,10 +204,10 @@ def outages_of(judged: JudgedCluster) -> Sequence[Outage] | None:
     cluster, told = judged.cluster, judged.told
     if cluster is None or told is None or _is_too_long(told.examined, cluster):
         return None
-    return outages(cluster.partitions, _steps(judged, cluster))
+    return outages(cluster.partitions, steps_back(judged, cluster))
 
 
-def _steps(judged: JudgedCluster, cluster: Cluster) -> Iterable[VisibleChange]:
+def steps_back(judged: JudgedCluster, cluster: Cluster) -> Iterable[VisibleChange]:
     """The changes that led to the state, by a second replay of logs that aren't too long."""
     if judged.told is None:
         return ()
@@ -225,7 +225,7 @@ def _is_too_long(examined: Examined, cluster: Cluster) -> bool:
 
 
 def _leaderless(judged: JudgedCluster, cluster: Cluster | None) -> Since | None:
-    return None if cluster is None else leaderless(cluster, lambda: _steps(judged, cluster))
+    return None if cluster is None else leaderless(cluster, lambda: steps_back(judged, cluster))
 
 
 def _state(judged: JudgedCluster) -> KnownState | None:
