@@ -23,7 +23,7 @@ from jobs.cli.page_file import write_page
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
 from pipelines.sql_text import tables_named
-from replica.errors import UnreadableFileError
+from replica.errors import UnreadableFileError, UsageError
 from replica.installation import line_that_adds, release
 from replica.terminal_text import one_line
 
@@ -98,11 +98,17 @@ def _can_make_a_lake() -> bool:
 
 def _of_directories(options: ReportOptions) -> Report | None:
     """The report of directories without a lake. None where no cluster of theirs is known: then the
-    page of what-happened, which says why, is written instead."""
+    page of what-happened, which says why, is written instead. Raises UsageError where --json wants
+    rows of it."""
     from jobs.cli.directories.reported.pages import report_of
 
     paths = [*(options.paths or ())]
     report = report_of(paths, names_in(options.order), options.cluster)
+    if report is None and options.json_output:
+        raise UsageError(
+            f"{' '.join(paths)}: no directory names its cluster and holds a record of it; "
+            "`kraftlake what-happened` says more"
+        )
     if report is None:
         what_happened.run(
             WhatHappenedOptions(

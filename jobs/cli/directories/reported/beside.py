@@ -4,7 +4,7 @@ The page of a lake has the slider for both."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from jobs.cli.clock import ZonedClock
@@ -19,7 +19,7 @@ from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.keys import NO_NODE
 from replica.words import counted, listed, named, sentence
 
-MAX_LEADERLESS, MAX_CONFIGS, MAX_VALUES = 20, 40, 3
+MAX_LEADERLESS, MAX_CONFIGS, MAX_VALUES = 10, 40, 3
 
 
 def events(incident: Incident, clock: ZonedClock) -> Section:
@@ -114,19 +114,31 @@ def _listeners(fields: Mapping[str, Any]) -> str:
 
 
 def _leaderless(cluster: Cluster) -> Iterator[Html]:
-    found = [(key, one) for key, one in cluster.partitions.items() if one.leader == NO_NODE]
-    if not found:
+    """Topic by topic, the topics with the most such partitions first."""
+    topics: Mapping[str, str] = cluster.values("topics")
+    every = Counter(topic for topic, _ in cluster.partitions)
+    without: Counter[str] = Counter()
+    brokers: dict[str, set[int]] = defaultdict(set)
+    for (topic, _), partition in cluster.partitions.items():
+        if partition.leader == NO_NODE:
+            without[topic] += 1
+            brokers[topic].update(partition.replicas)
+    if not without:
         return
-    rows = sorted((cluster.name_of(key), key, one) for key, one in found)
+    rows = sorted((-count, topics.get(one, one), one) for one, count in without.items())
     columns = (
-        head("Partition", lambda row: row[0]),
-        Column("Replicas", lambda row: ", ".join(map(str, row[2].replicas))),
-        Column("ISR", lambda row: ", ".join(map(str, row[2].isr))),
-        number("Last changed at offset", lambda row: cluster.offsets("partitions").get(row[1])),
+        head("Topic", lambda row: row[1]),
+        number("Without leader", lambda row: -row[0]),
+        number("Of its partitions", lambda row: every[row[2]]),
+        Column("Their replicas are on", lambda row: _brokers_text(brokers[row[2]])),
     )
     yield element("h4", "Partitions without leader")
     yield table("Partitions without leader", rows[:MAX_LEADERLESS], columns)
-    yield more(len(rows) - MAX_LEADERLESS, "partitions without leader", "")
+    yield more(len(rows) - MAX_LEADERLESS, "topics with partitions without leader", "")
+
+
+def _brokers_text(ids: Collection[int]) -> str:
+    return named("broker", [str(one) for one in sorted(ids)], limit=6)
 
 
 class _Setting(NamedTuple):
