@@ -83,7 +83,7 @@ def statements(c: ClusterView) -> Iterator[tuple[str, Any]]:
     yield "truncated", [one.records for one in c.truncated]
     yield "findings", [(one.id, one.severity, one.now) for one in c.rules if one.now]
     yield "snapshots", rows(e.snapshots, "node_id", "end_offset", "epoch", "verdict", "size_bytes")
-    yield "health", rows(e.health, "rule", "severity", "message", "subjects")
+    yield "health", c.health
     assert e.exposure is not None
     exposure = ("kind", "gone", "leaderless", "needs_unclean", "below_min_isr", "voters_left")
     yield "exposure", rows(e.exposure, *exposure, "since_offset", "since_ms")

@@ -17,7 +17,7 @@ from jobs.cli.directories.reported.given import (
 )
 from pipelines.finding_rows import finding_row, subjects_text
 from pipelines.report.evidence import MAX_EXPOSURES, KnownOutages, Outage
-from pipelines.report.queries import MAX_DAMAGE, MAX_FINDINGS, MAX_SNAPSHOTS
+from pipelines.report.queries import MAX_DAMAGE, MAX_FINDINGS, MAX_SNAPSHOTS, MAX_SUBJECTS
 from pipelines.report.source import Figure, Row
 from replica.doctor.check.rule import Finding
 from replica.doctor.check.snapshot_validity import SnapshotVerdict, Validity
@@ -136,7 +136,7 @@ def damage_row(one: Damage) -> Row:
 
 def _health(judged: JudgedCluster) -> Iterator[Row]:
     for finding in judged.health or ():
-        yield {**finding_row(finding), "subjects": subjects_text(finding.subjects)}
+        yield {**finding_row(finding), "subjects": subjects_text(finding.subjects[:MAX_SUBJECTS])}
 
 
 def _exposure(judged: JudgedCluster) -> Figure | None:

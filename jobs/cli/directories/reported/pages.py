@@ -105,8 +105,9 @@ def _view(
         given.formatted,
     )
     redactor = Redactor(os.urandom(32))
-    walked = Walked(branch, redactor, progress.show)
-    evidence = _evidence(cluster, walked, redactor)
+    parted = Parted(cluster, LogRecordReader(redactor))
+    walked = Walked(branch, redactor, progress.show, parted.told)
+    evidence = _evidence(cluster, walked, parted)
     incident = incident_of(newest, verdict, branch, progress)
     beside = [events(incident, clock_of(None))]
     if newest.cluster is not None and verdict.state is not None:
@@ -124,9 +125,8 @@ def _round(given: GivenRounds, place: int, cluster: JudgedCluster, now: datetime
     return round_of(place, name, compared_logs(members, {}), cluster, now)
 
 
-def _evidence(given: GivenCluster, walked: Walked, redactor: Redactor) -> Evidence:
-    parted = Parted(given, walked, LogRecordReader(redactor))
-    losses, lost = parted.losses()
+def _evidence(given: GivenCluster, walked: Walked, parted: Parted) -> Evidence:
+    lost = parted.lost(walked)
     quorum = given.newest.judged.quorum
     voters = () if quorum is None else sorted(one.node_id for one in quorum.voters)
     figures: dict[str, Any] = {
@@ -141,7 +141,7 @@ def _evidence(given: GivenCluster, walked: Walked, redactor: Redactor) -> Eviden
         activity=walked.activity(),
         decoded=tuple(parted.decoded()),
         truncated=parted.truncated(),
-        losses=losses,
+        losses=(*(one.loss for one in lost), *parted.losses[len(lost) :]),
         lost=lost,
         newest_changes=walked.newest(),
         state_ranges=walked.state_ranges(),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 from jobs.cli.directories.reported.given import Capture, GivenCluster, Round, figure
 from jobs.cli.directories.reported.records import decoded, types_of
-from jobs.cli.directories.reported.walked import Walked
+from jobs.cli.directories.reported.walked import LostRecords, Walked
 from pipelines.report.divergences import Parting, Replica, partings_of, replica_of
 from pipelines.report.evidence import (
     MAX_PARTINGS_DECODED,
@@ -35,9 +36,8 @@ _PARTED = (Relation.DIVERGED.value, Relation.CONFLICT.value)
 class Parted:
     """What the logs of a cluster's rounds show, one beside the other."""
 
-    def __init__(self, given: GivenCluster, walked: Walked, reader: LogRecordReader) -> None:
+    def __init__(self, given: GivenCluster, reader: LogRecordReader) -> None:
         self._given = given
-        self._walked = walked
         self._reader = reader
         pairs = [(one, [*_pairs(one)]) for one in reversed(given.rounds)]
         newest = pairs[0][1]
@@ -94,24 +94,35 @@ class Parted:
             found[place] = figure([*decoded(capture, shown, self._reader)])
         return found
 
-    def losses(self) -> tuple[tuple[LostRecordCount, ...], tuple[Lost, ...]]:
-        """All losses, and those whose effect is told."""
+    @cached_property
+    def losses(self) -> tuple[LostRecordCount, ...]:
+        """All losses, without their effect."""
         newest = {one: each.group for one, (each, _) in self._given.replicas.items()}
         partings = partings_of(self._partings.rows)
-        found = losses(self.figures["truncations"].rows, partings, newest)
-        lost = tuple(map(self._lost, found[:MAX_LOSSES_TOLD]))
-        return (*(one.loss for one in lost), *found[len(lost) :]), lost
+        return losses(self.figures["truncations"].rows, partings, newest)
 
-    def _lost(self, loss: LostRecordCount) -> Lost:
+    @cached_property
+    def told(self) -> tuple[LostRecords, ...]:
+        """The records of the losses whose effect is told."""
+        return tuple(map(self._records_of, self.losses[:MAX_LOSSES_TOLD]))
+
+    def _records_of(self, loss: LostRecordCount) -> LostRecords:
         capture, held = self._holder(loss)
-        epochs = {batch.epoch for batch in capture.log.batches if _holds(held, batch.base_offset)}
-        whole = replace(loss, epochs=tuple(sorted({*loss.epochs, *epochs})))
-        rows = [*decoded(capture, held, self._reader)]
+        batches = [one for one in capture.log.batches if _holds(held, one.base_offset)]
+        return LostRecords(capture, held, frozenset(one.epoch for one in batches))
+
+    def lost(self, walked: Walked) -> tuple[Lost, ...]:
+        """The losses with their effect. walked: has the changes of `told`."""
+        found = zip(self.losses, self.told, strict=False)
+        return tuple(self._lost(loss, records, walked) for loss, records in found)
+
+    def _lost(self, loss: LostRecordCount, records: LostRecords, walked: Walked) -> Lost:
+        capture = records.capture
+        rows = [*decoded(capture, records.held, self._reader)]
         times = [row["at_ms"] for row in rows if row["at_ms"] >= 0]
         written = {"first_ms": min(times, default=None), "last_ms": max(times, default=None)}
-        end = held[-1].end if held else loss.first
-        types, changes = figure(types_of(rows)), self._walked.of_loss(whole, end)
-        ranges = self._walked.state_ranges().rows
+        types, changes = figure(types_of(rows)), walked.of_loss(records)
+        ranges = walked.state_ranges().rows
         known = effect(loss.first, loss.records, [written], types.rows, changes.rows, ranges)
         kept = bool(loss.committed and self._is_kept(loss, capture))
         told = replace(loss, effect=known, kept=kept)

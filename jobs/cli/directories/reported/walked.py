@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from jobs.cli.directories.reported.given import figure, time_of
+from jobs.cli.directories.reported.given import Capture, figure, time_of
 from pipelines.report.change_queries import MAX_CHANGES
 from pipelines.report.evidence import Activity, bucketing
-from pipelines.report.losses import LostRecordCount
 from pipelines.report.source import Figure, Row
 from replica.doctor.check.replay_fold import Watch
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.changes import ChangeWalk, LoggedChange
 from replica.history.commitment import EntryCommitment
 from replica.history.log import OffsetRange
-from replica.history.ranges import difference
+from replica.history.ranges import Ranges, difference, holds_offset
 from replica.metadata.image.image import Image
 from replica.metadata.redact import Redactor
 
@@ -32,19 +31,39 @@ class _Kind(NamedTuple):
     second: int | None
 
 
+class LostRecords(NamedTuple):
+    """The records of a loss. held: where they are in the log of the capture. epochs: theirs."""
+
+    capture: Capture
+    held: Ranges
+    epochs: frozenset[int]
+
+    @property
+    def first(self) -> int:
+        return self.held[0].start if self.held else 0
+
+    def has(self, one: LoggedChange) -> bool:
+        """Whether one of the records made the change."""
+        return one.leader_epoch in self.epochs and holds_offset(self.held, one.offset)
+
+
 class Walked:
     """One walk along the branch. image: the state at its end, without secrets; None where it isn't
-    known."""
+    known. losses: those whose changes are wanted."""
 
-    def __init__(self, branch: Branch, redactor: Redactor, watch: Watch) -> None:
+    def __init__(
+        self, branch: Branch, redactor: Redactor, watch: Watch, losses: Sequence[LostRecords]
+    ) -> None:
         self._branch = branch
+        self._losses = losses
+        self._lost: list[LoggedChange] = []
         self._counts: Counter[_Kind] = Counter()
         self._offsets: dict[str, tuple[int, int]] = {}
         self._newest: deque[LoggedChange] = deque(maxlen=MAX_CHANGES)
         self._beside: list[LoggedChange] = []
         self._kept: dict[tuple[str, str, str | None], int] = {}
         self._all = 0
-        first = min((tail.start for tail in branch.tails), default=None)
+        first = min((one.first for one in losses), default=None)
         walk = ChangeWalk(branch, redactor, watch)
         for change in walk.changes():
             self._take(change, first)
@@ -54,6 +73,8 @@ class Walked:
     def _take(self, one: LoggedChange, first: int | None) -> None:
         what, offset = one.named.change.change, one.offset
         self._all += 1
+        if any(loss.has(one) for loss in self._losses):
+            self._lost.append(one)
         (self._newest if one.tail is None else self._beside).append(one)
         if one.commitment == _SUPERSEDED:
             return
@@ -90,13 +111,9 @@ class Walked:
         known = difference(whole, unknown)
         return figure([{"from_offset": one.start, "to_offset": one.end} for one in known])
 
-    def of_loss(self, loss: LostRecordCount, end: int) -> Figure:
-        """The changes that lost records would have made, by type. end: that of the records."""
-        lost = [
-            one
-            for one in self._beside
-            if one.leader_epoch in loss.epochs and loss.first <= one.offset < end
-        ]
+    def of_loss(self, loss: LostRecords) -> Figure:
+        """The changes that lost records would have made, by type."""
+        lost = [one for one in self._lost if loss.has(one)]
         topics = {one.named.write.key for one in lost if one.named.write.kind.name == "topic"}
         found: dict[tuple[str, bool], list[LoggedChange]] = defaultdict(list)
         for one in lost:
