@@ -1,8 +1,8 @@
-"""HTML and SVG. No other module makes markup of text, so that no name of a stranger's becomes a
+"""HTML and SVG. No other module makes markup of text, so that a stranger's name never becomes a
 tag, an attribute or a script.
 
-What is escaped already is `Html`. Everything else is escaped where it enters an element.
-Elsewhere only constants of the code may be called Html, which tests/architecture holds.
+Escaped text has the type `Html`. Other text is escaped where it enters an element. In other modules
+only constants may become Html; a test in tests/architecture holds this.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Html(str):
     __slots__ = ()
 
     def __html__(self) -> Html:
-        """By this name others, such as Jinja, know what is markup."""
+        """Jinja and other libraries recognize markup by this method."""
         return self
 
     def __add__(self, other: str) -> Html:
@@ -43,9 +43,9 @@ EMPTY = Html("")
 
 
 def visible(text: str) -> str:
-    """`text`, in which each character that can't be seen, or changes how others are seen, is
-    replaced by its code. Names come from logs and file systems: they hold control characters, marks
-    that turn the direction of writing, and bytes that are no UTF-8."""
+    """`text`, in which a code replaces each character that can't be seen or that changes how other
+    characters are seen. Names come from logs and file systems: they may have control characters,
+    marks that turn the direction of writing, and bytes that aren't UTF-8."""
     if text.isprintable():
         return text
     return "".join(
@@ -71,7 +71,7 @@ def element(name: str, /, *children: str, **attributes: object) -> Html:
 
 
 def _content(text: str) -> str:
-    """Markup as it stands, also that of Jinja, and other text escaped."""
+    """Markup unchanged, Jinja's too; other text escaped."""
     return text if hasattr(text, "__html__") else visible(text).translate(_ESCAPED)
 
 

@@ -13,5 +13,5 @@ directories.
 - `view`: the content of the page for one cluster; `sections`: its markup; `page`: the page itself.
 - `gathering`: the report of a lake. All other modules need Python alone.
 
-No Spark and no table is opened here: the caller passes a function that answers SQL.
+No module here opens Spark or a table: the caller passes a function that answers SQL.
 """

@@ -88,7 +88,7 @@ def _chosen(found: Sequence[Row], cluster: str | None) -> Sequence[Row]:
 
 
 def health(cluster: str) -> Sql:
-    """The rules of health that found something in the newest known state, the worst first."""
+    """The rules of health with a finding in the newest known state, the worst first."""
     return f"""\
 SELECT rule, severity, message, subjects, file, capture_id
 FROM gold.findings
@@ -134,7 +134,7 @@ _QUERIES = (
 
 
 def gather(source: ReportSource, summary: Row) -> Evidence:
-    """Ask all queries about the cluster of `summary`, a row of queries.CLUSTERS. Raises
+    """Asks all queries about the cluster of `summary`, a row of queries.CLUSTERS. Raises
     KraftlakeError."""
     cluster = str(summary["cluster_id"])
     plain: dict[str, Any] = {one.__name__: source.figure(one(cluster)) for one in _QUERIES}

@@ -1,7 +1,7 @@
 """The report: the clusters of a lake, each with its verdict and evidence, as one HTML page.
 
 The page loads nothing from elsewhere: it has its styles and drawings, and a content security policy
-forbids all else. So a name in a log could not run as a script even if it were not escaped.
+forbids everything else. So a name in a log could not run as a script even if it were not escaped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Report:
     clusters: tuple[ClusterView, ...]
     """The clusters on the page."""
     more: int
-    """How many other clusters the lake has."""
+    """The number of other clusters in the lake."""
     unidentified: Figure
     of_directories: tuple[str, ...] = ()
     """The directories of which the page, or a lake for this page alone, is made; empty for a lake
@@ -53,7 +53,7 @@ class Report:
 
 
 def render(report: Report) -> str:
-    """The page as UTF-8 that every codec accepts."""
+    """The page. Every codec can encode it as UTF-8."""
     style = packaged(__package__, _STATIC, "report.css")
     script = joined(packaged(__package__, _STATIC, name) for name in _SCRIPTS)
     clusters = report.clusters

@@ -81,7 +81,7 @@ def _table(c: ClusterView) -> Html:
 
 
 def _behind(row: Row) -> str:
-    """How far a replica is behind, in the words of `check`; empty where nothing tells it."""
+    """How far a replica is behind, in the words of `check`; empty where it is unknown."""
     records, ms = row["lag_records"], row["lag_ms"]
     return "" if records is None else Behind(records, ms).text
 

@@ -30,18 +30,18 @@ class MomentJudgement:
 
 @dataclass(frozen=True)
 class ClusterHistory:
-    """The history of one cluster, as far as the page shows it."""
+    """The history of one cluster that the page shows."""
 
     changes: Figure
     """Rows of queries.changes."""
     versions: Figure
     """Rows of queries.versions."""
     steps: ReportSteps
-    """The steps that these rows make."""
+    """The steps of these changes and versions."""
     all_changes: int
-    """How many changes of the cluster the tables have."""
+    """The number of the cluster's changes in the tables."""
     all_versions: int
-    """How many versions the tables have."""
+    """The number of the cluster's versions in the tables."""
     is_sampled: bool
     """Whether changes or versions of the tables are left out."""
     judgements: tuple[MomentJudgement, ...]

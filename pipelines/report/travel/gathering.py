@@ -23,7 +23,7 @@ def judged_at(
     source: ReportSource, evidence: Evidence, steps: ReportSteps, moment: ReportMoment
 ) -> MomentJudgement:
     """The judgement of replica.doctor.health on the state at the moment. No reassignment counts as
-    too long, because no query asks when reassignments began. Raises KraftlakeError."""
+    too long, because no query asks for the beginnings of reassignments. Raises KraftlakeError."""
     rows = source.ask(queries.state_at(evidence.cluster_id, moment.end_offset))
     look = {
         "cluster_id": evidence.cluster_id,
@@ -43,7 +43,7 @@ def judged_at(
 
 def _harmful(found: Iterable[Exposure]) -> Iterator[Exposure]:
     """The present problems, and the failures that would add to them. found: all exposures of one
-    state, of which the one without a failure comes first."""
+    state; the exposure without a failure comes first."""
     now = None
     for one in found:
         now = one if now is None else now
@@ -63,8 +63,8 @@ def _worst_first(one: Exposure) -> tuple[bool, bool, int, int, int, tuple[str, .
 
 
 def gather_history(source: ReportSource, evidence: Evidence, share: int) -> ClusterHistory | None:
-    """The history of the cluster. share: how many of its changes may be on the page. None where a
-    table is missing, or where nothing ever changed. Raises KraftlakeError."""
+    """The history of the cluster; None where a table is missing, or where nothing ever changed.
+    share: the most changes of the cluster on the page. Raises KraftlakeError."""
     if not all(name in source.tables for name in queries.REQUIRED):
         return None
     cluster = evidence.cluster_id
