@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pipelines.html_text import Html, element, joined, ticks
 from pipelines.report.sections.pieces import code
 from pipelines.report.view import ClusterView
+from replica.shell_text import line
 
 
 def summary(c: ClusterView, *, is_one_of_several: bool) -> Html:
@@ -43,7 +44,7 @@ def _points(c: ClusterView) -> Iterator[Html]:
     none = element("p", "No finding in the newest captures asks for anything.")
     yield element("dd", element("ul", *steps) if steps else none)
     if c.runbook:
-        how = code(f"kraftlake explain --runbook {c.runbook}")
+        how = code(line("kraftlake", "explain", "--runbook", c.runbook))
         yield element("dt", "Runbook")
         yield element("dd", element("p", f"{c.runbook}: ", how, " prints it."))
 
