@@ -162,3 +162,23 @@ def test_no_secret_of_a_log_is_on_the_page(tmp_path: Path, content: bytes | None
     assert page.count(REDACTED)
     secrets = (SECRET, base64.b64encode(SECRET.encode()).decode()[:8])
     assert not [secret for secret in secrets if secret in page]
+
+
+def test_a_log_that_leads_nowhere_loses_to_the_newest_log_alone(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    """Figure 8: node 2 holds the record at offset 20 as the newest log does, so it lacks only what
+    follows, though it parts from the log of node 5 there. Behind an entry that lost, none is
+    committed, also where the branch has ended."""
+    kraftlake("simulate", "figure-8", "-o", tmp_path / "figure-8")
+    (figure_8,) = made(tmp_path / "figure-8").clusters
+    lags = {row["node_id"]: row["lag_records"] for row in figure_8.evidence.replicas.rows}
+    assert lags == {1: 0, 2: 1, 3: 1, 4: 2, 5: 2, 6: 2}
+    kraftlake("simulate", "ghost-writes", "-o", tmp_path / "ghosts")
+    (ghosts,) = made(tmp_path / "ghosts").clusters
+    (loss,) = ghosts.evidence.losses
+    changes = ghosts.evidence.newest_changes
+    assert changes is not None
+    beside = {row["commitment"] for row in changes.rows if row["leader_epoch"] == loss.epochs[0]
+              and row["offset"] >= loss.first}  # fmt: skip
+    assert beside == {"superseded"}
