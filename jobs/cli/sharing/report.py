@@ -37,7 +37,7 @@ _OF_A_LAKE = ("datafusion", "deltalake", "pyarrow", "pyspark")
 
 
 def run(options: ReportOptions) -> int:
-    """Write the page, and print each cluster's verdict, on stderr where the page goes to standard
+    """Writes the page, and prints each cluster's verdict, on stderr where the page goes to standard
     output. Returns 0. Raises KraftlakeError."""
     lake = lake_unless(options.paths, options.lake, "report")
     if lake is not None or _can_make_a_lake():
@@ -119,8 +119,8 @@ def _of_directories(options: ReportOptions) -> Report | None:
 
 
 def source(lake: Lake) -> ReportSource:
-    """The lake as the report asks it. Raises UsageError where there is no lake, or one of
-    another schema version."""
+    """The lake in the form that the report queries. Raises UsageError where there is no lake, or a
+    lake of another schema version."""
     from jobs.cli.asking.query_result import LakeQuery, QueryError
     from jobs.cli.asking.sql_delta_rs import answer
     from pipelines.report.source import ReportSource
@@ -131,7 +131,7 @@ def source(lake: Lake) -> ReportSource:
         try:
             named = [name for name in tables_named(sql) if name in tables]
             return list(answer(LakeQuery(lake, sql, named)).by_name())
-        except QueryError as error:  # The query is ours, so the lake is at fault.
+        except QueryError as error:  # the query is ours, so the cause is the lake
             raise UnreadableFileError(
                 f"--lake {lake}",
                 f"a file of it is missing, damaged or of another release ({error}); fill a new "

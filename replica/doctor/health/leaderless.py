@@ -1,4 +1,4 @@
-"""Finds when partitions had no leader: goes back from the newest state, record by record."""
+"""Finds when partitions had no leader, by undoing the changes from the newest state backwards."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def leaderless_partitions(cluster: Cluster) -> frozenset[PartitionKey]:
 
 
 def leaderless_in_restart(cluster: Cluster) -> Mapping[int, int]:
-    """For each live broker that has lost a log directory: how many more partitions have no leader
-    while this broker restarts."""
+    """For each live broker that has lost a log directory: the number of further partitions without
+    leader while this broker restarts."""
     lost = {
         broker_id
         for partition in cluster.partitions.values()
@@ -43,10 +43,11 @@ def leaderless_in_restart(cluster: Cluster) -> Mapping[int, int]:
 def leaderless_since(
     keys: frozenset[PartitionKey], steps: Iterable[VisibleChange]
 ) -> Mapping[PartitionKey, Beginning]:
-    """The change with which each of the partitions lost its leader, or was made without one.
+    """The change with which each of the partitions lost its leader, or was created without a
+    leader.
 
-    steps: the changes, newest first; they are read only until all is known. A partition that had no
-    leader before the oldest of them is left out.
+    steps: the changes, newest first. They are read only until all answers are known. A partition
+        that had no leader before the oldest change is left out.
     """
     found: dict[PartitionKey, Beginning] = {}
     for step in steps:
@@ -71,7 +72,7 @@ class Outage:
     began: Beginning
     """The change with which it began; BEFORE where it lasted already."""
     ended: Beginning | None
-    """The change with which it ended; None where some partitions have no leader in the newest
+    """The change with which it ended; None if some partitions have no leader in the newest
     state."""
     most: int
     """The largest number of partitions without leader at one time."""
@@ -118,9 +119,9 @@ def _take_back(
     partitions: Mapping[PartitionKey, Partition],
     earlier: dict[PartitionKey, bool],
 ) -> int:
-    """Make the partitions without leader those of before the step. Returns how many more partitions
-    there are with the step than before it. earlier: of the partitions that later steps changed,
-    whether they existed before these."""
+    """Undoes a step in the set of partitions without leader. Returns how many more partitions there
+    are with the step than before it. earlier: for each partition that a later step changed, whether
+    it existed before that step."""
     created = 0
     for table, key, before in step.before:
         if table == "partitions":
