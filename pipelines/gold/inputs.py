@@ -194,7 +194,7 @@ class Gold:
         newest = self.newest_captures
         ids = {row["capture_id"] for row in newest}
         earlier = furthest_captures(self.status, of.state, ids, logs.unsynced_from)
-        facts = silver.held, of.state, self.stated, of.found
+        facts = silver.held, of.state, self.stated, of.found, silver.tables
         return quorum_files_of(newest, earlier, logs, *facts)
 
     @cached_property

@@ -10,9 +10,11 @@ from operator import itemgetter
 from typing import Any
 
 from pipelines.cluster.batches import NO_TIME
+from pipelines.cluster.cluster_tables import ClusterTables
 from pipelines.cluster.control import ControlRecords
 from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs, voter_keys
 from pipelines.cluster.rows import Row
+from pipelines.gold.registered import registered_later
 from replica.doctor.check.catalogue import files as of_files
 from replica.doctor.check.catalogue import log
 from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
@@ -97,13 +99,15 @@ def quorum_files_of(
     state: Iterable[Row],
     stated: Mapping[str, Row],
     found: Iterable[Row],
+    tables: ClusterTables,
 ) -> tuple[ComparedRound, QuorumFiles]:
     """The compared logs of these captures of one group, and what their other files say: what the
     facts about the quorum, and a plan of recover, are made from.
 
     earlier: rounds of the ids of earlier captures of the same replicas, in each round one of each.
     They may show more than the newest captures do. state: rows of bronze.replica_state. stated:
-    from stated_voters. found: rows of bronze.findings.
+    from stated_voters. found: rows of bronze.findings. tables: where registrations of controllers
+    are looked up.
     """
     ids = [row["capture_id"] for row in captures]
     states = {row["capture_id"]: row for row in state}
@@ -128,6 +132,9 @@ def quorum_files_of(
         unreadable_states=frozenset(logs.key(one) for one in ids if one in hidden),
         lacks_own=lacks_own(ends),
         behind_ms=behind_ms(ends),
+        registered_later=registered_later(
+            {logs.key(one): held.captures[one] for one in ids}, now.group.logs, ends, tables
+        ),
     )
     return now, files
 
