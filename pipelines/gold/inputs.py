@@ -23,6 +23,7 @@ from pipelines.cluster.control import (
 )
 from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs, unsynced_from
 from pipelines.cluster.rows import Row
+from pipelines.finding_rows import unstartable_nodes
 from pipelines.gold.divergence_points import SettledLosses, with_settled_losses
 from pipelines.gold.failure_exposure import EarlierExposure
 from pipelines.gold.findings import Judged, emptied_rows, findings
@@ -259,9 +260,15 @@ class Gold:
 
     @cached_property
     def newest_states(self) -> list[Row]:
-        """The rows of pipelines.gold.newest_states, each with what is known of the quorum."""
+        """The rows of pipelines.gold.newest_states, each with what is known of the quorum and of
+        nodes that don't start."""
         of = self.bronze.captures, self.records.ranges, self.history, self.silver.agreed.end
-        also = {"quorum": self.quorum, "passed_over": self.passed_over}
+        beside = self.silver.beside.unstartable
+        also = {
+            "quorum": self.quorum,
+            "passed_over": self.passed_over,
+            "unstartable": unstartable_nodes(self.newest_captures, self.bronze.found) | beside,
+        }
         return [{**state_row, **also} for state_row in newest_states(self.status, *of)]
 
     @property

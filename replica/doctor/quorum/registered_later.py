@@ -6,8 +6,9 @@ ControllerRegistrationManager). The leader that wrote the registration had led f
 So a process that reached this leader had fetched what the leader held at the beginning of its
 epoch, and the records that were written some seconds before. This holds in the epoch in which the
 disk's log ends, and in every later one. A log that ends before these records is not the one on
-which the process ran: the disk was restored or replaced, or it was copied before that. A process that
-crashed at once after it had registered, in the midst of fetching a long log, leaves the same files.
+which the process ran: the disk was restored or replaced, or it was copied before that. A process
+that crashed at once after it had registered, while it still fetched a long log, leaves the same
+files.
 
 Only times of the one leader are compared: the clocks of two leaders may differ.
 """
