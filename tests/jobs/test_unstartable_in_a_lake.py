@@ -24,8 +24,13 @@ def without_its_beginning(node: Path) -> None:
 
 def on_two_disks(node: Path) -> None:
     """Give a node a second disk with a metadata log, whose directory has an id of its own."""
-    other = Path(shutil.copytree(node, node.with_name(f"{node.name}-other")))
-    meta = other / "meta.properties"
+    disk = node.with_name("disk")
+    node.rename(disk)
+    node.mkdir()
+    for name in ("disk-1", "disk-2"):
+        shutil.copytree(disk, node / name)
+    shutil.rmtree(disk)
+    meta = node / "disk-2/meta.properties"
     text = re.sub("(?m)^directory.id=.*$", "directory.id=AAAAAAAAAAAAAAAAAA103A", meta.read_text())
     meta.write_text(text)
 
