@@ -123,6 +123,22 @@ def older_than_its_process(data: Path, folder: Path, *, in_an_earlier_epoch: boo
         cut_before_registering(folder / "2", REGISTERING_MS + 1_000)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("derived", ["in several stages", "grown"])
+def test_a_lake_in_parts_finds_a_disk_that_is_older_than_its_process(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch, derived: str
+) -> None:
+    older_than_its_process(data, tmp_path / "nodes", in_an_earlier_epoch=True)
+    if derived == "in several stages":
+        monkeypatch.setattr(building, "_MOST_RECORDS", 100)
+    else:
+        lake_of(kraftlake, tmp_path / "lake", data / "kafka-4.1.1-dynamic/live/1")
+    lake = lake_of(kraftlake, tmp_path / "lake", tmp_path / "nodes")
+    (found,) = rows(lake, "SELECT node_id, message FROM gold.findings WHERE rule = 'stale-voter'")
+    assert found["node_id"] == 2
+    assert "its process registered at offset" in found["message"]
+
+
 def stale(folder: Path) -> Path:
     """Three voters, of which 2 led an epoch that its directory doesn't know."""
     quorum = ScriptedQuorum("stale voter in a lake", Layout(voters=3, observers=1))
