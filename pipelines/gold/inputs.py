@@ -263,11 +263,11 @@ class Gold:
         """The rows of pipelines.gold.newest_states, each with what is known of the quorum and of
         nodes that don't start."""
         of = self.bronze.captures, self.records.ranges, self.history, self.silver.agreed.end
-        beside = self.silver.beside.unstartable
+        refusing = unstartable_nodes(self.newest_captures, self.bronze.found)
         also = {
             "quorum": self.quorum,
             "passed_over": self.passed_over,
-            "unstartable": unstartable_nodes(self.newest_captures, self.bronze.found) | beside,
+            "unstartable": {**refusing, **self.silver.beside.unstartable},
         }
         return [{**state_row, **also} for state_row in newest_states(self.status, *of)]
 
