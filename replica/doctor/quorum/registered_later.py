@@ -1,4 +1,4 @@
-"""A controller that registered when it had more of the log than its disk has now.
+"""A controller whose registration is newer than its disk.
 
 What may be concluded: each process of a controller registers once, under an incarnation of its own,
 and only after it has fetched from a leader and read the log up to its high watermark (Kafka:
@@ -26,7 +26,7 @@ from replica.model.keys import ReplicaKey
 from replica.words import up_to
 
 REGISTERING_MS = 3_000
-"""The time, in ms, that a registration may take from the controller's process into the log."""
+"""The longest time (ms) of a registration from the controller's process into the log."""
 
 
 @dataclass(frozen=True, slots=True)
