@@ -44,6 +44,12 @@ def _doubts(cluster: Cluster) -> Iterator[Reason]:
         yield unknown("state", told)
     if cluster.quorum is not None:
         yield from _of_logs(cluster, cluster.quorum)
+        if cluster.quorum.gave_up is not None:
+            yield unknown(
+                "quorum",
+                "had no leader when the directories were copied, so no partition gets another "
+                "leader: start the voters that don't run, and ask again once one of them leads",
+            )
     start = cluster.uncommitted_from
     if start is not None:
         yield unknown(

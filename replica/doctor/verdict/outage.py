@@ -20,6 +20,7 @@ _CERTAINTY = {
         Level.AT_RISK,
         "The quorum has probably no leader, and accepts no change",
     ),
+    health.LEADER_GAVE_UP.id: (Level.OUTAGE, "The quorum has no leader, and accepts no change"),
     log.ENDLESS_ELECTIONS.id: (Level.OUTAGE, "The cluster accepts no change"),
 }
 """How sure a rule is that the quorum accepts no change. Voters that stopped look like voters that

@@ -24,7 +24,7 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
             groups.LEADER_LACKS_OWN_RECORDS, groups.VOTER_DISK_EMPTY, groups.TWO_LEADERS,
             files.QUORUM_STATE_MISSING, files.QUORUM_STATE_BEHIND,
         ),
-        "majority-lost": (health.MAJORITY_STOPPED,),
+        "majority-lost": (health.MAJORITY_STOPPED, health.LEADER_GAVE_UP),
         "endless-elections": (
             log.ENDLESS_ELECTIONS, files.ELECTIONS_WITHOUT_WINNER, log.BATCH_TOO_LARGE,
         ),

@@ -45,6 +45,17 @@ MAJORITY_STOPPED = error(
     "possible.",
     ("KIP-595",),
 )
+LEADER_GAVE_UP = error(
+    "leader-gave-up",
+    "The leader of the newest epoch gave up, as a leader does from whom no majority of the voters "
+    "fetches, and no directory names a leader since. No change is accepted, and no partition gets "
+    "another leader.",
+    "Resigns after controller.quorum.fetch.timeout.ms, and elects a leader once a majority of the "
+    "voters runs with their own disks.",
+    "Start the voters that don't run, those whose logs end first before all. If you stopped the "
+    "quorum yourself, nothing is wrong. Stop no broker before there is a leader.",
+    ("KIP-595",),
+)
 VOTER_ON_FENCED_BROKER = warning(
     "voter-on-fenced-broker",
     "A voter's node is a broker too, and this broker is fenced or shutting down: the node is down, "
