@@ -202,9 +202,9 @@ def _of_change(
 
 def _of_partitions(cluster_id: str | None, found: PartitionEvent, holders: Holders) -> Event:
     what = "elected uncleanly"
-    rest = "records that the new leaders lacked are lost"
+    rest = "any record that the new leaders lacked is lost"
     if found.are_only_replicas:
-        rest = "each has no other replica, so what its broker had not written to its disk is lost"
+        rest = "each has no other replica, so any record that its broker hadn't written is lost"
     if found.event == NEW_DIRECTORY:
         what = "leads from another log directory than before, which is gone"
         rest = "its replicas may have begun empty"

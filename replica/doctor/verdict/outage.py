@@ -43,7 +43,12 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             Level.OUTAGE,
             Severity.ERROR,
             _without_leader(leaderless, causes, evidence),
-            _next_step(leaderless, causes, evidence.leaderless_in_restart),
+            _next_step(
+                leaderless,
+                causes,
+                evidence.leaderless_in_restart,
+                health.UNCLEAN_LEADER.id in found,
+            ),
             tuple(one.rule.id for one in (*leaderless, *causes)),
         )
     refused = found.get(health.BELOW_MIN_ISR.id)
@@ -178,15 +183,25 @@ def _brokers(finding: Finding) -> tuple[str, ...]:
 
 
 def _next_step(
-    leaderless: Iterable[Finding], causes: Iterable[Finding], in_restart: Mapping[int, int]
+    leaderless: Iterable[Finding],
+    causes: Iterable[Finding],
+    in_restart: Mapping[int, int],
+    was_unclean: bool,
 ) -> str:
     """What brings the leaders back: brokers that are down first, then directories. in_restart: see
-    ClusterEvidence.leaderless_in_restart."""
+    ClusterEvidence.leaderless_in_restart. was_unclean: whether partitions have a leader that was
+    elected uncleanly, to whose log other replicas truncate when their brokers start."""
     by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: _brokers(one) for one in causes}
     down = [*by_rule.get(health.FENCED_BROKER.id, ()),
             *by_rule.get(health.UNREGISTERED_BROKER.id, ())]  # fmt: skip
     lost = by_rule.get(health.LOST_DIRECTORY.id, ())
     steps = []
+    if down and was_unclean:
+        folders = named("broker", down, limit=_SHOWN)
+        steps.append(
+            "First copy the folders of the partitions below, which were elected uncleanly, from "
+            f"{folders}: the start truncates them."
+        )
     if down:
         steps.append(f"Start {named('broker', down, limit=_SHOWN)}.")
     if lost:

@@ -233,17 +233,19 @@ MIN_ISR_UNKNOWN = info(
 UNCLEAN_LEADER = warning(
     "unclean-leader",
     "A partition's leader was elected without having been in sync, and the partition is still "
-    "marked as recovering: records that the leader lacked are lost.",
+    "marked as recovering: any record that the leader lacked is lost.",
     "Serves what the leader has; the other replicas truncate to it. The mark goes with the next "
     "change of the in-sync replicas.",
-    "Compare the partitions with their producers and copies elsewhere. Keep the disks of the other "
-    "replicas; they may hold what is lost. `kraftlake timeline` shows the election.",
+    "Copy the partition folders of the other replicas before their brokers start: they may hold "
+    "what is lost, and truncate to the leader's log. Then compare the partitions with their "
+    "producers. `kraftlake timeline` shows the election.",
     ("KIP-704", "apache/kafka#9533"),
 )
 UNCLEAN_ONLY_REPLICA = info(
     "unclean-only-replica",
-    "The only replica of a partition was elected again after its broker had ended uncleanly: what "
-    "the broker hadn't written to its disk is lost.",
+    "The only replica of a partition was elected again after its broker had ended uncleanly: any "
+    "record that the broker hadn't written to its disk is lost. If the process alone ended, and "
+    "not its machine, nothing is.",
     "Leaves the mark (leaderRecoveryState 1) on such a partition, whose in-sync replicas never "
     "change.",
     "Nothing, if the broker's process ended and its machine didn't. `kraftlake timeline` shows the "

@@ -130,7 +130,7 @@ def test_a_leader_that_is_the_only_replica_is_not_said_to_lack_what_another_one_
     (told,) = events(node, "unclean_election")
     assert "lacked" not in told.detail
     assert told.detail.endswith(
-        "each has no other replica, so what its broker had not written to its disk is lost"
+        "each has no other replica, so any record that its broker hadn't written is lost"
     )
 
 
