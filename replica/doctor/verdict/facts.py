@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 from replica.doctor.check.catalogue import (
     RULES,
@@ -15,7 +16,7 @@ from replica.doctor.check.catalogue import (
     snapshots,
     startup,
 )
-from replica.doctor.check.rule import Finding, Rule
+from replica.doctor.check.rule import Finding, Rule, by_severity
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.judging import judge_health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
@@ -257,7 +258,12 @@ def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
 
 
 def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Iterator[Fact]:
-    for finding in findings:
+    """The facts of these findings. Among the warnings the one about lost records stands first."""
+
+    def place(finding: Finding) -> tuple[Any, bool]:
+        return by_severity(finding), finding.rule is not health.UNCLEAN_LEADER
+
+    for finding in sorted(findings, key=place):
         if finding.severity is Severity.INFO or finding.rule.id in mentioned:
             continue
         if finding.rule.id == health.STATE_NOT_WHOLE.id:

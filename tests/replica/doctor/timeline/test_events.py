@@ -117,8 +117,8 @@ def test_unclean_elections_of_one_moment_are_one_event(node: Path) -> None:
     (told,) = events(node, "unclean_election")
     assert told.name == "broker 21"
     assert told.detail == (
-        "elected uncleanly: moved-0, moved-1, moved-2 and 1 more; records that the new leaders "
-        "lacked are lost"
+        "elected uncleanly: moved-0, moved-1, moved-2 and 1 more; any record that the new "
+        "leaders lacked is lost"
     )
 
 
