@@ -79,7 +79,6 @@ from replica.doctor.verdict.evidence_of_directories import (
     clusters_of,
     evidence_of,
     names_file_of,
-    node_of,
 )
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
@@ -380,14 +379,16 @@ def _located(cluster: JudgedCluster) -> list[LocatedFinding]:
     the user would write it."""
     found = [
         LocatedFinding(
-            node_of(member), finding.in_file(member.examined.shown_file(finding.file)), member
+            cluster.name_of(member),
+            finding.in_file(member.examined.shown_file(finding.file)),
+            member,
         )
         for member in cluster.members
         for finding in member.findings
     ]
     for finding in cluster.findings:
         member = next((one for one in cluster.members if names_file_of(finding, one)), None)
-        where = "" if member is None else node_of(member)
+        where = "" if member is None else cluster.name_of(member)
         found.append(LocatedFinding(where, finding, member))
     return found
 

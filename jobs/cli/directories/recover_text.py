@@ -83,6 +83,11 @@ def describe(
                 else _of_another(plan, standing, doubts, by_key[standing.log.key])
             ),
             *(voter.why_doubted for voter in doubts),
+            *(
+                f"step {number} moves it away: the node has another metadata log"
+                for number, step in enumerate(steps, 1)
+                if standing.log.key in step.moves
+            ),
         ]
         yield from (f"      {line}" for line in lines)
     for voter in plan.quorum.in_doubt(*ABSENT):

@@ -62,6 +62,16 @@ class JudgedCluster:
         yield from member.findings
         yield from (one for one in self.findings if names_file_of(one, member))
 
+    def name_of(self, member: JudgedDirectory) -> str:
+        """The name of the directory's node, such as `node 2`, with the directory where several of
+        this node were given; the path where no file names the node."""
+        replica, shown = member.examined.replica, member.examined.shown
+        if replica is None:
+            return shown
+        others = (one.examined.replica for one in self.members if one is not member)
+        is_alone = all(one is None or one.node_id != replica.node_id for one in others)
+        return f"node {replica.node_id}" + ("" if is_alone else f" ({shown})")
+
 
 def clusters_of(
     judged: JudgedGroup, broker_defaults: Mapping[str, str], *, of_files: bool = True
@@ -167,18 +177,12 @@ def _names(voters: Iterable[ReplicaKey]) -> tuple[str, ...]:
     return tuple(str(key.node_id) for key in sorted(voters))
 
 
-def node_of(member: JudgedDirectory) -> str:
-    """The name of the directory's node, such as `node 2`; the path where no file names the node."""
-    replica = member.examined.replica
-    return member.examined.shown if replica is None else f"node {replica.node_id}"
-
-
 def _placed(judged: JudgedCluster) -> Iterator[PlacedFinding]:
     for member in judged.members:
         for finding in member.findings:
-            yield PlacedFinding(node_of(member), finding)
+            yield PlacedFinding(judged.name_of(member), finding)
     for finding in judged.findings:
-        holders = [node_of(one) for one in judged.members if names_file_of(finding, one)]
+        holders = [judged.name_of(one) for one in judged.members if names_file_of(finding, one)]
         yield PlacedFinding(holders[0] if holders else finding.where, finding)
 
 
@@ -228,7 +232,8 @@ def _state(judged: JudgedCluster) -> KnownState | None:
     told = judged.told
     if told is None or told.state is None:
         return None
-    source = next((node_of(one) for one in judged.members if one.examined is told.examined), "")
+    found = (judged.name_of(one) for one in judged.members if one.examined is told.examined)
+    source = next(found, "")
     return KnownState(told.state.end.offset, told.last_timestamp, source)
 
 
@@ -247,7 +252,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
             f"only {named('file', [one.examined.shown for one in alone], limit=2)} was given",
             "Name the directory that the file is from.",
         )
-    cut = [node_of(one) for one in judged.members if _is_cut(one)]
+    cut = [judged.name_of(one) for one in judged.members if _is_cut(one)]
     if cut:
         yield Gap(f"files of {listed(cut, limit=3)}", "the copy with these files breaks off")
     if judged.cluster is not None and judged.cluster.passed_over:

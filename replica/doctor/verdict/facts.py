@@ -9,6 +9,7 @@ from itertools import groupby
 
 from replica.doctor.check.catalogue import (
     RULES,
+    files,
     groups,
     health,
     partition_folders,
@@ -79,6 +80,7 @@ _HAPPENED = {
     groups.CONFLICT.id: "two histories under one cluster id",
     groups.TWO_LEADERS.id: "two leaders of one epoch",
     groups.VOTER_SETS_DIFFER.id: "two voter sets in one cluster, so there may be two quorums",
+    groups.METADATA_LOG_TWICE.id: "two metadata logs of one node, which Kafka refuses to start",
 }
 """What happened, where the rule's meaning only defines it, for a fact that has its evidence."""
 
@@ -189,6 +191,9 @@ def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> 
         for one in findings
         if one.finding.severity is not Severity.INFO and one.finding.rule.id not in mentioned
     ]
+    if any(one.finding.rule is groups.METADATA_LOG_TWICE for one in urgent):
+        # one of the two logs is no voter's, which is what follows from it
+        urgent = [one for one in urgent if one.finding.rule is not files.VOTER_DIRECTORY_ID]
     conflicts = any(one.finding.rule is groups.CONFLICT for one in urgent)
     causes = _CAUSES if conflicts else frozenset()
     urgent.sort(key=lambda one: _place_of(one.finding.rule, causes))
@@ -200,7 +205,8 @@ def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> 
         where = list(dict.fromkeys(one.where for one in found))
         # what may lose data is told with its evidence, such as the other log of a conflict
         is_cause = rule.id in causes
-        evidence = found[0].finding.message if is_cause or rule.id in AT_RISK else ""
+        is_told = is_cause or rule.id in AT_RISK or rule.id in _HAPPENED
+        evidence = found[0].finding.message if is_told else ""
         fact = _of_place(rule, _places(where), evidence)
         yield replace(fact, level=Level.AT_RISK, severity=Severity.ERROR) if is_cause else fact
 
