@@ -35,7 +35,9 @@ def test_the_directory_is_named_where_several_of_one_node_are_given(
     assert f"node 1 has one in {old} too; the newer is {own}" in said
     (behind,) = (one for one in ended.lines if one.startswith("behind"))
     assert behind.split()[1:4] == ["node", "1", f"({old})"]
-    assert any(one.startswith("as of") and one.endswith(f"of node 1 ({own})") for one in ended.lines)
+    assert any(
+        one.startswith("as of") and one.endswith(f"of node 1 ({own})") for one in ended.lines
+    )
     # that one of them is no voter's follows from it, and its own advice would be wrong
     assert "remove the old voter" not in ended.out
     assert any("runbook     will-it-start" in one for one in ended.lines)
@@ -55,6 +57,8 @@ def test_the_plan_leaves_the_node_one_log_before_it_starts_it(
     for node in (2, 3):
         shutil.copytree(data / DYNAMIC / f"final/{node}", folder / f"node{node}/x")
     lines = kraftlake("recover", "--plan", folder).lines
-    assert [one[:27] for one in lines if "Leave node 1" in one] == ["  2. Leave node 1 the metad"[:27]]
+    assert [one[:27] for one in lines if "Leave node 1" in one] == [
+        "  2. Leave node 1 the metad"[:27]
+    ]
     (start,) = (one for one in lines if "start the others" in one)
     assert start.startswith("  3. ")

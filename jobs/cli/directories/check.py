@@ -38,11 +38,10 @@ from jobs.cli.directories.check_text import (
     severity_of,
 )
 from jobs.cli.directories.partition_folders import (
-    LOG_DIRECTORY_COLUMNS,
     gaps_of,
     judged_with,
     log_directories_in,
-    log_directory_cells,
+    log_directory_lines,
     log_directory_row,
     not_asked_for,
     of_cluster,
@@ -310,12 +309,7 @@ class _Checking:
                     ),
                 ),
             )
-        if directories:
-            table = (
-                *table,
-                "",
-                *table_lines(LOG_DIRECTORY_COLUMNS, map(log_directory_cells, directories)),
-            )
+        table = (*table, *log_directory_lines(cluster, directories))
         below = (*table, *start_lines(starts), *describe_findings(shown, self.options.limit))
         nodes = () if cluster is None else nodes_of_cluster(cluster)
         return _Answer(verdict, below, (), nodes, of_capture)

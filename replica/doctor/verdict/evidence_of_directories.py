@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
-from replica.doctor.check.newest import ClusterState, cluster_id_of, cluster_members
+from replica.doctor.check.newest import (
+    ClusterState,
+    QuorumRole,
+    cluster_id_of,
+    cluster_members,
+)
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.judging import judge_health
@@ -37,7 +42,7 @@ from replica.doctor.verdict.verdict import (
     MissingVoters,
 )
 from replica.model.keys import ReplicaKey
-from replica.words import listed, named
+from replica.words import counted, listed, named
 
 
 @dataclass(frozen=True)
@@ -234,7 +239,37 @@ def _state(judged: JudgedCluster) -> KnownState | None:
         return None
     found = (judged.name_of(one) for one in judged.members if one.examined is told.examined)
     source = next(found, "")
-    return KnownState(told.state.end.offset, told.last_timestamp, source)
+    end = told.state.end.offset
+    return KnownState(end, told.last_timestamp, source, _beyond_voters(judged, end))
+
+
+def _beyond_voters(judged: JudgedCluster, end: int) -> str:
+    """As in KnownState. A voter's log that ends as much earlier as a copy of running nodes may do
+    says nothing, unless records with changes are behind it that may not be committed."""
+    cluster = judged.cluster
+    whole = [one for one in judged.members if one.examined.is_directory]
+    voters = [one for one in whole if one.role is QuorumRole.VOTER]
+    if cluster is None or judged.quorum is None or len(voters) == len(whole):
+        return ""
+    last = max((one.examined.directory.log_end_offset for one in voters), default=0)
+    proven = end if cluster.unproven_from is None else cluster.unproven_from
+    is_late = all(node_id in cluster.lags for node_id in _nodes_of(voters))
+    if last >= end or not (is_late or proven < end):
+        return ""
+    told = "No voter's log that holds a record was given"
+    if last:
+        told = f"No voter's log given here goes beyond offset {last - 1}"
+    known = max(proven - last, 0)
+    rest = end - last - known
+    return (
+        f"{told}: of the {counted(end - last, 'record')} that only an observer's copy has, such "
+        f"as a broker's, {known} are known to be committed, and {rest} may not be"
+    )
+
+
+def _nodes_of(members: Iterable[JudgedDirectory]) -> Iterator[int]:
+    replicas = (one.examined.replica for one in members)
+    return (one.node_id for one in replicas if one is not None)
 
 
 def _missing(quorum: GroupQuorum | None) -> MissingVoters | None:

@@ -71,11 +71,13 @@ _DOWN = {
     ),
 }
 """What is said of one, and of several, where the rule's meaning would only say it of anybody."""
-_OF_MIGRATION = (
+_BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
+    partition_folders.REPLICA_WITHOUT_FOLDER.id,
 )  # fmt: skip
-"""The rules about a migration. Their subjects are it and the brokers that are known, and what is
-to be done may be about others: about those that are missing, for example."""
+"""The rules whose subjects say too little. Those of a migration are it and the brokers that are
+known, and what is to be done may be about others, such as those that are missing. Those of missing
+folders are partitions, and the brokers are what matters."""
 _HAPPENED = {
     groups.CONFLICT.id: "two histories under one cluster id",
     groups.TWO_LEADERS.id: "two leaders of one epoch",
@@ -241,7 +243,7 @@ def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Itera
             )
             continue
         names = [shortened(subject.name) for subject in finding.subjects]
-        if finding.rule.id in _OF_MIGRATION:
+        if finding.rule.id in _BY_MESSAGE:
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
         elif names:
