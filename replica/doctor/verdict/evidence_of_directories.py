@@ -249,14 +249,14 @@ def _beyond_voters(judged: JudgedCluster, end: int) -> str:
     cluster = judged.cluster
     whole = [one for one in judged.members if one.examined.is_directory]
     voters = [one for one in whole if one.role is QuorumRole.VOTER]
-    if cluster is None or judged.quorum is None or len(voters) == len(whole):
+    if cluster is None or not voters or len(voters) == len(whole):
         return ""
     last = max((one.examined.directory.log_end_offset for one in voters), default=0)
     proven = end if cluster.unproven_from is None else cluster.unproven_from
     is_late = all(node_id in cluster.lags for node_id in _nodes_of(voters))
     if last >= end or not (is_late or proven < end):
         return ""
-    told = "No voter's log that holds a record was given"
+    told = "No voter's log given here holds a record"
     if last:
         told = f"No voter's log given here goes beyond offset {last - 1}"
     known = max(proven - last, 0)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from replica.doctor.check.rule import error, info, warning
 
 _FETCH_ANEW = (
-    "Keep a copy of this directory. A broker can fetch all anew into an empty one. A voter with an "
-    "empty one forgets what it acknowledged: `kraftlake recover --plan` says how it joins again, "
-    "in a static and in a dynamic quorum."
+    "Keep a copy of this directory. A broker can fetch all anew into an empty one; a voter forgets "
+    "by that what it acknowledged, and `kraftlake recover --plan` says how it joins again."
 )
 """An empty voter that keeps its identity may elect a leader without records that it acknowledged
 itself."""
