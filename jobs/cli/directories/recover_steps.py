@@ -21,7 +21,7 @@ from jobs.cli.directories.recover_stand_ins import StandIns
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import PartitionFolder, partition_of
 from replica.doctor.health.hosted import HostedReplicas
-from replica.doctor.quorum.known_voter import NOT_AT_HAND
+from replica.doctor.quorum.known_voter import NOT_AT_HAND, VoterDoubt
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal import step as rehearsal
 from replica.model.keys import ReplicaKey
@@ -35,8 +35,8 @@ _STATIC_VOTERS = (
     Shell("\"$(sed -n 's/^controller.quorum.voters=//p' "),
     Shell(" | sed 's/[0-9]*@//g')\""),
 )
-"""Around the name of a node's properties it stands for host:port of each voter of a static quorum,
-whose logs don't hold these."""
+"""The shell text around the name of a node's properties that gives host:port of each voter of a
+static quorum. The logs of such a quorum don't hold the addresses."""
 
 
 NO_BROKERS: HostedReplicas = MappingProxyType({})
@@ -77,6 +77,9 @@ def _with_majority(quorum: _Quorum) -> Iterator[RecoverStep]:
     )
     yield quorum.describe("See that one of them leads and the others follow it.")
     for voter in sorted(plan.missing):
+        if voter in quorum.replaced_disks:
+            yield quorum.admit(voter)
+            continue
         if voter in quorum.not_given:
             yield quorum.start_with_own_disk(voter)
         yield quorum.replace(voter)
@@ -101,8 +104,8 @@ def _without_majority(quorum: _Quorum) -> Iterator[RecoverStep]:
 
 
 class _Quorum:
-    """The quorum of a recovery plan, and the names that the commands of its steps use: its cluster,
-    its voters with their addresses, and the directories that are left."""
+    """The quorum of a recovery plan, and the names in the commands of its steps: its cluster, its
+    voters with their addresses, and the remaining directories."""
 
     def __init__(
         self,
@@ -125,6 +128,8 @@ class _Quorum:
         self.voters = sorted(plan.voters or ())
         self.doubted = [voter.key for voter in plan.doubted]
         self.not_given = [voter.key for voter in plan.quorum.in_doubt(*NOT_AT_HAND)]
+        replaced = plan.quorum.in_doubt(VoterDoubt.ANOTHER_DIRECTORY)
+        self.replaced_disks = [voter.key for voter in replaced]
         known = (*self.voters, *(voter.key for voter in plan.quorum.leaving))
         self.left = [v for v in known if v not in plan.missing and v not in self.doubted]
         stopped = {voter.node_id for voter in self.doubted}
@@ -141,11 +146,11 @@ class _Quorum:
 
     @property
     def _asked(self) -> int:
-        """The node on which the tools run: their commands name files of its Kafka."""
+        """The node on which the tools run: their commands name files of this node's Kafka."""
         return next(iter((*self.left, *self.voters, self.plan.winner.key))).node_id
 
     def _on(self, node_id: int, *words: str) -> Shell:
-        """The command line of these words, which a node's host is to run."""
+        """The command line of these words, which runs on a node's host."""
         host = self.hosts.get(node_id)
         return noted(line(*words), f"on node {node_id}" + ("" if host is None else f", {host[0]}"))
 
@@ -162,8 +167,8 @@ class _Quorum:
         )
 
     def name_others(self) -> RecoverStep:
-        """The step that comes before the first one that changes anything: a directory that was not
-        given is no lost disk."""
+        """The step before the first step that changes anything: a directory that was not given is
+        no lost disk."""
         text = "Name the directories of all other controllers too"
         if self.voters:
             nodes = named("node", [str(voter.node_id) for voter in self.not_given])
@@ -196,7 +201,7 @@ class _Quorum:
         return RecoverStep(sentence(f"{first}stop every {what}"), self._stopping(nodes))
 
     def start_with_own_disk(self, voter: ReplicaKey) -> RecoverStep:
-        """The step for a voter of which nothing is known but that its directory was not given."""
+        """The step for a voter about which only this is known: its directory was not given."""
         return RecoverStep(
             f"If node {voter.node_id} still has its own disk, start it with that disk, and leave "
             "out the next step. If the disk was restored from a backup, name its directory here "
@@ -214,7 +219,8 @@ class _Quorum:
         return COMBINED_FILE if node_id in self.hosted else CONTROLLER_FILE
 
     def leave_stopped(self) -> RecoverStep:
-        """The step that keeps voters from voting whose disks may have forgotten votes."""
+        """The step that leaves voters stopped whose disks may have forgotten votes, so that they
+        don't vote."""
         nodes = [voter.node_id for voter in self.doubted]
         which = named("node", [str(node) for node in nodes])
         return RecoverStep(
@@ -271,7 +277,7 @@ class _Quorum:
 
     def replace(self, voter: ReplicaKey) -> RecoverStep:
         """The step that replaces a lost voter by a node with the same id and an empty disk, when
-        the others run again."""
+        the other nodes run again."""
         on = partial(self._on, voter.node_id)
         first = ""
         if voter in self.not_given:
@@ -320,6 +326,30 @@ class _Quorum:
             ),
         )
 
+    def admit(self, voter: ReplicaKey) -> RecoverStep:
+        """The step that makes a node a voter again by the disk that it has now, when the others
+        run."""
+        node = voter.node_id
+        tool, *bootstrap = self._tool
+        directory = f"--controller-directory-id={voter.directory_id}"
+        removed = (tool, *bootstrap, "remove-controller", "--controller-id", str(node), directory)
+        added = (tool, "--command-config", self._file(node), *bootstrap, "add-controller")
+        return RecoverStep(
+            f"Node {node} has another disk than the voter, so its votes don't count. If the disk "
+            f"with directory id {voter.directory_id} still exists, start the node with that disk, "
+            "and leave out the commands. If it is gone, take it out of the voters, and add the "
+            "node with the disk that it has, once it has caught up (`describe` above shows it).",
+            (
+                self._on(self._asked, *removed),
+                self._on(node, *self._start(node)),
+                self._on(node, *added),
+            ),
+            plays=(
+                rehearsal.ScenarioStep(remove_voter=node),
+                rehearsal.ScenarioStep(add_voter=node),
+            ),
+        )
+
     def empty(self, voter: ReplicaKey) -> RecoverStep:
         """The step that gives an empty disk to a node that the newest log no longer names as a
         voter."""
@@ -336,8 +366,8 @@ class _Quorum:
         )
 
     def without_majority(self) -> Iterator[RecoverStep]:
-        """The steps without a majority. Kafka has no command for it. A voter is its node id and
-        directory id, so a copy of the newest log under both stands in for a voter that is gone."""
+        """The steps without a majority. Kafka has no command for this case. A voter is its node id
+        and directory id, so a copy of the newest log under both can replace a lost voter."""
         if not self.voters:
             yield RecoverStep(
                 "Find out who the voters are.",
@@ -375,14 +405,14 @@ class _Quorum:
             yield RESTART_BROKERS
 
     def _format(self, voter: ReplicaKey) -> tuple[str, ...]:
-        """Kafka's command that formats a voter's disk. Of a combined node other log.dirs may be
-        formatted already."""
+        """Kafka's command that formats a voter's disk. A combined node may have other log.dirs that
+        are formatted already."""
         cluster = ("--cluster-id", self.cluster_id, "--config", self._file(voter.node_id))
         kept = ("--ignore-formatted",) if voter.node_id in self.hosted else ()
         return ("bin/kafka-storage.sh", "format", *cluster, *kept)
 
     def _replicas_of(self, voter: ReplicaKey) -> str:
-        """What becomes of the partition replicas on a voter's node; "" where it is no broker."""
+        """What happens to the partition replicas on a voter's node; "" where it is no broker."""
         replicas = self.hosted.get(voter.node_id)
         if replicas is None:
             return ""

@@ -1,8 +1,8 @@
 """A small random Raft: elections, replication, truncation, snapshots, single voter changes.
 
-It obeys the rules of KIP-595 and KIP-853 and nothing else, so its logs satisfy log matching while
-every delivery, vote and crash is at the mercy of `random`. One Entry stands for one batch. The
-model keeps every log whole and hides trimmed heads only in what it captures.
+It follows the rules of KIP-595 and KIP-853 and nothing else, so its logs satisfy log matching,
+while `random` decides every delivery, vote and crash. One Entry stands for one batch. The model
+keeps every log whole and hides deleted heads only in its captures.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ class Entry:
     batch: LogBatch
     voters: Voters | None = None
     leader_change: Voters | None = None
+    leader: int | None = None
+    """The node that wrote the entry."""
 
 
 @dataclass
@@ -34,11 +36,11 @@ class Node:
     leading: bool = False
     epoch_start: int = 0
     committed: int = 0
-    """How many entries this node knows to be committed."""
+    """The number of entries that this node knows to be committed."""
     acknowledged: dict[ReplicaKey, int] = field(default_factory=dict)
     snapshots: list[OffsetAndEpoch] = field(default_factory=list)
     trimmed: int = 0
-    """How many entries at the head are deleted behind a snapshot."""
+    """The number of entries at the head that are deleted below a snapshot."""
 
     @property
     def end_offset(self) -> int:
@@ -56,7 +58,8 @@ class Elected:
 
 
 class RaftModel:
-    """`dynamic`: voters change by records in the log; otherwise LeaderChange alone names them."""
+    """The model. `dynamic`: voters change by records in the log; otherwise LeaderChange alone names
+    them."""
 
     def __init__(self, seed: int, voters: int, observers: int, dynamic: bool) -> None:
         self.random = random.Random(seed)
@@ -133,7 +136,7 @@ class RaftModel:
         size = 1 if control else self.random.randint(1, 3)
         base = leader.end_offset
         batch = LogBatch(base, base + size - 1, leader.epoch, self._digest)
-        leader.log.append(Entry(batch, voters, leader_change))
+        leader.log.append(Entry(batch, voters, leader_change, leader.key.node_id))
 
     def replicate(self, leader: Node, follower: Node, count: int | None = None) -> None:
         if follower is leader or follower.epoch > leader.epoch:
@@ -190,6 +193,11 @@ class RaftModel:
             for e in shown
             if (change := e.leader_change) is not None
         ]
+        led = {
+            e.batch.epoch
+            for e in shown
+            if e.leader_change is not None and e.leader == node.key.node_id
+        }
         return ReplicaLog(
             node.key,
             start,
@@ -198,6 +206,7 @@ class RaftModel:
             node.epoch,
             self._voter_sets(node) if self.dynamic else (),
             tuple(leader_changes),
+            frozenset(led),
         )
 
     def _voter_sets(self, node: Node) -> tuple[VotersAt, ...]:

@@ -8,8 +8,8 @@ _FETCH_ANEW = (
     "Keep a copy of this directory. A broker can fetch all anew into an empty one; a voter forgets "
     "by that what it acknowledged, and `kraftlake recover --plan` says how it joins again."
 )
-"""An empty voter that keeps its identity may elect a leader without records that it acknowledged
-itself."""
+"""A voter with an empty log and its old identity may elect a leader without records that it has
+acknowledged."""
 
 CRC_MISMATCH = error(
     "crc-mismatch",
