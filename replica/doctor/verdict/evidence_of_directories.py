@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from replica.doctor.check.examined import Examined
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
 from replica.doctor.check.newest import (
@@ -20,7 +21,6 @@ from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import (
     Outage,
     leaderless_in_restart,
-    leaderless_partitions,
     outages,
 )
 from replica.doctor.health.of_directories import cluster_of, steps_of
@@ -58,9 +58,9 @@ class JudgedCluster:
     quorum: GroupQuorum | None
     told: ClusterState | None
     cluster: Cluster | None
-    """The judged state of the cluster; None where no state was judged."""
+    """The judged state of the cluster; None if no state was judged."""
     health: tuple[Finding, ...] | None
-    """The findings about this state, the worst first; None likewise."""
+    """The findings about this state, the worst first; None if no state was judged."""
 
     def findings_of(self, member: JudgedDirectory) -> Iterator[Finding]:
         """The findings about a directory, also those that compare it with others."""
@@ -131,8 +131,8 @@ def _cluster(
 def _unstartable(
     members: Iterable[JudgedDirectory], findings: Sequence[Finding]
 ) -> Iterator[tuple[int, str]]:
-    """The nodes that refuse to start with these directories, each with what was found. findings:
-    those that compare directories."""
+    """The nodes that refuse to start with these directories, each with the reason. findings: the
+    findings that compare directories."""
     for member in members:
         replica = member.examined.replica
         between = (one for one in findings if names_file_of(one, member))
@@ -208,30 +208,34 @@ def _to_lose(partings: Sequence[LogParting]) -> tuple[ToLose, ...]:
     )
 
 
-def outages_of(judged: JudgedCluster) -> Sequence[Outage]:
-    """Each time during which partitions had no leader, the oldest first; none where no state is
-    known, or the log is too long."""
-    cluster = judged.cluster
-    if cluster is None:
-        return ()
-    return outages(leaderless_partitions(cluster), _steps(judged, cluster))
+def outages_of(judged: JudgedCluster) -> Sequence[Outage] | None:
+    """The outages: the times during which partitions had no leader, the oldest first. None if no
+    state is known, or if the log is too long."""
+    cluster, told = judged.cluster, judged.told
+    if cluster is None or told is None or _is_too_long(told.examined, cluster):
+        return None
+    return outages(cluster.partitions, steps_back(judged, cluster))
 
 
-def _steps(judged: JudgedCluster, cluster: Cluster) -> Iterable[VisibleChange]:
+def steps_back(judged: JudgedCluster, cluster: Cluster) -> Iterable[VisibleChange]:
     """The changes that led to the state, by a second replay of logs that aren't too long."""
     if judged.told is None:
         return ()
     examined = judged.told.examined
-    first = cluster.end_offset - MAX_STEPS
-    if examined.directory.log_start_offset < first:
+    if _is_too_long(examined, cluster):
         return ()
     members = cluster_members(examined, (one.examined for one in judged.members))
-    others = [one for one in members if one.directory.log_start_offset >= first]
+    others = [one for one in members if not _is_too_long(one, cluster)]
     return steps_of(examined, cluster.end_offset, others)
 
 
+def _is_too_long(examined: Examined, cluster: Cluster) -> bool:
+    """Whether a log has more records than are replayed a second time."""
+    return examined.directory.log_start_offset < cluster.end_offset - MAX_STEPS
+
+
 def _leaderless(judged: JudgedCluster, cluster: Cluster | None) -> Since | None:
-    return None if cluster is None else leaderless(cluster, lambda: _steps(judged, cluster))
+    return None if cluster is None else leaderless(cluster, lambda: steps_back(judged, cluster))
 
 
 def _state(judged: JudgedCluster) -> KnownState | None:
@@ -303,7 +307,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
 
 
 def _is_empty(member: JudgedDirectory) -> bool:
-    """Whether nothing was ever written to the log, as far as its files tell."""
+    """Whether the log's files show that nothing was ever written to it."""
     directory = member.examined.directory
     return not directory.snapshots and all(one.scan.is_empty for one in directory.segments)
 
