@@ -25,7 +25,7 @@ from pipelines.tables.bronze import BRONZE
 from pipelines.tables.of_a_lake import TABLES
 
 FILE_NAME = "_last_build"
-DERIVATION = 8
+DERIVATION = 9
 """The version of the functions that derive tables: a change of them that changes rows raises it."""
 _NAMES = frozenset(contract.name for contract in TABLES)
 _BRONZE = tuple(contract.name for contract in BRONZE)
@@ -63,8 +63,8 @@ class LastBuild:
         return self.derivation == DERIVATION and self._passes_over_alike(lake) and is_same
 
     def can_be_continued(self, lake: Lake) -> bool:
-        """Whether the rows of unchanged clusters can be kept, because a build of today would make
-        the same."""
+        """Whether the rows of unchanged clusters can be kept, because this release would make the
+        same rows."""
         derived = {name: one for name, one in self.tables.items() if name not in _BRONZE}
         return (
             self.derivation == DERIVATION
