@@ -33,7 +33,7 @@ _COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class PlayedStart:
-    """A start of nodes that was played."""
+    """A start of nodes that was simulated."""
 
     rehearsal: Rehearsal
     answer: ScenarioSafety
@@ -41,7 +41,7 @@ class PlayedStart:
     reasons: tuple[str, ...]
     """The reasons of `judge`."""
     scenario: str | None = None
-    """The file that says which nodes start; None where no file does."""
+    """The file that names the nodes to start; None where no file does."""
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -51,7 +51,7 @@ class PlayedStart:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What the answer rests on, and no file of the nodes' disks shows."""
+        """The conditions of the answer. No file of the nodes' disks shows whether they hold."""
         captured = self.rehearsal.captured
         if not captured.is_static:
             return (NEED,)
@@ -82,9 +82,9 @@ def describe(
     """The lines: the answer and its reasons, the leaders, each outcome, and at the end the smallest
     set of failures.
 
-    recommended: the start that `recover` recommends, where that is another start than `asked`.
-        Its lines come before the smallest set of failures.
-    search: None where no such set was looked for.
+    recommended: the start that `recover` recommends, where that is another start than `asked`. Its
+        lines come before the smallest set of failures.
+    search: the search for that set; None where there was no search.
     paths: the paths that the user named.
     """
     captured = asked.rehearsal.captured
@@ -122,8 +122,8 @@ def _of_start(what: str, played: PlayedStart) -> Iterator[str]:
 def rows(
     asked: PlayedStart, recommended: PlayedStart | None, search: Search | None
 ) -> Iterator[dict[str, Any]]:
-    """The answer, then each outcome; the same of the start that `recover` recommends, where that is
-    another one; then the result of the search."""
+    """The answer, then each outcome. The same for the start that `recover` recommends, where that
+    is another start. Then the result of the search."""
     yield from _rows_of_start(asked)
     if recommended is not None:
         for row in _rows_of_start(recommended):

@@ -1,8 +1,8 @@
-"""Whether a majority of the voters is left, by the log and by what the directories prove.
+"""Judges whether a majority of the voters is left, by the log and the directories.
 
-A voter whose node the log shows to be down is not left. One whose disk may not be counted, that
-seems to have stopped, or whose log ends long before the newest one leaves the answer unknown where
-the majority depends on it. That the others run is in no log: it is a condition.
+A voter whose node is down by the log is not left. A voter whose disk must not be counted, that
+seems to have stopped, or whose log ends long before the newest log makes the answer unknown if the
+majority depends on it. No log shows that the other voters run: this is a condition.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from replica.model.voters import majority
 from replica.words import named
 
 NO_LOG = "no log shows that"
-"""Why a condition is none of the facts."""
+"""The reason why a condition isn't proven, as text."""
 
 
 def majority_reason(
@@ -48,12 +48,12 @@ def majority_reason(
 
 
 def behind_of(cluster: Cluster, nodes: Iterable[int]) -> frozenset[int]:
-    """Those of these nodes that are known to be behind, other than by having stopped together."""
+    """The nodes among these that are known to be behind, without nodes that stopped together."""
     return frozenset({*nodes} & cluster.lags.keys()) - cluster.stopped_together
 
 
 def why_behind(cluster: Cluster, nodes: Collection[int]) -> str:
-    """Why nodes that are behind are not counted on. Nobody knows which of the causes it is."""
+    """Why nodes that are behind can't be relied on: the possible causes."""
     seconds = min(cluster.lags[one].ms for one in nodes) // 1000
     if len(nodes) == 1:
         return (
@@ -72,7 +72,7 @@ def _ask_again(behind: Collection[int]) -> str:
 
 
 def seem_stopped(nodes: Collection[int]) -> str:
-    """What is said of nodes whose logs ended together: see Cluster.stopped_together."""
+    """A text about nodes whose logs ended together (see Cluster.stopped_together)."""
     return f"{'seems' if len(nodes) == 1 else 'seem'} to be stopped"
 
 
@@ -81,8 +81,8 @@ def _voters(voters: frozenset[int]) -> str:
 
 
 def caught_up_needs(cluster: Cluster, nodes: Iterable[int]) -> tuple[str, ...]:
-    """The condition on which an answer rests that relies on these nodes, where the logs of some end
-    long before the newest one; none where none does."""
+    """The condition of an answer that relies on these nodes, if the logs of some end long before
+    the newest log; else empty."""
     late = {one: cluster.lags[one] for one in sorted(behind_of(cluster, nodes))}
     if not late:
         return ()
@@ -99,7 +99,7 @@ def caught_up_needs(cluster: Cluster, nodes: Iterable[int]) -> tuple[str, ...]:
 def majority_needs(
     cluster: Cluster, voters: frozenset[int], gone: frozenset[int] = frozenset()
 ) -> tuple[str, ...]:
-    """The condition on which the majority rests; none where there is no majority."""
+    """The condition of the majority; empty if there is no majority."""
     left = voters - gone - cluster.fenced_brokers - cluster.uncounted_voters
     left -= behind_of(cluster, left)
     needed = majority(len(voters))
