@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple
 
-from pipelines.report.evidence import Evidence
+from pipelines.report.evidence import Evidence, KnownOutages, Outage
 from pipelines.report.source import Row, moment
 from pipelines.report.travel.cluster_history import ClusterHistory
 from pipelines.report.travel.steps import ReportSteps
@@ -39,43 +38,28 @@ class Summary:
     """The reasons for doubt, or else what proves the verdict."""
 
 
-class Outage(NamedTuple):
-    """A time during which partitions had no leader."""
-
-    most: int
-    """The largest number of partitions without leader at one moment."""
-    of: int
-    """The number of all partitions at that moment."""
-    since_ms: int | None
-    """When the outage began, in ms since 1970; None where that time is unknown."""
-    most_ms: int | None
-    """The moment of `most`, in ms since 1970; None where that time is unknown."""
-    until_ms: int | None
-    """When the outage ended, in ms since 1970; None where some partitions have no leader in the
-    newest state, or where no time is known."""
-    is_over: bool
-
-    @property
-    def seconds(self) -> float | None:
-        """The length of the outage in seconds; None where a time is unknown."""
-        if self.since_ms is None or self.until_ms is None:
-            return None
-        return (self.until_ms - self.since_ms) / 1000
-
-
 def summary(
-    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], history: ClusterHistory | None
+    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], known: KnownOutages | None
 ) -> Summary:
-    """The sentences of a cluster. voters: node ids of the newest epoch that names voters. history:
-    None where the lake lacks its tables."""
-    found = () if history is None else outages(history.steps)
-    doubts = tuple(_doubts(facts, evidence, voters, history))
+    """The sentences of a cluster. voters: node ids of the newest epoch that names voters. known:
+    None where nothing tells when partitions had no leader."""
+    found = () if known is None else known.outages
+    doubts = tuple(_doubts(facts, evidence, voters, known))
     return Summary(
         (*_when_lost(facts), *_when_out(found), *_when_led(evidence)),
-        (*_of_partitions(found, history), *_of_records(facts), *_now(evidence)),
+        (*_of_partitions(known), *_of_records(facts), *_now(evidence)),
         LIMITED if doubts else HIGH,
         doubts or tuple(_proofs(facts, voters)),
     )
+
+
+def known_outages(history: ClusterHistory | None) -> KnownOutages | None:
+    """The outages that the history of a lake shows. history: None where the lake lacks its
+    tables."""
+    if history is None:
+        return None
+    steps = history.steps
+    return KnownOutages(outages(steps), history.is_sampled, bool(steps.partitions.names))
 
 
 def outages(steps: ReportSteps) -> tuple[Outage, ...]:
@@ -156,16 +140,16 @@ def _when_led(evidence: Evidence) -> Iterator[str]:
     )
 
 
-def _of_partitions(found: Sequence[Outage], history: ClusterHistory | None) -> Iterator[str]:
-    if history is None:
+def _of_partitions(known: KnownOutages | None) -> Iterator[str]:
+    if known is None:
         yield "Nothing tells what partitions were without leader."
         return
-    chosen = " that were looked at" if history.is_sampled else ""
-    if not found:
-        if history.steps.partitions.names:
+    chosen = " that were looked at" if known.is_sampled else ""
+    if not known.outages:
+        if known.has_partitions:
             yield f"No partition{'s' if chosen else ''}{chosen} was ever without leader."
         return
-    worst = max(found, key=lambda one: one.most)
+    worst = max(known.outages, key=lambda one: one.most)
     at = f", at {ms_text(worst.most_ms)}" if worst.most_ms is not None else ""
     yield (
         f"Nobody could write to or read from up to {worst.most:,} of "
@@ -237,7 +221,7 @@ def _already(row: Row | None) -> str:
 
 
 def _doubts(
-    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], history: ClusterHistory | None
+    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], known: KnownOutages | None
 ) -> Iterator[str]:
     """The reasons for which the other sentences are uncertain."""
     missing = sorted(voters - {row["node_id"] for row in evidence.replicas.rows})
@@ -255,7 +239,7 @@ def _doubts(
         yield f"{counted(facts.unbuilt, 'capture')} came after the last build and isn't counted."
     if facts.known_to is not None and facts.known_to < facts.end_offset:
         yield f"The state from offset {facts.known_to} on is not known."
-    if history is not None and history.is_sampled:
+    if known is not None and known.is_sampled:
         yield "Moments are told of a sample of the changes; the view below says which."
     if facts.rounds.has_untimed:
         yield "Some capture times are unknown (`kraftlake capture` writes them)."

@@ -8,19 +8,17 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from jobs.build import run as build
 from jobs.cli.asking.sql_delta_rs import named_rows
-from jobs.cli.commands.lake import BuildOptions, IngestOptions
-from jobs.ingest import run as ingest
 from pipelines import build as building
 from pipelines.lake import Lake
 from replica.doctor.check import membership
 from replica.doctor.check.examined import examine
 from replica.doctor.check.group import judge_group
+from replica.doctor.quorum.registered_later import REGISTERING_MS
 from replica.doctor.verdict.evidence_of_directories import clusters_of, evidence_of
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
@@ -33,14 +31,17 @@ from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
 from tests.replica.doctor.check.first_start import start
+from tests.replica.doctor.check.test_registered_later import cut_before_registering
+from tests.replica.doctor.check.test_voter_behind import cut_whole
 
 SPLIT = "kafka-4.1.1-dynamic/split"
 
 
-def lake_of(place: Path, *nodes: Path) -> Path:
+def lake_of(kraftlake: Kraftlake, place: Path, *nodes: Path) -> Path:
     """A lake of these directories, which one ingest brought in."""
-    assert ingest(IngestOptions([*map(str, nodes)], Lake(place))) in (0, 1)
-    assert build(BuildOptions(Lake(place))) == 0
+    assert kraftlake("ingest", "--lake", place, *nodes).code in (0, 1)
+    built = kraftlake("build", "--lake", place)
+    assert built.code == 0, built.err
     return place
 
 
@@ -60,21 +61,9 @@ def verdict_by_check(*nodes: Path) -> Verdict:
     return verdict
 
 
-def row_of(lake: Path, *nodes: Path) -> dict[str, Any]:
-    """The row of the lake's one cluster, or of that of the nodes."""
-    found = rows(lake, "SELECT * FROM gold.verdicts")
-    if nodes:
-        cluster_id = verdict_by_check(*nodes).cluster_id
-        found = [row for row in found if row["cluster_id"] == cluster_id]
-    (row,) = found
+def row_of(lake: Path) -> dict[str, Any]:
+    (row,) = rows(lake, "SELECT * FROM gold.verdicts")
     return row
-
-
-class InOneLake(NamedTuple):
-    """Directories of a cluster or more, each below a folder of its name, and a lake of them."""
-
-    nodes: Path
-    lake: Path
 
 
 def stopped(folder: Path) -> Path:
@@ -91,48 +80,63 @@ def stopped(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def several(data: Path, tmp_path_factory: pytest.TempPathFactory) -> InOneLake:
-    """Clusters in one lake. Read only."""
-    folder = tmp_path_factory.mktemp("several")
-    nodes = folder / "nodes"
-    shutil.copytree(data / SPLIT, nodes / "split")
-    stale(nodes / "stale")
-    stopped(nodes / "stopped")
-    for name in ("endless-elections", "clean-failover", "two-quorums"):
-        write_capture(SCENARIOS_BY_NAME[name].capture(), str(nodes / name))
-    return InOneLake(nodes, lake_of(folder / "lake", *nodes.iterdir()))
-
-
-@pytest.fixture(scope="module")
-def two_clusters(data: Path, tmp_path_factory: pytest.TempPathFactory) -> InOneLake:
-    """Two clusters of which the one has a disk in a node of the other's. Read only."""
-    folder = tmp_path_factory.mktemp("two")
-    of_two_clusters(data, folder / "nodes")
-    return InOneLake(folder / "nodes", lake_of(folder / "lake", folder / "nodes"))
-
-
 @pytest.mark.parametrize(
-    "name", ["split", "endless-elections", "stale", "clean-failover", "stopped"]
-)
-def test_the_table_has_the_verdict_of_check(several: InOneLake, name: str) -> None:
-    nodes = several.nodes / name
-    holds_what_check_says(row_of(several.lake, nodes), verdict_by_check(nodes))
-
-
-def test_the_table_has_the_verdict_on_a_node_alone(data: Path, tmp_path: Path) -> None:
-    nodes = data / SPLIT / "3"
-    lake = lake_of(tmp_path / "lake", nodes)
-    holds_what_check_says(row_of(lake), verdict_by_check(nodes))
-
-
-def holds_what_check_says(row: dict[str, Any], expected: Verdict) -> None:
+    "name",
+    ["split", "endless-elections", "stale", "clean-failover", "stopped", "alone",
+     "registered", "registered in an earlier epoch"],
+)  # fmt: skip
+def test_the_table_has_the_verdict_of_check(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, name: str
+) -> None:
+    nodes = tmp_path / "nodes"
+    if name == "split":
+        shutil.copytree(data / SPLIT, nodes)
+    elif name == "alone":
+        shutil.copytree(data / SPLIT / "3", nodes / "3")
+    elif name == "stale":
+        stale(nodes)
+    elif name == "stopped":
+        stopped(nodes)
+    elif name.startswith("registered"):
+        older_than_its_process(data, nodes, in_an_earlier_epoch="epoch" in name)
+    else:
+        write_capture(SCENARIOS_BY_NAME[name].capture(), str(nodes))
+    expected = verdict_by_check(nodes)
+    if name.startswith("registered"):
+        assert "stale-voter" in {rule for fact in expected.facts for rule in fact.rules}
+    row = row_of(lake_of(kraftlake, tmp_path / "lake", nodes))
     assert (row["level"], row["headline"]) == (expected.level.value, expected.headline)
     told = [(one["level"], tuple(one["rules"])) for one in row["facts"]]
     assert told == [(fact.level.value, fact.rules) for fact in expected.facts]
     assert [one["what"] for one in row["not_judged"]] == [gap.what for gap in expected.not_judged]
     assert tuple(row["next_steps"]) == expected.next_steps
     assert row["end_offset"] == (None if expected.state is None else expected.state.end_offset)
+
+
+def older_than_its_process(data: Path, folder: Path, *, in_an_earlier_epoch: bool) -> None:
+    """A quorum of which voter 2's log ends before its process registered."""
+    for node in ("1", "2", "3"):
+        shutil.copytree(data / "kafka-4.1.1-dynamic/final" / node, folder / node)
+    if in_an_earlier_epoch:
+        cut_whole(folder / "2", 29_500)  # the last epoch began 28.4 s before the end
+    else:
+        cut_before_registering(folder / "2", REGISTERING_MS + 1_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("derived", ["in several stages", "grown"])
+def test_a_lake_in_parts_finds_a_disk_that_is_older_than_its_process(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch, derived: str
+) -> None:
+    older_than_its_process(data, tmp_path / "nodes", in_an_earlier_epoch=True)
+    if derived == "in several stages":
+        monkeypatch.setattr(building, "_MOST_RECORDS", 100)
+    else:
+        lake_of(kraftlake, tmp_path / "lake", data / "kafka-4.1.1-dynamic/live/1")
+    lake = lake_of(kraftlake, tmp_path / "lake", tmp_path / "nodes")
+    (found,) = rows(lake, "SELECT node_id, message FROM gold.findings WHERE rule = 'stale-voter'")
+    assert found["node_id"] == 2
+    assert "its process registered at offset" in found["message"]
 
 
 def stale(folder: Path) -> Path:
@@ -151,10 +155,9 @@ def stale(folder: Path) -> Path:
     return folder
 
 
-def test_a_stale_voter_is_a_finding_of_its_capture(
-    several: InOneLake, kraftlake: Kraftlake
-) -> None:
-    nodes, lake = several.nodes / "stale", several.lake
+def test_a_stale_voter_is_a_finding_of_its_capture(tmp_path: Path, kraftlake: Kraftlake) -> None:
+    nodes = stale(tmp_path / "nodes")
+    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
     found = kraftlake("check", "--json", nodes).findings
     expected = [
         (one["message"], one["file"], one["epoch"]) for one in found if one["rule"] == "stale-voter"
@@ -162,46 +165,48 @@ def test_a_stale_voter_is_a_finding_of_its_capture(
     table = rows(lake, "SELECT * FROM gold.findings WHERE rule = 'stale-voter'")
     assert expected
     assert [(one["message"], one["file"], one["epoch"]) for one in table] == expected
-    doubts = {one["node_id"]: one["doubt"] for one in row_of(lake, nodes)["voters"]}
+    doubts = {one["node_id"]: one["doubt"] for one in row_of(lake)["voters"]}
     assert [node for node, doubt in doubts.items() if doubt == "stale"] == [
         one["node_id"] for one in table
     ]
 
 
 def test_what_no_majority_holds_is_told_by_the_lake_too(
-    several: InOneLake, kraftlake: Kraftlake
+    tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
-    nodes, lake = several.nodes / "stopped", several.lake
-    row = row_of(lake, nodes)
-    ours = f"cluster_id = '{row['cluster_id']}'"
-    (found,) = rows(lake, f"SELECT * FROM gold.findings WHERE rule = 'majority-stopped' AND {ours}")
+    nodes = stopped(tmp_path / "nodes")
+    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
+    (found,) = rows(lake, "SELECT * FROM gold.findings WHERE rule = 'majority-stopped'")
     (expected,) = (
         one
         for one in kraftlake("check", "--json", nodes).findings
         if one["rule"] == "majority-stopped"
     )
     assert (found["message"], found["offset"]) == (expected["message"], expected["offset"])
+    row = row_of(lake)
     assert row["possible_end"] == found["offset"] > row["proven_end"] - 1
     # of 3 voters 2 have stopped: the figures about voters that are left say so, too
     figures = ("kind", "gone", "voters_left", "has_majority")
     exposed = [kraftlake("state", "--exposure", "--json", nodes),
-               kraftlake("state", "--exposure", "--json", "--lake", lake,
-                         "--cluster", row["cluster_id"])]  # fmt: skip
+               kraftlake("state", "--exposure", "--json", "--lake", lake)]  # fmt: skip
     by_files, by_lake = ([[one[name] for name in figures] for one in each.rows] for each in exposed)
     assert by_files[0] == ["nothing", [], 1, False]
     assert by_files == by_lake
-    table = rows(lake, f"SELECT {', '.join(figures)} FROM gold.failure_exposure WHERE {ours}")
+    table = rows(lake, f"SELECT {', '.join(figures)} FROM gold.failure_exposure")
     assert sorted([kind, ",".join(gone), *others] for kind, gone, *others in by_files) == sorted(
         [*one.values()] for one in table
     )
     assert "voters 2 and 3: not counted: their logs end together" in exposed[0].err
 
 
-def test_plan_stands_on_the_same_ground_in_a_lake(several: InOneLake, kraftlake: Kraftlake) -> None:
-    conflicting, lake = several.nodes / "two-quorums", several.lake
+def test_plan_stands_on_the_same_ground_in_a_lake(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    conflicting = tmp_path / "nodes"
+    write_capture(SCENARIOS_BY_NAME["two-quorums"].capture(), str(conflicting))
+    lake = lake_of(kraftlake, tmp_path / "lake", conflicting)
     change = ("plan", "--json", "--stop-broker", "4")
-    ours = verdict_by_check(conflicting).cluster_id
-    of_lake = kraftlake(*change, "--lake", lake, "--cluster", ours)
+    of_lake = kraftlake(*change, "--lake", lake)
     of_directories = kraftlake(*change, conflicting)
     assert of_lake.rows[0]["level"] == of_directories.rows[0]["level"]
     said = [
@@ -217,10 +222,10 @@ def test_plan_stands_on_the_same_ground_in_a_lake(several: InOneLake, kraftlake:
 
 
 def test_an_older_moment_has_a_verdict_of_its_state_alone(
-    several: InOneLake, kraftlake: Kraftlake
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
-    ours = ("--cluster", verdict_by_check(several.nodes / "split").cluster_id)
-    change = ("plan", "--json", "--stop-broker", "12", "--lake", several.lake, *ours)
+    lake = lake_of(kraftlake, tmp_path / "lake", data / SPLIT)
+    change = ("plan", "--json", "--stop-broker", "12", "--lake", lake)
     verdict = kraftlake(*change, "--at-offset", "1000").rows[0]
     (gap,) = (one for one in verdict["not_judged"] if one["what"] == "the files of the nodes")
     assert gap["why"] == "the state of an earlier moment was asked for"
@@ -228,9 +233,11 @@ def test_an_older_moment_has_a_verdict_of_its_state_alone(
 
 
 def test_disks_of_two_clusters_are_told_by_the_lake_too(
-    two_clusters: InOneLake, kraftlake: Kraftlake
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
-    nodes, lake = two_clusters
+    nodes = tmp_path / "nodes"
+    of_two_clusters(data, nodes)
+    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
     found = rows(lake, "SELECT * FROM gold.findings WHERE rule = 'disk-of-another-cluster'")
     (expected,) = (
         one
@@ -243,9 +250,11 @@ def test_disks_of_two_clusters_are_told_by_the_lake_too(
 
 
 def test_a_voter_whose_node_has_another_cluster_s_disk_is_counted_by_no_plan_of_a_lake(
-    two_clusters: InOneLake, kraftlake: Kraftlake
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
-    nodes, lake = two_clusters
+    nodes = tmp_path / "nodes"
+    of_two_clusters(data, nodes)
+    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
     held = rows(lake, "SELECT cluster_id, voters FROM gold.verdicts")
     doubts = {tuple(one["doubt"] for one in row["voters"]) for row in held}
     foreign = "of-another-cluster"
@@ -258,24 +267,18 @@ def test_a_voter_whose_node_has_another_cluster_s_disk_is_counted_by_no_plan_of_
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize(
-    "derived",
-    ["in one unit", *(pytest.param(one, marks=pytest.mark.slow)
-                      for one in ("in several stages", "grown"))],
-)  # fmt: skip
+@pytest.mark.parametrize("derived", ["in one unit", "in several stages", "grown"])
 def test_a_lake_counts_the_voters_beside_another_cluster_s_disk_that_check_counts(
-    data: Path, tmp_path: Path, two_clusters: InOneLake, kraftlake: Kraftlake,
-    monkeypatch: pytest.MonkeyPatch, derived: str,
-) -> None:  # fmt: skip
-    nodes, lake = two_clusters
-    if derived != "in one unit":
-        lake = tmp_path / "lake"
-        if derived == "in several stages":
-            monkeypatch.setattr(building, "_MOST_RECORDS", 100)
-        else:
-            live = data / "kafka-4.1.1-dynamic/live"
-            lake_of(lake, live / "1", live / "2")
-        lake_of(lake, nodes)
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch, derived: str
+) -> None:
+    nodes, lake = tmp_path / "nodes", tmp_path / "lake"
+    of_two_clusters(data, nodes)
+    if derived == "in several stages":
+        monkeypatch.setattr(building, "_MOST_RECORDS", 100)
+    elif derived == "grown":
+        live = data / "kafka-4.1.1-dynamic/live"
+        lake_of(kraftlake, lake, live / "1", live / "2")
+    lake_of(kraftlake, lake, nodes)
     health = [row for row in kraftlake("check", "--json", nodes).findings
               if row["family"] == "health"]  # fmt: skip
     found = rows(lake, "SELECT * FROM gold.findings WHERE family = 'health'")
@@ -335,24 +338,14 @@ def foreign_and_empty(data: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "nodes_of",
-    [renamed, formatted_apart, *(pytest.param(one, marks=pytest.mark.slow)
-                                 for one in (two_leaders, foreign_and_empty))],
-)  # fmt: skip
+    "nodes_of", [renamed, of_two_clusters, two_leaders, formatted_apart, foreign_and_empty]
+)
 def test_the_verdict_counts_what_directories_say_of_each_other(
-    data: Path, tmp_path: Path, nodes_of: Callable[[Path, Path], None]
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, nodes_of: Callable[[Path, Path], None]
 ) -> None:
     nodes = tmp_path / "nodes"
     nodes_of(data, nodes)
-    counts_what_check_does(InOneLake(nodes, lake_of(tmp_path / "lake", nodes)))
-
-
-def test_the_verdicts_count_the_disk_of_the_other_cluster(two_clusters: InOneLake) -> None:
-    counts_what_check_does(two_clusters)
-
-
-def counts_what_check_does(held: InOneLake) -> None:
-    nodes, lake = held
+    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
     told = {row["cluster_id"]: row for row in rows(lake, "SELECT * FROM gold.verdicts")}
     expected = {one.cluster_id: one for one in verdicts_by_check(nodes)}
     assert told.keys() == expected.keys()
@@ -374,9 +367,10 @@ def counts_what_check_does(held: InOneLake) -> None:
 
 
 def test_a_later_build_keeps_what_directories_said_of_each_other(
-    data: Path, tmp_path: Path, two_clusters: InOneLake, kraftlake: Kraftlake
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
-    lake = Path(shutil.copytree(two_clusters.lake, tmp_path / "lake"))
+    of_two_clusters(data, tmp_path / "nodes")
+    lake = lake_of(kraftlake, tmp_path / "lake", tmp_path / "nodes")
     before = rows(lake, "SELECT * FROM gold.verdicts ORDER BY cluster_id")
     # an older capture of both, so that no round is new that has their newest ones
     old = ("--captured-at", "2020-01-01T00:00:00Z")
@@ -388,8 +382,10 @@ def test_a_later_build_keeps_what_directories_said_of_each_other(
     assert [len(one["facts"]) for one in after] == [len(one["facts"]) for one in before]
 
 
-def test_a_build_of_more_captures_replaces_the_verdict(data: Path, tmp_path: Path) -> None:
-    lake = lake_of(tmp_path / "lake", data / "kafka-4.1.1-dynamic/live")
+def test_a_build_of_more_captures_replaces_the_verdict(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    lake = lake_of(kraftlake, tmp_path / "lake", data / "kafka-4.1.1-dynamic/live")
     assert row_of(lake)["level"] == "healthy"
-    lake_of(lake, data / SPLIT)
+    lake_of(kraftlake, lake, data / SPLIT)
     assert row_of(lake)["level"] == "outage"

@@ -17,7 +17,12 @@ def behind_of(cluster: JudgedCluster) -> Sequence[Behind | None]:
     newest = max((one for one in logs if one is not None), key=_position, default=None)
     if newest is None:
         return [None] * len(logs)
-    parts = {one.loser: one.offset for one in cluster.partings}
+    leader = newest.replica
+    parts = {
+        one.loser: one.offset
+        for one in cluster.partings
+        if leader is not None and leader.node_id in one.others
+    }
     return [None if one is None else _behind(one, newest, parts) for one in logs]
 
 
