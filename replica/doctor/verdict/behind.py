@@ -1,4 +1,4 @@
-"""Says how far each replica's log is behind the newest one, in records and in time."""
+"""Finds how far each replica's log is behind the newest log, in records and in time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from replica.model.keys import ReplicaKey
 
 
 def behind_of(cluster: JudgedCluster) -> Sequence[Behind | None]:
-    """For each member of the cluster how far it is behind; None where that isn't known: for a
-    file, a copy that breaks off, and a log without records."""
+    """For each member of the cluster, how far its log is behind; None if this is unknown: for a
+    single file, an incomplete copy, and a log without records."""
     logs = [one.examined if _tells_its_end(one.examined) else None for one in cluster.members]
     newest = max((one for one in logs if one is not None), key=_position, default=None)
     if newest is None:
