@@ -21,7 +21,7 @@ from pipelines.report.travel.cluster_history import gather_history
 from pipelines.report.travel.queries import MAX_CHANGES
 from pipelines.report.view import ClusterView, cluster_view
 from pipelines.report.words import bytes_text, duration_text
-from replica.doctor.verdict.verdict import Behind
+from replica.doctor.quorum.log_ends import Behind
 from replica.errors import UsageError
 from replica.words import counted, listed, ms_range_text, ms_text, time_text
 

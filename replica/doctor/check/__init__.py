@@ -26,7 +26,8 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
 `readable` what an older release can't read of a directory,
 `registered` controllers that registered with more of the log than their disks have,
 `known_quorum` what directories prove about their quorum, `other_logs` what they make of one
-directory's elections; `landmarks` chooses what a second look at a directory need not read.
+directory's elections; `behind` says how far logs are behind the newest one; `landmarks` chooses
+what a second look at a directory need not read.
 replica.doctor.health judges the rules of catalogue.health.
 
 Judging reads no file and changes nothing: it takes values and returns findings.

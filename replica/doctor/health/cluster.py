@@ -41,8 +41,8 @@ PartitionKey: TypeAlias = tuple[str, int]
 
 
 class Lag(NamedTuple):
-    """How far a node's log ends before the newest log. end: its end (exclusive). ms: the time from
-    the first record that it lacks to the newest one."""
+    """How far a node's log is behind the newest log. end: the end (exclusive) of what it has of
+    that log. ms: see lag_ms."""
 
     end: int
     ms: int
@@ -92,7 +92,7 @@ class Cluster:
     uncommitted_at: int | None = None
     """The time of that record, in ms since 1970 (UTC)."""
     lags: Mapping[int, Lag] = field(default_factory=dict)
-    """For each node at hand whose log ends so long before the newest one that copying running nodes
+    """For each node at hand whose log is so far behind the newest one that copying running nodes
     doesn't explain it: how far."""
     unstartable: Mapping[int, str] = field(default_factory=dict)
     """For each node that refuses to start with its directories: the rule, and what was found; empty
@@ -204,16 +204,22 @@ class Cluster:
         return by_disks | (self.voters & self.unstartable.keys())
 
     @cached_property
+    def late_nodes(self) -> frozenset[int]:
+        """The nodes that are known to be behind, other than by having stopped together."""
+        return frozenset(self.lags) - self.stopped_together
+
+    @cached_property
     def uncounted_voters(self) -> frozenset[int]:
         """The voters that may be counted for no majority by what their own directories show: their
-        disk can't be relied on, or they stopped together."""
-        return self.unreliable_voters | self.stopped_together
+        disk can't be relied on, they stopped together, or they are behind."""
+        late = self.voters & self.late_nodes
+        return self.unreliable_voters | self.stopped_together | late
 
     @property
     def voters_up(self) -> frozenset[int]:
         """The voters that are left: they may be counted for a majority, as nothing shows that they
-        are down, have stopped, or lack a disk that can be relied on. That they run is known of
-        none. Every statement about the voters that are left asks this."""
+        are down, have stopped, are behind, or lack a disk that can be relied on. That they run is
+        known of none. Every statement about the voters that are left asks this."""
         return self.voters - self.voters_down - self.uncounted_voters
 
     @property

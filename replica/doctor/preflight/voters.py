@@ -16,7 +16,6 @@ from replica.doctor.preflight.answer import (
     unsafe,
 )
 from replica.doctor.preflight.majority import (
-    behind_of,
     majority_needs,
     majority_reason,
     why_behind,
@@ -96,7 +95,7 @@ def to_dynamic(cluster: Cluster) -> Preflight:
         if voter in cluster.voters_down:
             told = "is down, as its broker is fenced: the leader has to hear from every voter"
             reasons.append(unknown(f"voter {voter}", told, cluster.offsets("brokers")[voter]))
-    for voter in sorted(behind_of(cluster, cluster.voters) - cluster.voters_down):
+    for voter in sorted((cluster.voters & cluster.late_nodes) - cluster.voters_down):
         told = f"{why_behind(cluster, [voter])}: the leader has to hear from every voter"
         reasons.append(unknown(f"voter {voter}", told))
     told = "every voter has to run: the leader refuses it until each voter has sent its endpoints"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 from replica.doctor.check.catalogue import groups
 from replica.doctor.verdict.runbooks import runbook_of
 from replica.model.voters import VoterKeys
 from replica.severity import Severity
-from replica.words import counted, ms_text, named
+from replica.words import ms_text, named
 
 
 class Level(StrEnum):
@@ -163,23 +162,6 @@ class KnownState:
         last = f"offset {self.end_offset - 1}" if self.end_offset else "before the first record"
         where = f"{last} of {self.source}" if self.source else last
         return ", ".join(part for part in (ms_text(self.at_ms), where) if part)
-
-
-class Behind(NamedTuple):
-    """How far a replica is behind: as gold's lag_records and lag_ms. records: how many records of
-    the newest log it lacks. ms: by how much its newest record that this log has, too, is older than
-    the newest of all; None where no record has a time."""
-
-    records: int
-    ms: int | None
-
-    @property
-    def text(self) -> str:
-        """Such as `24 records, 3.2 s`; `no` where it lacks none."""
-        if not self.records:
-            return "no"
-        told = counted(self.records, "record")
-        return told if self.ms is None else f"{told}, {self.ms / 1000:.1f} s"
 
 
 @dataclass(frozen=True, slots=True)
