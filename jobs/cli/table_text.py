@@ -33,11 +33,11 @@ def widths_of(names: Sequence[str], rows: Sequence[Sequence[str]], room: int | N
     return widths
 
 
-def cut(cell: str) -> str:
-    """A cell for a terminal: one of thousands of characters would fill its screen."""
-    if len(cell) <= MOST_SHOWN:
+def cut(cell: str, most: int = MOST_SHOWN) -> str:
+    """A cell for people: one of thousands of characters would fill their screen."""
+    if len(cell) <= most:
         return cell
-    return f"{cell[:MOST_SHOWN]}... ({len(cell)} characters; --json has all)"
+    return f"{cell[:most]}... ({len(cell)} characters; --json has all)"
 
 
 def row_lines(
