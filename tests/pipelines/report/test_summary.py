@@ -13,7 +13,7 @@ from pipelines.report.travel.steps import Followed, Move, ReportSteps
 from tests.pipelines.report.incidents import split
 from tests.pipelines.report.journeys import journey
 from tests.pipelines.report.pages import Reported, change
-from tests.pipelines.report.small_lake import CLUSTER, capture, replica, together
+from tests.pipelines.report.small_lake import CLUSTER, capture, epoch, replica, together
 
 
 def test_the_first_page_says_when_it_was_and_what_it_did(reported: Reported) -> None:
@@ -98,7 +98,11 @@ def test_where_something_was_not_judged_nothing_is_said_to_be_all_right(
 def test_where_all_was_judged_and_nothing_is_wrong_nothing_is_to_be_done(
     reported: Reported,
 ) -> None:
-    report, page = reported({"bronze.captures": [capture(node, 1) for node in (1, 2, 3)]})
+    rows = {
+        "bronze.captures": [capture(node, 1) for node in (1, 2, 3)],
+        "silver.leader_epochs": [epoch(node, 1, 1, 0, 10, 1) for node in (1, 2, 3)],
+    }
+    report, page = reported(rows)
     assert "No change of the cluster was lost." in report.clusters[0].summary.impact
     assert "No finding in the newest captures asks for anything." in page.text
 
