@@ -23,6 +23,7 @@ from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import ZERO_UUID
 from replica.model.voters import Voter, majority
+from replica.words import number
 
 BROKER_RESOURCE = 4
 """Kafka's ConfigResource.Type.BROKER. Its empty name is the default of all brokers."""
@@ -242,7 +243,7 @@ class Cluster:
         voters = () if self.quorum is None else self.quorum.voters
         held = [one.key.node_id for one in voters if one.holds(offset)]
         who = f" ({', '.join(map(str, held))})" if held else ""
-        return f"{len(held)} of {len(voters)} voters{who}"
+        return f"{number(len(held))} of {len(voters)} voters{who}"
 
     def about(self, rule: Rule, message: str, subjects: Collection[Subject]) -> Iterator[Finding]:
         """The rule's finding about these subjects; none where there are none."""

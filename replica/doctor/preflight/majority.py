@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from replica.doctor.health.cluster import Cluster, listed
 from replica.doctor.preflight.answer import Reason, note, unknown, unsafe
 from replica.model.voters import majority
-from replica.words import named
+from replica.words import named, number
 
 NO_LOG = "no log shows that"
 """Why a condition is none of the facts."""
@@ -29,7 +29,7 @@ def majority_reason(
     stopped = (rest & cluster.stopped_together) - unreliable - down
     behind = (rest & cluster.late_nodes) - unreliable - down
     left = rest - down - unreliable - stopped - behind
-    told = f"{len(left)} of {len(voters)} voters are left, {needed} are needed"
+    told = f"{number(len(left))} of {len(voters)} voters are left, {needed} are needed"
     if down:
         why = "is down: its broker is" if len(down) == 1 else "are down: their brokers are"
         told += f"; {_voters(down)} {why} fenced, or shutting down"
