@@ -29,9 +29,9 @@ class AuditAndCommit:
     stages: BuildStages
     clusters: ChangedClusters
     run_id: str
-    """As in pipelines.build.build."""
+    """The run_id of the build's rows in gold.quality_results."""
     number: int = field(default_factory=lambda: int(time.time() * 1000))
-    """The build's own, for Delta's transactions."""
+    """The version of the build's Delta transactions."""
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def run(self) -> dict[str, int]:
@@ -72,7 +72,8 @@ class AuditAndCommit:
         docs: PendingDocs,
         judgements: Sequence[Judgement],
     ) -> dict[str, int]:
-        """Writes what the build found, and last the note that it has ended."""
+        """Writes the build's results, and at the end the note that the build has ended. Gives the
+        row counts by table."""
         pins, clusters = self.stages.pins, self.clusters
         tables = {one.name: open_newest(pins.lake, one) for one in DERIVED}
         counts = {name: row_count(one) or 0 for name, one in tables.items()}
@@ -88,7 +89,7 @@ class AuditAndCommit:
         return counts
 
     def _judgements(self) -> list[Judgement]:
-        """Those of this build, and those of an earlier one on clusters that have not changed."""
+        """The judgements of this build, and those of the last build about unchanged clusters."""
         new = [one for result in self.stages.results for one in result.judgements]
         before = self.clusters.before
         derived_anew = {"", *self.clusters.changed, *self.clusters.gone}

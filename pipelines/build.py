@@ -45,16 +45,17 @@ from pipelines.tables import bronze, gold
 from pipelines.unchanged_logs import stayed_parts
 
 _MOST_RECORDS = 200_000
-"""The most records of a cluster that is derived in one unit: a record takes a kilobyte or two."""
+"""The most records of a cluster that is derived in one unit. A record takes 1 to 2 kB of memory."""
 _MOST_VALUE_BYTES = 128 * 1024 * 1024
-"""The most bytes of such a cluster's records: what is made of them takes several times as much
-memory."""
+"""The most bytes of the records of such a cluster. What a unit makes of them takes several times as
+much memory."""
 _SNAPPY_FACTOR = 22
-"""Snappy, which compresses bronze's data files, makes bytes at most 21 times as few."""
+"""The most bytes that a byte of a data file of bronze can stand for, because Snappy makes bytes at
+most 21 times as few."""
 _RECORDS_OF_A_UNIT = 20_000
 """How many records of small clusters are derived together."""
 _MEMBERS_OF_A_UNIT = 50
-"""How many captures of a round are asked for their first entries together."""
+"""The number of captures of a round whose first entries are read in one unit."""
 
 
 def build(
@@ -94,8 +95,8 @@ def build(
 
 
 def _shares(clusters: ChangedClusters, share: Callable[[float], None]) -> Callable[[Any], None]:
-    """A function that is called with each unit that is done, and calls `share` with the share of
-    the work that is done."""
+    """A function to call with each unit that is done. It calls `share` with the part of the work
+    that is done, from 0 to 1."""
     total = max(1, sum(one.records for one in clusters.sizes.values()))
     done = 0
 
@@ -108,8 +109,8 @@ def _shares(clusters: ChangedClusters, share: Callable[[float], None]) -> Callab
 
 
 def _derive(stages: BuildStages, clusters: ChangedClusters) -> LargeClusters:
-    """Derives the clusters that have changed, and takes the rows of those that are gone out. Gives
-    those that are large."""
+    """Derives the changed clusters, and removes the rows of clusters that are gone. Gives the large
+    clusters."""
     sizes = clusters.sizes
     value_bytes = clusters.value_bytes([one for one in sizes if _may_be_large(sizes[one])])
     large = {
@@ -147,9 +148,9 @@ def _derive(stages: BuildStages, clusters: ChangedClusters) -> LargeClusters:
 def _derive_again(
     stages: BuildStages, large: LargeClusters, beside: dict[str, BesideCluster]
 ) -> None:
-    """Derives the clusters again of whose voters only other directories were captured, which is
-    seen only when all clusters of a round are derived. It is rare. beside: what these directories
-    show, by cluster."""
+    """Derives clusters a second time. They are the clusters of whose voters only other directories
+    were captured, which is seen only when all clusters of a round are derived. This is rare.
+    beside: what these directories show, by cluster."""
     units = stages.drop(beside) if beside else []
     whole = [replace(one, beside=beside) for one in units if isinstance(one, Clusters)]
     done = stages.run("derive beside other clusters", Grain.CLUSTER, derive, whole, DERIVED)
@@ -165,8 +166,8 @@ def _may_be_large(size: ClusterSize) -> bool:
 
 
 def _compare_clusters(stages: BuildStages, clusters: ChangedClusters) -> list[Row]:
-    """Makes the findings of rounds, which compare captures that were taken together with each
-    other. Gives them, together with those of earlier builds that stay."""
+    """Makes the findings of rounds, which compare captures that were taken together. Gives these
+    findings, and the findings of earlier builds that stay."""
     units = [
         rounds.Members(some, offsets)
         for number, offsets in wanted_offsets(stages.members).items()

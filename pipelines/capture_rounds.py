@@ -1,7 +1,7 @@
 """Rounds: captures that were taken together, and the name of a round.
 
 A round of `ingest --order` whose captures have no time of their own is named by its name in --order
-and by its newest record: its `captured_at` is only the time of the ingest, and gives the order.
+and by its newest record. Its `captured_at` is the time of the ingest, and only orders rounds.
 """
 
 from __future__ import annotations

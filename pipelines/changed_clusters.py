@@ -55,12 +55,12 @@ class DataFile:
     """The greatest base offset in the file, where the table has such a column."""
 
     def may_hold(self, cluster_id: str) -> bool:
-        """Whether rows of the cluster may be in it."""
+        """Whether the file may have rows of the cluster."""
         return self.low <= cluster_id <= self.high
 
 
 def files_of(pins: Pins, contract: Contract) -> list[DataFile]:
-    """The table's files; none where it isn't pinned."""
+    """The table's files; none where the table isn't pinned."""
     if contract.name not in pins.versions:
         return []
     actions = pa.table(pins.table(contract.name).get_add_actions(flatten=True))
@@ -168,7 +168,8 @@ class ChangedClusters:
         return found
 
     def _by_cluster(self, contract: Contract, number: Sql, where: Sql) -> dict[str, int]:
-        """A number for each cluster of a table, which an aggregate gives of the rows of `where`."""
+        """For each cluster of a table, the value of the aggregate `number` over the rows that
+        fulfil `where`."""
         name = DATA_FUSION.identifier(contract.name.replace(".", "_"))
         query = f"SELECT cluster_id, {number} AS n FROM {name} WHERE {where} GROUP BY cluster_id"
         rows = self.pins.answer([contract.name], query)
@@ -176,8 +177,8 @@ class ChangedClusters:
         return {row["cluster_id"]: int(row["n"] or 0) for row in found}
 
     def replaced(self, groups: Sequence[tuple[str, ...]]) -> list[Replaced]:
-        """For each group of clusters, the rows and files that its new rows replace. Each file that
-        goes belongs to one group. groups: all changed clusters and those that are gone."""
+        """For each group of clusters, the rows and files that its new rows replace. Each replaced
+        file belongs to one group. groups: all changed clusters and all clusters that are gone."""
         of_group = {one: number for number, group in enumerate(groups) for one in group}
         ids = np.array(sorted(of_group), dtype=object)
         own: list[dict[str, list[str]]] = [defaultdict(list) for _ in groups]

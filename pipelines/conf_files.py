@@ -31,9 +31,11 @@ class Defaults:
 
 
 def conf_directory() -> Folder | None:
-    """The folder of kraftlake.toml and Spark's files: KRAFTLAKE_CONF, else conf/ beside the code,
-    in a checkout or in the zip of `make package`, else the one that a wheel installs; None where
-    there is none.
+    """The folder of kraftlake.toml and Spark's files; None where there is none.
+
+    It is KRAFTLAKE_CONF, else conf/ beside the code (in a checkout, or in the zip of `make
+    package`), else the folder that a wheel installs. Raises UsageError where KRAFTLAKE_CONF names
+    no folder.
     """
     named = os.environ.get("KRAFTLAKE_CONF")
     if named:

@@ -31,9 +31,9 @@ from replica.errors import UnwritableFileError
 COMPRESSION = "snappy"
 """Spark's own choice too. With zstd files are a sixth smaller, and writing takes a fifth longer."""
 ROW_GROUP_BYTES = 32 * 1024 * 1024
-"""The bytes of Arrow at which a row group is written. The size hardly changes the speed: it is
-small enough to keep tasks small and let readers skip, and large enough to make dictionaries useful.
-"""
+"""The bytes of Arrow at which a row group is written. The size hardly changes the speed. It is
+small enough for small tasks and for readers that skip row groups, and large enough for useful
+dictionaries."""
 
 
 def write_data_file(
@@ -103,7 +103,7 @@ def write_parquet(path: Path, batches: pa.RecordBatchReader) -> int:
     """
     count = 0
     with (
-        path.open("wb") as file,  # pyarrow opens no path that is no UTF-8
+        path.open("wb") as file,  # pyarrow can't open a path that isn't UTF-8
         pq.ParquetWriter(file, batches.schema, compression="zstd", store_schema=False) as writer,
     ):
         for group in _row_groups(batches):
@@ -114,7 +114,7 @@ def write_parquet(path: Path, batches: pa.RecordBatchReader) -> int:
 
 def values_of(file: Any, column: str) -> list[Any]:
     """The values of a column of an open Parquet file; empty where the file has no such column.
-    Raises OSError, and ValueError for a file that is none."""
+    Raises OSError, and ValueError for a file that isn't Parquet."""
     opened = pq.ParquetFile(file)
     if column not in opened.schema_arrow.names:
         return []
@@ -204,8 +204,8 @@ def _bounds(footer: pq.FileMetaData, bounded: Collection[str]) -> dict[str, tupl
 
 
 def _bounds_of(statistics: list[Any]) -> tuple[Bound, Bound] | None:
-    """The bounds; None where there is no value, or where Parquet left the bounds of some row group
-    out."""
+    """The bounds; None where there is no value, or where Parquet left out the bounds of a row
+    group."""
     filled = [one for one in statistics if one is None or one.num_values]
     if not filled or any(one is None or not one.has_min_max for one in filled):
         return None

@@ -1,8 +1,9 @@
-"""Text that goes into SQL, by the engine that reads it. All SQL of the project is made with it.
+"""Text that goes into SQL, by the engine that reads it. All SQL of the project is made by this
+module.
 
 A value or a name may come from a stranger's log, folder or lake. `literal` and `identifier` write
-it so that the engine reads it back as it was, whatever is in it. tests/architecture refuses SQL
-that is put together from anything else.
+it so that the engine reads it back unchanged. tests/architecture refuses SQL that is made of any
+other text.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Dialect:
         changes the case of its letters. Raises UsageError as `literal` does."""
         is_filled_in = self.escapes and any(
             "${" in part for part in parts
-        )  # and nothing escapes it
+        )  # and no escape sequence prevents it
         if is_filled_in or _NO_TEXT.search("".join(parts)):
             raise UsageError(f"{'.'.join(parts)!a}: SQL has no way to write this name")
         quote = self.quote
@@ -91,8 +92,8 @@ class Dialect:
         return f"read_parquet([{self.literals(exact)}], hive_partitioning = false)"
 
     def of_clusters(self, clusters: Iterable[str]) -> Sql:
-        """Condition: the rows of these clusters, whatever their ids are, so that any can be
-        removed. Without clusters no row fulfils it."""
+        """Condition for the rows of these clusters, whatever their ids are, so that the rows of any
+        cluster can be removed. Without clusters no row fulfils it."""
         ids = self.literals(clusters)
         return f"cluster_id IN ({ids})" if ids else "false"
 

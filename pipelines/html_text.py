@@ -1,8 +1,8 @@
-"""HTML and SVG. No other module makes markup of text, so that no name of a stranger's becomes a
+"""HTML and SVG. No other module makes markup of text, so that a stranger's name never becomes a
 tag, an attribute or a script.
 
-What is escaped already is `Html`. Everything else is escaped where it enters an element or a
-template. Elsewhere only constants of the code may be called Html, which tests/architecture holds.
+Escaped text has the type `Html`. Other text is escaped where it enters an element or a template. In
+other modules only constants may become Html; a test in tests/architecture holds this.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Html(str):
     __slots__ = ()
 
     def __html__(self) -> Html:
-        """By this name Jinja, and others, know what is markup."""
+        """Jinja and other libraries recognize markup by this method."""
         return self
 
     def __add__(self, other: str) -> Html:
@@ -50,9 +50,9 @@ EMPTY = Html("")
 
 
 def visible(text: str) -> str:
-    """`text`, in which each character that can't be seen, or changes how others are seen, is
-    replaced by its code. Names come from logs and file systems: they hold control characters, marks
-    that turn the direction of writing, and bytes that are no UTF-8."""
+    """`text`, in which a code replaces each character that can't be seen or that changes how other
+    characters are seen. Names come from logs and file systems: they may have control characters,
+    marks that turn the direction of writing, and bytes that aren't UTF-8."""
     if text.isprintable():
         return text
     return "".join(
@@ -78,7 +78,7 @@ def element(name: str, *children: str, **attributes: object) -> Html:
 
 
 def _content(text: str) -> str:
-    """Markup as it stands, also that of Jinja, and other text escaped."""
+    """Markup unchanged, Jinja's too; other text escaped."""
     return text if hasattr(text, "__html__") else visible(text).translate(_ESCAPED)
 
 
@@ -90,7 +90,7 @@ def ticks(text: str) -> Html:
 
 
 def document(title: str, style: Html, *body: str) -> Html:
-    """A page without scripts, which loads nothing from elsewhere. style: its style sheet."""
+    """A page without scripts. It loads nothing from elsewhere. style: the page's style sheet."""
     policy = f"default-src 'none'; style-src {content_hash(style)}"
     head = (
         Html('<meta charset="utf-8">'),
@@ -130,9 +130,9 @@ def templates(
     filters: Mapping[str, Callable[..., Any]],
     names: Mapping[str, Any],
 ) -> Templates:
-    """The templates in a folder of a package. names: what each of them may use. Whatever an
-    expression in one gives is shown as by `element`, and as nothing where it is None."""
-    import jinja2  # the pages of the core need none
+    """The templates in a folder of a package. names: what each template may use. The value of an
+    expression in a template is escaped as by `element`; None becomes no text."""
+    import jinja2  # the core's pages need no Jinja
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(package, folder),
@@ -159,9 +159,9 @@ _CELL = re.compile(r"<tr\b|<(?:td|th)\b")
 
 
 def labelled(table: Html) -> Html:
-    """A template's table, whose cells in the body get the attribute data-label: the head of their
-    column. A phone shows tables as cards, in which each cell has this name. All values of a lake
-    are escaped in the table, so every tag is one of the template."""
+    """The HTML of a template's table with the attribute data-label in each cell of the body: the
+    head of the cell's column. A phone shows each row as a card, in which a cell has this name. All
+    values of a lake are escaped already, so every tag is the template's."""
     head, body, rest = str(table).partition("<tbody>")
     texts = (html.unescape(_TAG.sub("", one)) for one in _HEAD.findall(head))
     labels = [_content(" ".join(one.split())) for one in texts]

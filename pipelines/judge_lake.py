@@ -40,7 +40,7 @@ class JudgedClusters:
     clusters: tuple[str, ...]
     tables: tuple[str, ...]
     records: int
-    """As in Clusters."""
+    """The number of records of these clusters, about."""
 
 
 def judge_clusters(unit: JudgedClusters, pins: Pins) -> UnitResult:

@@ -44,7 +44,7 @@ class LargeClusters:
     replaced: Mapping[tuple[str, ...], Replaced]
     """The rows that the new rows of a cluster replace. The key is a tuple of the cluster's id."""
     rounds: frozenset[int]
-    """As in Clusters."""
+    """The numbers of the ingest rounds whose members are wanted."""
 
     def run(self) -> None:
         """Runs all stages of these clusters."""
@@ -83,10 +83,10 @@ class LargeClusters:
             self.stages.evidence += result.told
 
     def _look_back(self, units: Sequence[large_cluster.Telling]) -> dict[str, Past]:
-        """Since when the newest state of each cluster is as it is, where a state is known.
+        """Since when the newest state of each cluster has held, for clusters with a known state.
 
-        The newest range of the history mostly answers all questions. If not, those before it are
-        read side by side, twice as many each time.
+        The newest range of the history mostly answers all questions. If it doesn't, the ranges
+        before it are read side by side, twice as many each time.
         """
         newest = self.stages.run("newest state", Grain.CLUSTER, large_cluster.newest, units)
         looking = {
@@ -189,8 +189,8 @@ class LargeClusters:
         return found
 
     def _walked(self, units: Sequence[buckets.Bucket]) -> list[UnitResult]:
-        """What the buckets give. Spark reads the records once, and shuffles them to the buckets;
-        without it each bucket reads the records that it needs."""
+        """The results of the buckets. With Spark the records are read once, and shuffled to the
+        buckets. Without Spark each bucket reads the records that it needs."""
         stages = self.stages
         if not isinstance(stages.runner, SparkRunner) or len(units) < 2:
             written = [gold.METADATA_HISTORY, gold.METADATA_CHANGES]
@@ -233,7 +233,7 @@ class LargeClusters:
         for number, result in enumerate(self.stages.results):
             kept, files = compare.without(result, contract)
             clusters = {one.cluster_id for one in result.judgements if one.table == contract.name}
-            if clusters and clusters <= known:  # then it is one: the result is of a bucket
+            if clusters and clusters <= known:  # then it is one cluster: the result is of a bucket
                 self.stages.results[number] = kept
                 new[min(clusters)] += files
         units = [unit for one, files in new.items() for unit in compare.changes(one, files)]
@@ -244,17 +244,17 @@ class LargeClusters:
 
 @dataclass
 class _LookBack:
-    """The search through one cluster's history for the time since when its newest state is as it
-    is, while it is going on."""
+    """The running search through one cluster's history for the time since when its newest state has
+    held."""
 
     of: large_cluster.Telling
     state_row: Row
     steps: Sequence[StepRange]
-    """The ranges of its history that have not been read, newest first."""
+    """The ranges of the cluster's history that have not been read, newest first."""
     _read: PastRange | None = None
 
     def next_units(self, at_once: int) -> list[large_cluster.LookingBack]:
-        """At most so many ranges; none once all questions are answered."""
+        """The next ranges, at most `at_once`; none once all questions are answered."""
         if self._read is not None and not self._read.waiting:
             return []
         asked = None if self._read is None else self._read.waiting

@@ -63,8 +63,8 @@ class LastBuild:
         return self.derivation == DERIVATION and self._passes_over_alike(lake) and is_same
 
     def can_be_continued(self, lake: Lake) -> bool:
-        """Whether the rows of unchanged clusters can be kept, because a build of today would make
-        the same."""
+        """Whether the rows of unchanged clusters can be kept, because this release would make the
+        same rows."""
         derived = {name: one for name, one in self.tables.items() if name not in _BRONZE}
         return (
             self.derivation == DERIVATION

@@ -21,7 +21,7 @@ class NewFile:
     """Its name in the table's folder."""
     size_bytes: int
     modified: int
-    """In ms since the epoch."""
+    """The time at which the file was written, in ms since 1970."""
     row_count: int
     null_counts: Mapping[str, int]
     """The number of rows without a value, for each column."""

@@ -21,14 +21,14 @@ _USER = re.compile(r"(?<=://)[^/?]*@")
 _S3 = re.compile(r"s3a?://", re.IGNORECASE)
 _NEARLY = re.compile(r"(s3[an]?|gs|gcs|abfss?):(?!//[^/])", re.IGNORECASE)
 _DEFAULT_REGION = "us-east-1"
-"""For an endpoint of the user's own, which seldom has regions."""
+"""The region for an endpoint of the user's own, which seldom has regions."""
 _WITHOUT_REDIRECTS = "aws-global"
 """The name of a region for which AWS' SDK signs as for us-east-1, and with which it follows no
 redirect (FollowRedirectsPolicy::DEFAULT of its ClientConfiguration). pyarrow has no setting for
 that."""
 _TRIES = 3
-"""How often delta-rs and s3a try one request, within seconds: by their own defaults they try a
-store that can't be reached for minutes. pyarrow gives up after 6 s by itself."""
+"""How often delta-rs and s3a try one request, within seconds. By their own defaults they try for
+minutes where a store can't be reached. pyarrow gives up after 6 s by itself."""
 
 _UNREACHABLE = "the store can't be reached: check AWS_ENDPOINT_URL and the network"
 _MEANINGS = (
@@ -94,7 +94,8 @@ def s3a_uri(uri: str) -> str:
 
 
 def check_place(path: str) -> str:
-    """The path. Raises UsageError for a malformed URI, which would be taken for a local path."""
+    """Gives the path unchanged. Raises UsageError for a malformed URI, which would be taken for a
+    local path."""
     nearly = _NEARLY.match(path)
     if nearly is not None and not os.path.lexists(path):
         shown = f"{nearly[1]}:" if "@" in path else path  # the text before @ may be a secret
@@ -103,8 +104,8 @@ def check_place(path: str) -> str:
 
 
 def check_local(path: str) -> str:
-    """The path. Raises UsageError for a URI, also a malformed one, where only local paths
-    are read."""
+    """Gives the path unchanged. Raises UsageError for a URI, also a malformed one, where only local
+    paths are read."""
     check_place(path)
     if is_uri(path) and not os.path.lexists(path):
         raise UsageError(
@@ -128,9 +129,9 @@ def check_lake_place(lake: str) -> str:
 
 
 def _without_redirects(uri: str) -> str:
-    """The URI with which pyarrow follows no redirect of an endpoint of the user's own: it would
-    send a session token along. Where the endpoint has another region than the default, the
-    signature must name that, and redirects are followed."""
+    """The URI with which pyarrow follows no redirect of an endpoint of the user's own, because it
+    would send a session token along. Where the endpoint has another region than the default, the
+    signature must name that region, and pyarrow follows redirects."""
     is_default = (_region() or _DEFAULT_REGION) == _DEFAULT_REGION and "region=" not in uri
     if not (is_s3(uri) and _endpoint() and is_default):
         return uri
@@ -165,8 +166,8 @@ def check_bucket(store: Any, root: str, uri: str) -> None:
 
 
 def reason(error: BaseException, uri: str) -> str:
-    """The reason for which the store refused, in one line, with what to do where that is known, and
-    without the parts of the URI besides the place."""
+    """Why the store refused, in one line, with what to do where that is known. The line shows no
+    secret of the URI."""
     text = str(error)
     known = meaning(text)
     if known is not None:
@@ -240,7 +241,7 @@ def _is_plain(endpoint: str) -> bool:
 
 
 def _said(text: str, uri: str) -> str:
-    """The first line of a library's own text."""
+    """The first line of a library's own text, without the URI's secrets."""
     said = text.strip().split("\n", 1)[0].replace(uri, shown_uri(uri))
     secrets = [uri.partition("?")[2], *(_USER.search(uri) or [""])[0].rstrip("@").split(":")]
     for secret in secrets:

@@ -55,8 +55,8 @@ def refuse_in_log_directory(place: str, folder: str | os.PathLike[str]) -> None:
 
 
 def names_in(folder: str | os.PathLike[str]) -> list[str]:
-    """The names in a folder. The list is empty where there is no folder: the code that makes the
-    folder reports errors."""
+    """The names in a folder; empty where there is no folder, because the code that makes the folder
+    reports errors."""
     try:
         return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,9 +1,9 @@
 """Structured Streaming over metadata directories: a stream of kraft_captures, whose micro-batches
 do the work of a job.
 
-Each micro-batch has the stream's id and its own number, which never change for it. The work commits
-them to Delta as an app transaction, so that a micro-batch that Spark runs again after a kill is
-known as done.
+Each micro-batch has the stream's id and a number of its own, and neither ever changes. The work
+commits both to Delta as an app transaction, so that a micro-batch that Spark runs again after a
+kill is known as done.
 """
 
 from __future__ import annotations

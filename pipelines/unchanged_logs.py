@@ -22,10 +22,10 @@ from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 
 LEAST_RECORDS = 5_000
-"""A cluster with fewer records is derived from all of them, together with others."""
+"""A cluster with fewer records is derived from all of its records, together with other clusters."""
 _LOGS = (bronze.LOG_BATCHES, bronze.LOG_RECORDS)
 JUDGED = (*_LOGS, bronze.SNAPSHOT_RECORDS)
-"""The tables of which the part that has stayed isn't judged again."""
+"""The tables whose unchanged part isn't judged again."""
 _NO_END = (1 << 63) - 1
 
 

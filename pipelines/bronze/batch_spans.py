@@ -1,5 +1,5 @@
-"""How one capture changes the row of a batch in bronze.log_batches: pure functions of the row so
-far, of the batch in the capture, and of the capture's place among its replica's captures."""
+"""How one capture changes the row of a batch in bronze.log_batches. The functions are pure: of the
+row so far, of the batch in the capture, and of the capture's place among its replica's captures."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pipelines.tables.keys import covers
 Row = Mapping[str, Any]
 _Spans = list[dict[str, Any]]
 _Vanished = tuple[datetime, bool]
-"""captured_at of the capture in which the batch is first absent, and whether the batch lies below
-all that this capture's log covers."""
+"""captured_at of the first capture that lacks the batch, and whether the batch's offset is below
+all offsets that this capture's log covers."""
 
 HELD_BY: Mapping[str, str | None] = {"in_log": "held", "undamaged": "crc_valid", "seen": None}
-"""The columns with spans. By each: the column that must be true in a capture's batch for the
-capture to count in these spans; None where every capture with the batch counts."""
+"""For each column with spans: the column that must be true in a capture's batch for the capture to
+count in these spans. None: every capture with the batch counts."""
 FOLDED_COLUMNS = (
     "crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at",
     *HELD_BY,
@@ -101,15 +101,15 @@ def _last_seen(old: Row | None, new: Row | None, moment: FoldedCapture) -> datet
 def _vanished(
     base_offset: int, old: Row | None, new: Row | None, moment: FoldedCapture
 ) -> _Vanished | None:
-    """Where the batch vanished, as this capture shows it. None where the capture doesn't show that
-    the batch was absent."""
+    """The capture in which the batch vanished; None where this capture doesn't show that the batch
+    was absent."""
     if new is None:
         return None if old is None else _vanished_now(base_offset, old, moment)
     return _vanished_before_it_was_known(base_offset, old, moment)
 
 
 def _vanished_now(base_offset: int, old: Row, moment: FoldedCapture) -> _Vanished | None:
-    """This capture, if it is the first one in which the batch is absent."""
+    """This capture; None where it isn't the first capture without the batch."""
     known = _least(old["truncated_at"], old["removed_at"])
     is_first = known is None or moment.at < known
     was_there = old["first_seen"] < moment.at
@@ -134,7 +134,7 @@ def _vanished_before_it_was_known(
 
 
 def _spans(old: Sequence[Mapping[str, Any]], is_held: bool, moment: FoldedCapture) -> _Spans:
-    """The spans with this capture added, or cut out where it doesn't count."""
+    """The spans with this capture added, or without it where the capture doesn't count."""
     spans = [dict(span) for span in old]
     if not is_held:
         return _cut_out(spans, moment)

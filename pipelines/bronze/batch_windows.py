@@ -73,13 +73,13 @@ class LogStretch:
 
     @property
     def size(self) -> int:
-        """The number of rows that the table has in the stretch, and of batches that the round has
-        there, added up."""
+        """The number of the table's rows in the stretch plus the number of the round's batches
+        there."""
         return self.known + self.new
 
     def of(self, batches: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of these batches, which are the replica's, whose base offset is in the
-        stretch."""
+        """The rows of these batches whose base offset is in the stretch. All the batches are of the
+        stretch's replica."""
         for bound, holds in ((self.start, pc.greater_equal), (self.end, pc.less)):
             if bound is not None:
                 batches = batches.filter(holds(batches.column("base_offset"), bound))
@@ -98,7 +98,7 @@ class FoldWindow:
         return not any(stretch.known for stretch in self.stretches)
 
     def rows(self, lake: delta.Lake, version: int) -> pa.Table:
-        """The rows of a version of the table that the window may change."""
+        """The rows that the window may change, in this version of the table."""
         touched = [(stretch.replica, stretch.touched) for stretch in self.stretches]
         asked = _asked_for(touched)
         return delta.rows_where(lake, LOG_BATCHES, asked.changing, version, asked.to_bounds)
@@ -133,8 +133,8 @@ def windows(
 
 @dataclass(frozen=True, slots=True)
 class _Batches:
-    """The batches of a replica in a round: their base offsets, and for each part with a batch the
-    lowest and the highest base offset."""
+    """The batches of a replica in a round: the base offset of each batch, and the lowest and the
+    highest base offset of each part that has a batch."""
 
     offsets: Longs
     parts: tuple[tuple[LogRange, int, int], ...]
@@ -178,9 +178,12 @@ def _cut(replica: ReplicaId, touched: Touched, known: Longs, new: _Batches) -> I
 
 
 def _cuts(offsets: Longs, wanted: Longs) -> Iterator[int]:
-    """The offsets at which stretches begin, without the first one; ascending. A cut is at the
-    beginning of a part, so that the part is read once; where no part begins within MOST_ROWS, it is
-    at any offset. wanted: ascending. Batches of one offset stay together."""
+    """The offsets at which stretches begin, without the first stretch's; ascending.
+
+    A stretch begins where a part begins, so that each part is read once. Where no part begins
+    within MOST_ROWS, a stretch begins at any offset. Batches of one offset stay together. wanted:
+    ascending.
+    """
     places = np.searchsorted(offsets, wanted)
     begin = 0
     while offsets.size - begin > MOST_ROWS:
@@ -249,7 +252,7 @@ def _known_offsets(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """How the rows of the table t that may change are asked for, in the SQL of delta-rs."""
+    """The SQL of delta-rs that selects the rows of the table t that may change."""
 
     replicas: Sequence[ReplicaId] = ()
     """The replica of each `number`."""
@@ -290,8 +293,7 @@ def touched_by(one: Captured) -> Touched:
 
 
 def _without(held: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """All offsets but those in the ranges (end exclusive), by the first and the last one of each
-    range."""
+    """The offsets outside of the ranges (end exclusive), as ranges with inclusive ends."""
     found, first = [], _LEAST
     for start, end in sorted(held):
         if first < start:

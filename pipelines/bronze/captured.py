@@ -1,8 +1,8 @@
-"""Captures of directories with their place in the lake: a group, a time and a number; and the
+"""Captures of directories with their place in the lake: a group, a time and a number. And the
 offsets at which a capture doesn't prove that a missing batch is really gone.
 
-A round writes bronze.captures last, so a group in that table is in all others: `holds_all` tells
-without Spark whether a lake has all that an ingest has looked at.
+A round writes bronze.captures last, so a group in that table is in all other tables too.
+`holds_all` tells without Spark whether a lake has all that an ingest has read.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def ranges_of(row: Mapping[str, Any]) -> tuple[Uncovered, ...]:
 
 
 def covered_from(log_start_offset: int, first_offset: int | None) -> int:
-    """The offset from which on a log shows what it holds and what it lacks: its log start, or the
-    first of the batches that it still has below. first_offset: None for an empty log."""
+    """The offset from which on a log shows what it holds and what it lacks: its log start offset,
+    or its first base offset where that is lower. first_offset: None for an empty log."""
     return log_start_offset if first_offset is None else min(log_start_offset, first_offset)
 
 
@@ -71,8 +71,8 @@ def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
     """The ranges of offsets at which the directory doesn't show that a batch is absent: damage in
     the log's segments may hide it, or a fragment of a log leaves it out.
 
-    A fragment covers no offset at all. Its time is that of the recorder's clock, and the other
-    captures of the replica may have their times from another one.
+    A fragment covers no offset at all. Its time is by the recorder's clock, and the times of the
+    replica's other captures may be by another clock.
     """
     if directory.is_fragment:
         return (Uncovered(0, None),)
@@ -80,8 +80,8 @@ def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
 
 
 def _gaps(segments: tuple[SegmentFile, ...]) -> list[Uncovered]:
-    """Offsets that lack between two batches, or between the base offset of a segment's name and the
-    segment's first batch."""
+    """The missing offsets between two batches, and between the base offset in a segment's name and
+    the segment's first batch."""
     gaps = []
     expected: int | None = None
     for segment in segments:
@@ -142,7 +142,7 @@ class KnownCapture:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A capture with its place."""
+    """A capture with its place in the lake."""
 
     capture: Capture
     group_id: str
@@ -155,7 +155,7 @@ class Captured:
     now: datetime
     """The time of the ingest, by the clock."""
     later: tuple[KnownCapture, ...]
-    """The replica's captures with later times, in the order of these."""
+    """The replica's captures with later times, in ascending order of time."""
 
     @property
     def clock_is_behind(self) -> bool:
@@ -165,11 +165,11 @@ class Captured:
 
 @dataclass(frozen=True)
 class PlacedCaptures:
-    """The captures of a lake beside which new ones are placed."""
+    """The captures that a lake has. New captures get their place among them."""
 
     captures: Mapping[ReplicaId, Sequence[KnownCapture]] = field(default_factory=dict)
-    """The captures by replica, ascending by time. Of those before the earliest new capture of a
-    replica only the newest is here."""
+    """The captures by replica, ascending by time. Of the captures before a replica's earliest new
+    capture, only the newest is here."""
     groups: frozenset[str] = frozenset()
     """The captures' groups that the lake has."""
     ingest_seq: int = 0
@@ -180,7 +180,7 @@ class PlacedCaptures:
         return self.captures.get(replica, ())
 
     def with_round(self, captures: Iterable[KnownCapture]) -> PlacedCaptures:
-        """These captures, and those of a further round."""
+        """These captures, and the captures of one more round."""
         found = {replica: [*some] for replica, some in self.captures.items()}
         new = [*captures]
         for one in new:
@@ -199,9 +199,9 @@ _NEWEST_SEQ = "SELECT max(ingest_seq) AS newest FROM t"
 def known_captures(
     lake: delta.Lake, groups: Iterable[CaptureGroup], now: datetime
 ) -> PlacedCaptures:
-    """The captures of the lake beside which `place` puts the captures of these groups: of each
-    replica those since its earliest new capture, and the newest one before. now: the time of the
-    ingest."""
+    """The captures of the lake that `place` needs to place the captures of these groups. Of each
+    replica these are the captures since its earliest new capture, and the newest capture before it.
+    now: the time of the ingest."""
     groups = list(groups)
     earliest: dict[ReplicaId, datetime] = {}
     for capture in (capture for group in groups for capture in group.captures):
@@ -284,7 +284,7 @@ def place_side_by_side(
     rounds: Iterable[Round], known: PlacedCaptures, now: datetime
 ) -> tuple[Captured, ...]:
     """The captures of the rounds of one pass, placed as if each round came after the one before.
-    known, now: as in `place`. Raises as that does."""
+    Parameters and errors are as in `place`."""
     placed: list[Captured] = []
     for groups in rounds:
         of_round = place(groups, known, now)
@@ -311,7 +311,7 @@ _DAMAGES = "SELECT file, position, kind FROM t WHERE capture_id IS NULL"
 
 def holds_all(lake: Lake, given: Captures) -> bool:
     """Whether every capture group and every damage is in the lake. False also where a table of
-    bronze is absent or can't be read: the ingest itself reports the reason."""
+    bronze is absent or can't be read: then the ingest itself reports the reason."""
     groups = {group.group_id for groups in given.rounds for group in groups}
     try:
         tables = {contract: open_if_there(lake, contract.name) for contract in BRONZE}

@@ -49,8 +49,8 @@ def judge_captures(runner: Runner, captures: Sequence[Capture]) -> list[JudgedCa
 
 @dataclass
 class _Unit:
-    """A capture. Another process gets it without the batches of large segments, which would be most
-    of the bytes that it is sent: it finds these batches in the copies."""
+    """A unit: a capture. It is sent to another process without the batches of large segments, which
+    would be most of the bytes. That process reads these batches from the copies."""
 
     capture: Capture
     is_handed_over: bool = False
@@ -112,8 +112,8 @@ def judged(facts: DirectoryFacts) -> Iterator[Judged]:
 
 
 def rows_of(examined: Examined, found: Iterable[Judged]) -> Iterator[Row]:
-    """The findings as rows of bronze.findings without the keys of capture and replica. Left out are
-    those of the rules that gold decides."""
+    """The findings as rows of bronze.findings without the keys of capture and replica. Findings of
+    the rules that gold decides are left out."""
     for finding, snapshot in found:
         if finding.rule not in (SNAPSHOT_UNVERIFIED, SNAPSHOT_NOT_KNOWN):
             yield {

@@ -113,8 +113,8 @@ class _Forgetting:
 
     @property
     def _concerned(self) -> Column:
-        """Condition for the rows of the replicas that lose a capture, with literals by which Delta
-        leaves files out."""
+        """Condition for the rows of the replicas that lose a capture. Its literals let Delta skip
+        files."""
         return reduce(or_, (F.expr(of_replica(replica, SPARK)) for replica in self.moments))
 
     def _remaining_batches(self) -> DataFrame:
@@ -165,8 +165,8 @@ class _Forgetting:
         return remove(self.spark, self.lake, bronze.SNAPSHOTS, self._snapshots_gone)
 
     def _damage(self) -> int:
-        """Damage inside of records belongs to one capture. Where that capture is removed, the
-        damage moves to another capture with the same batch."""
+        """Removes damage inside of records, which belongs to one capture. Damage moves to another
+        capture with the same batch, where there is one."""
         damage = read(self.spark, self.lake, bronze.DAMAGE)
         gone = [row.capture_id for row in self._captures_gone.collect()]
         told = damage.where(F.col("kind") == DamageKind.RECORD.value).where(

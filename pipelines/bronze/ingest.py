@@ -1,9 +1,9 @@
 """Rounds of capture groups, written into the bronze tables.
 
 Rounds of different clusters go side by side, in one pass: each step has the captures of all of
-them. A pass that was killed is simply run again. Its writes are MERGEs by key, and appends with a
-transaction id, for which the table itself shows the missing rows. bronze.captures is written last,
-in one commit, and marks the rounds as done.
+them. A pass that was killed is simply run again: its writes are MERGEs by key, and appends with a
+transaction id. The table itself shows which rows an append still lacks. bronze.captures is written
+last, in one commit, and marks the rounds as done.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from replica.metadata.redact import Redactor
 
 
 def changed_since(one: Captured) -> ChangedFileError | None:
-    """The sentence that says why a file differs from the file that was captured; None where no file
-    differs. It runs in a task."""
+    """The error that says why a file differs from the file that was captured; None where no file
+    differs. Runs in a task."""
     files = one.capture.copies
     try:
         if isinstance(files, InPlace):
@@ -68,7 +68,7 @@ def left_out_damage(one: Captured, why: ChangedFileError) -> Damage:
 
 
 _ROUNDS_TO_COMPACT = 12
-"""After each so many rounds, small files are joined: twice in a day of hourly captures."""
+"""The number of rounds after which small files are joined: twice a day for hourly captures."""
 Counts = Counter[str]
 """Rows added or changed, by table name."""
 
@@ -141,8 +141,8 @@ class Ingest:
         self, captured: tuple[Captured, ...], error: ChangedFileError
     ) -> tuple[set[str], list[Damage]]:
         """The groups in which a file was changed since its capture, and a damage for each replica
-        with such a file. The pass begins again without these groups: all that it has written stays,
-        and is not written twice. The next ingest looks at them anew.
+        with such a file. The pass begins again without these groups. What the pass has already
+        written stays, and is not written twice. The next ingest reads these groups again.
 
         Raises the error where no file of a capture was changed.
         """
@@ -269,7 +269,7 @@ class _Pass:
             small_tables.capture_row(one, self.known[one.capture.capture_id])
             for one in self.captured
         ]
-        # one application for each round, so that of two writers of a round one fails
+        # each round has its own application id, so that one of two writers of a round fails
         firsts = {one.ingest_seq: one.group_id for one in reversed(self.captured)}
         applications = [f"{APPLICATION}-{group_id}" for group_id in firsts.values()]
         also = [] if self.batch is None else [self.batch]
@@ -282,7 +282,8 @@ class _Pass:
 
 
 def add_missing(lake: Lake, contract: Contract, rows: Sequence[Row]) -> Counts:
-    """Add the rows whose keys the table lacks. The table is one with rows for captures."""
+    """Adds the rows whose keys the table lacks. contract: of a table whose rows
+    belong to captures."""
     if not rows:
         return Counter()
     unique = {tuple(row[key] for key in contract.keys): row for row in rows}

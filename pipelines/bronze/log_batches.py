@@ -50,7 +50,7 @@ def fold(known: pa.Table, batches: pa.Table, moments: Moments) -> pa.Table:
 
 
 def one_row_per_batch(batches: pa.Table, kept: pa.Table) -> pa.Table:
-    """One row for each batch: of a batch in several files, the row of the .log file. Both tables
+    """One row for each batch. A batch in several files has the row of its .log file. Both tables
     have the column `held`: whether a .log file (not .log.deleted) holds the batch undamaged."""
     rows = pa.concat_tables([batches.select(_SEEN), kept.select(_SEEN)]).combine_chunks()
     rows = rows.append_column("nearness", pc.negate(rows["position"]))
@@ -87,7 +87,8 @@ def _kept(known: pa.Table, moments: Moments) -> pa.Table:
 
 
 def _pairs(seen: pa.Table, known: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """The full join of both by their keys, as row numbers; -1 where one has no such row."""
+    """The full join of both tables by their keys, as row numbers; -1 where a table
+    lacks the key."""
     keys = list(BATCH_KEYS)
     new = seen.select(keys).append_column("new", pa.array(np.arange(seen.num_rows)))
     old = known.select(keys).append_column("old", pa.array(np.arange(known.num_rows)))
@@ -103,8 +104,9 @@ def _moments_of(rows: pa.Table, moments: Moments) -> list[FoldedCapture | None]:
 
 
 def _goes_on(seen: pa.Table, known: pa.Table, new_at: np.ndarray, old_at: np.ndarray) -> np.ndarray:
-    """Which pairs are batches that the log had, and has in this capture. Where that is the newest
-    capture, their rows stay, so the rules need not be asked about each of millions."""
+    """For each pair, whether the log held the batch before and holds it in this capture. Where this
+    capture is the newest, the row of such a batch stays as it is. So `folded` isn't called for
+    millions of rows."""
     held = np.append(seen["held"].to_numpy(), False)
     was_held = np.append(_is_open(known["in_log"].combine_chunks()), False)
     goes_on: np.ndarray = held[new_at] & was_held[old_at]
@@ -123,7 +125,8 @@ def _is_open(spans: pa.ListArray) -> np.ndarray:
 
 
 def _newest(seen: pa.Table, moments: Moments) -> np.ndarray:
-    """Which rows a replica's newest capture has. One more item, False, stands for no row."""
+    """For each row, whether its replica's newest capture has it. A last item, False, stands for no
+    row."""
     is_newest = {replica: moment.next_at is None for replica, moment in moments.items()}
     return np.append(_by_replica(seen, is_newest, False), False)
 
@@ -145,8 +148,8 @@ def _by_replica(rows: pa.Table, values: Mapping[ReplicaId, Any], default: Any) -
 
 
 def _first_rows(seen: pa.Table, moments: Moments) -> pa.Table:
-    """The rows of batches that no capture has shown, where no later capture is known. They are
-    equal to the rows of `folded`. A large log has millions, so they are made by columns."""
+    """The rows of batches that no earlier capture has, where no later capture is known. They are
+    equal to the rows of `folded`. A large log has millions of them, so they are made by columns."""
     micros = {replica: pa.scalar(moment.at, _TIME).value for replica, moment in moments.items()}
     at = _by_replica(seen, micros, 0)
     schema = LOG_BATCHES.arrow_schema
@@ -174,7 +177,8 @@ def _open_spans(begin: pa.Array, held: np.ndarray, kind: pa.DataType) -> pa.List
 def _folded_rows(
     seen: pa.Table, known: pa.Table, new_at: np.ndarray, old_at: np.ndarray, moments: Moments
 ) -> pa.Table:
-    """Of pairs of a new and a known row: the folded rows that differ from the table's."""
+    """The folded rows of pairs of a new and a known row, without rows that the
+    table has already."""
     new_rows = _rows(seen, new_at)
     old_rows = _rows(known, old_at)
     changed = []

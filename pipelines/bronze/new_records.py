@@ -39,8 +39,7 @@ APPLICATION = "kraftlake-ingest"
 """Delta's application id of these writes. Its version counts them."""
 _PIECE_BYTES = 4 * 1024**3
 """The bytes of segments whose records go into one commit. A killed ingest decodes at most this many
-bytes again. Such a piece is minutes of work, which makes the time of its commit and of its last
-tasks unimportant."""
+bytes again. Such a piece takes minutes, so the time of its commit hardly matters."""
 
 Part = TypeVar("Part")
 Keep = Callable[[Sequence[Row]], None]
@@ -154,7 +153,7 @@ def _within(part: LogRange, positions: Longs) -> Longs:
 
 _HEADER_KEYS = BATCH_KEYS[len(REPLICA_KEYS) :]
 _HEADER_NAMES = ("base_offset", "leader_epoch", "crc")
-"""The names of these columns in a batch's header."""
+"""The names of _HEADER_KEYS in a batch's header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +174,7 @@ class _Piece:
 
 class KnownKeys:
     """The keys of batches of one replica, as columns of base offset, leader epoch and CRC. Keys
-    that a segment's capture holds anyway are not held a second time."""
+    that a segment's capture has in memory are not copied."""
 
     def __init__(self, table: Longs | None = None) -> None:
         """table: the keys that bronze.log_records has."""

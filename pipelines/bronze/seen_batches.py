@@ -71,13 +71,13 @@ def write_seen_batches(
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A window, with what the fold needs of its replicas and clusters alone."""
+    """A window, and the data that its fold needs about its replicas and clusters."""
 
     window: FoldWindow
     moments: log_batches.Moments
-    """The captures of its replicas."""
+    """The captures of the window's replicas."""
     own: OwnCrcs
-    """Those results of own_crcs that are of its clusters."""
+    """The results of own_crcs for the window's clusters."""
 
     @staticmethod
     def of(window: FoldWindow, moments: log_batches.Moments, own: OwnCrcs) -> _Unit:
@@ -90,7 +90,7 @@ class _Unit:
 
 @dataclass(frozen=True)
 class _Folding:
-    """What all windows of a round share."""
+    """The data that all windows of a round share."""
 
     lake: delta.Lake
     redactor: Redactor | None
@@ -132,7 +132,7 @@ def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[_Unit], runner: R
         rows,
         version,
         columns=FOLDED_COLUMNS,
-        # with literals, by which delta-rs leaves files with other batches out
+        # literals let delta-rs skip files with other batches
         where=f"t.base_offset BETWEEN {bounds['min']:d} AND {bounds['max']:d}",
     )
 
@@ -152,7 +152,7 @@ def _moment(one: Captured) -> FoldedCapture:
         covered_from=covered_from(directory.log_start_offset, directory.first_offset),
         uncovered=uncovered_by(one.capture),
         later=one.later,
-        # rows of batches in known bytes of the log are not among those that were read
+        # batches in known bytes of the log are not among the batches that were read
         kept=tuple(held_by(one)) if has_deleted(one) else (),
     )
 
@@ -161,8 +161,7 @@ _KEY = ("cluster_id", "base_offset", "leader_epoch", "crc")
 _Key = tuple[str, int, int, int]
 """The key of a batch in any log of a cluster."""
 OwnCrcs = Mapping[_Key, int]
-"""The CRC that a damaged batch has where it is undamaged, by the key that the damaged batch is
-shown with."""
+"""By the key of a damaged batch: the CRC that this batch has where it is undamaged."""
 
 
 def own_crcs(

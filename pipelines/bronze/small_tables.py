@@ -72,7 +72,7 @@ def replica_state_row(captured: Captured) -> Row:
 
 
 def state_values(directory: MetadataDirectory) -> Row:
-    """The columns of bronze.replica_state behind its keys, from the small files of a directory."""
+    """The columns of bronze.replica_state after its keys, from the small files of a directory."""
     state, meta = directory.quorum_state, directory.meta
     entries, mismatches = index_sanity(directory)
     epochs, configured = directory.leader_epochs, directory.configured_voters
@@ -96,8 +96,8 @@ def state_values(directory: MetadataDirectory) -> Row:
 
 
 def index_sanity(directory: MetadataDirectory) -> tuple[int, int]:
-    """The number of entries in the .index files beside .log files, and how many of these entries
-    point at a place where no such batch is."""
+    """The number of entries in the .index files beside .log files, and the number of these entries
+    that point at a place where no such batch is."""
     segments = {segment.base_offset: segment for segment in directory.segments}
     entries = mismatches = 0
     for base, content in _offset_indexes(directory.indexes):

@@ -102,7 +102,7 @@ def _record_batches(
 
 
 def _first_ones(indexes: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """For each index whether it comes for the first time: a damaged snapshot may have an index
+    """For each index, whether it comes for the first time. A damaged snapshot may have an index
     twice."""
     is_first = np.zeros(len(indexes), np.bool_)
     is_first[np.unique(indexes, return_index=True)[1]] = True

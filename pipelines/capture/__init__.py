@@ -2,11 +2,11 @@
 
 - In: `inputs` makes local folders of paths, `remote` of URIs, `bundle` with `archive_members` of
   bundles.
-- `captures`: those that one call makes, of replicas; `capture`: one of them, with `manifest`
-  (capture.json), `grouping` (which were taken together), `same_copy` (which are equal) and `known`
-  (what the lake has already).
-- `spool` copies what is read. `shared`: tasks look at directories that all of them reach, and read
-  the files `in_place`.
+- `captures`: the captures that one call makes. `capture`: the capture of one directory, with
+  `manifest` (capture.json), `grouping` (which directories were captured together), `same_copy`
+  (which directories are equal) and `known` (the files that the lake has already).
+- `spool` copies the files that are read. `shared`: directories that every task can reach; tasks
+  read their files `in_place`.
 - `kraftlake capture`: `taking`, `destination`; `pruning` removes old captures.
 - `private`: files for unredacted bytes. `patience`: calls that nothing can interrupt.
 

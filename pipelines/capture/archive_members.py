@@ -1,9 +1,9 @@
-"""Reads the members of a tar or zip archive, one by one and past damage; `bundle` decides which of
-them are unpacked.
+"""Reads the members of a tar or zip archive, one by one and past damage; `bundle` decides which
+members are unpacked.
 
 The standard library's tarfile takes a damaged header, or a missing end mark, for the end of the
-archive, and believes every size in a header. Here each stop is examined: bytes that are no member
-are named, and reading continues at the next header with a right checksum.
+archive, and believes every size in a header. This module examines each place at which tarfile
+stops: it names bytes that are no member, and continues at the next header with a right checksum.
 """
 
 from __future__ import annotations
@@ -254,8 +254,9 @@ def _sparse_chunks(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[
 
 
 def _next_header(stream: _Stream, start: int) -> tuple[int | None, str]:
-    """The position of the next block that looks like a header, and the fault of the bytes before
-    it. Zeros are no fault: they end an archive, and fill the space between joined archives."""
+    """The position of the next block that looks like a header, and what is wrong with the bytes
+    before it. Zeros are no fault: they end an archive, and fill the space between joined archives.
+    """
     stream.seek(start)
     position, used = start, 0
     while chunk := stream.read(_SEARCH_BYTES):

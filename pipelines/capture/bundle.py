@@ -39,7 +39,7 @@ SUFFIXES = (
 )  # fmt: skip
 MAX_MEMBERS = 200_000
 MAX_FOLDERS = 10_000
-"""The most folders with Kafka's kinds of files: those of 5,000 nodes."""
+"""The most folders with Kafka's kinds of files: enough for 5,000 nodes."""
 MAX_TOTAL_BYTES = 64 * 1024**3
 """The most unpacked bytes of one bundle; half of the free disk space where that is less."""
 MAX_ZERO_BYTES = 8 * 1024**3
@@ -69,7 +69,7 @@ class Unpacked:
 
 
 def marked(found: DiscoveredPath, damages: Iterable[Damage]) -> DiscoveredPath:
-    """A directory or file that comes from a bundle, marked as cut where files of it may be missing.
+    """A directory or file of a bundle, marked as cut where the bundle may lack files of it.
     damages: the damages of the bundle, with names of files as the user knows them."""
     if isinstance(found, FilePath):
         return found

@@ -42,15 +42,15 @@ class CaptureOptions:
     captured_at: datetime | None = None
     """The time of the captures, with a time zone; None where the caller names no time."""
     order: tuple[str, ...] = ()
-    """Folder names, oldest first."""
+    """The names of folders in --order, oldest first."""
     replica: ReplicaId | None = None
-    """The owner of single files."""
+    """The replica that owns single files."""
     known: KnownCaptures = NOTHING_KNOWN
     """Captures whose files needn't be read again."""
     seal: Seal = OPEN
     """The lake's seal."""
     goes_on: bool = False
-    """Whether a path that can't be read is left out, as a follower does, in place of an error."""
+    """Whether a path that can't be read is left out, and is no error. A follower leaves it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,8 @@ class Capture:
 def base_of(
     options: CaptureOptions, known: KnownCaptures, replica: ReplicaId | None
 ) -> Base | None:
-    """The lake's newest capture of the replica, whose bytes need not be read again. None where
-    there is none, and with --order, which may name older captures.
+    """The lake's newest capture of the replica, whose bytes need not be read again. None where the
+    lake has none, and with --order, which may name older captures.
 
     replica: the replica in the directory's meta.properties; None where that can't be read.
     """
@@ -146,19 +146,19 @@ class CaptureOutcome:
 
 @dataclass(frozen=True)
 class CaptureOf:
-    """A capture of one directory."""
+    """The work of capturing one directory."""
 
     location: DirectoryPath
     given: Input
-    """The input that it was found below."""
+    """The input below which the directory was found."""
     options: CaptureOptions
     base: Base | None
     """The result of base_of: the lake's newest capture of the replica; None where it can't be
     used."""
     count: BytesRead
-    """Gets how much was read."""
+    """Counts the bytes that are read."""
     spool: Spool | None = None
-    """Gets copies; None to read files in their place."""
+    """The spool that gets copies; None to read files in their place."""
 
     def capture(self) -> CaptureOutcome:
         """Reads the directory. Raises UsageError where it is no folder, or lies in no folder of

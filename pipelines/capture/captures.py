@@ -50,7 +50,7 @@ class CaptureGroup:
 
 
 Round: TypeAlias = tuple[CaptureGroup, ...]
-"""Groups that were captured together, one for each cluster. There is a group."""
+"""Groups that were captured together, one for each cluster, and at least one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class Captures:
 
     def passes(self) -> Iterator[tuple[Round, ...]]:
         """The rounds in their order, in passes. Rounds of one pass are ingested side by side: no
-        cluster has captures in two of them, so none changes what another one does.
+        cluster has captures in two of them, so no round changes the result of another.
 
-        A pass has neighbouring rounds only. So a killed ingest leaves the rounds that come first,
-        and the next one gives the others the numbers that they would have had.
+        A pass has neighbouring rounds only. So a killed ingest has done the first rounds, and the
+        next ingest gives the other rounds the numbers that they would have had.
         """
         together: list[Round] = []
         clusters: set[str] = set()
@@ -93,12 +93,12 @@ class Captures:
 def capture_paths(
     paths: Sequence[str], options: CaptureOptions, spool: Spool, sharing: Sharing | None = None
 ) -> Captures:
-    """Read everything below the paths once, and copy it into the spool. sharing: how directories
-    are looked at in their place instead; bundles and single files are copied all the same.
+    """Reads everything below the paths once, and copies it into the spool. sharing: how directories
+    are read in their place, without a copy; bundles and single files are copied in any case.
 
-    Where nothing can be read there are only damages. Raises UsageError for a path without anything
-    to read below it, where all partitions are other than metadata logs, and where the order of
-    captures is unknown.
+    Where nothing can be read, the result has only damages. Raises UsageError for a path without
+    anything to read below it, where no partition is a metadata log, and where the order of captures
+    is unknown.
     """
     damages: list[Damage] = []
     looking = _Capturing(options, spool, damages, sharing)
@@ -170,11 +170,11 @@ class _Disks(NamedTuple):
     is_formatted: bool
 
     def may_be_mixed_with(self, other: _Disks) -> bool:
-        """Whether a directory of one of two clusters may lie in the place of one of the other: it
-        is of a node of which the other cluster has no directory, it has the same directory id, or
-        its node never started. Then what is found about one cluster rests on the captures of the
-        other, too. So where one has changed, both are new groups: a round that had the changed one
-        alone would know less than the round before it."""
+        """Whether the directories of two clusters may have been mixed up: a directory of one
+        cluster is of a node of which the other has no directory, or has a directory id of the
+        other, or is of a node that never started. Then findings about one cluster rest on the
+        captures of the other, too. So where one cluster has changed, both are new groups: a round
+        with the changed cluster alone would know less than the round before it."""
         return (
             self.nodes != other.nodes
             or self.is_formatted
@@ -226,7 +226,7 @@ class _Capturing:
         yield from self._capture_files(single)
 
     def _found(self, paths: Sequence[str]) -> Iterator[tuple[DirectoryPath | FilePath, Input]]:
-        """What lies at and below the paths."""
+        """The directories and files at and below the paths."""
         in_place = self.sharing is not None
         for path in paths:
             unlisted: list[Damage] = [] if self.options.goes_on else self.damages
@@ -242,7 +242,8 @@ class _Capturing:
                 self.left_out.extend(f"{one.file}: {one.detail}; {_LATER}" for one in unlisted)
 
     def _is_shared(self, given: Input) -> bool:
-        """Whether tasks read the files below the input in their places: a bundle's are copied."""
+        """Whether tasks read the files below the input in their places. The files of a bundle are
+        copied."""
         return self.sharing is not None and (bool(given.remote) or not given.is_ours)
 
     def _is_metadata(self, shown: str, partition: PartitionFolder) -> bool:
@@ -263,7 +264,7 @@ class _Capturing:
         yield from self._noted(looking.capture(), given)
 
     def again(self, capture: Capture, given: Input) -> Iterator[tuple[Capture, Input]]:
-        """The same capture, which reads all bytes."""
+        """The same capture, made by reading all bytes."""
         if not isinstance(capture.copies, InPlace):
             return self.capture(capture.location, given, NOTHING_KNOWN)
         return self._capture_in_place([(capture.location, given)], NOTHING_KNOWN)
@@ -319,8 +320,8 @@ def _whole_where_several(
     looking: _Capturing, captures: list[tuple[Capture, Input]]
 ) -> list[tuple[Capture, Input]]:
     """The captures. Each capture of a replica that was captured more than once is repeated, and
-    reads all bytes: only the oldest of these captures follows the lake's newest capture, and it is
-    known later which one is the oldest."""
+    reads all bytes. The reason: only the oldest of these captures follows the lake's newest
+    capture, and the oldest is known only later."""
     counts = Counter(capture.replica for capture, _ in captures)
     found: list[tuple[Capture, Input]] = []
     for capture, given in captures:
@@ -334,8 +335,8 @@ def _whole_where_several(
 def _without_other_disks(
     captures: Iterable[tuple[Capture, Input]],
 ) -> Iterator[tuple[Capture, Input]]:
-    """The captures, without those of the other log directories of a node whose metadata log was
-    captured: a broker has several disks, and a metadata log on one of them."""
+    """The captures. Where a node's metadata log was captured, the captures of its other log
+    directories are left out: a broker has several disks, and a metadata log on one of them."""
     every = [*captures]
     started = {
         (capture.replica.cluster_id, capture.replica.node_id)

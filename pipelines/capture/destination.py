@@ -109,8 +109,7 @@ def _local(root: str, shown: str) -> Iterator[CaptureDestination]:
 
 
 def _distrust(folder: os.stat_result) -> str | None:
-    """The reason not to write to a folder that was there before; None where nothing speaks against
-    it."""
+    """The reason not to write to a folder that was there before; None where there is no reason."""
     if folder.st_uid != os.geteuid():
         return f"another user owns it (uid {folder.st_uid})"
     if folder.st_mode & stat.S_IWOTH:
@@ -267,7 +266,7 @@ class _Store(CaptureDestination):
             return not any(info.is_file for info in self._store.get_file_info(selector))
 
     def refuse_links(self, path: str) -> None:
-        return  # An object store has none.
+        return  # An object store has no links.
 
     @contextmanager
     def _refusals(self, path: str) -> Iterator[None]:

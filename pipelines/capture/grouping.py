@@ -71,8 +71,8 @@ def replica_at(path: str) -> ReplicaId | None:
 
 
 def parse_replica(text: str, option: str = "--as ") -> ReplicaId:
-    """The replica in CLUSTER:NODE[:DIRECTORY]. option: what the user wrote the text behind. Raises
-    UsageError for another text."""
+    """The replica in CLUSTER:NODE[:DIRECTORY]. option: the option before the text, for the message.
+    Raises UsageError for a text of another form."""
     match = _REPLICA.fullmatch(text)
     if match is None or int(match["node"]) > _MAX_NODE_ID:
         raise UsageError(f"{option}{text}: expected CLUSTER:NODE[:DIRECTORY], such as MkU3OEVB:1")

@@ -1,8 +1,9 @@
 """The files that tasks read in their places, without a copy. No process may write to a file between
 the capture of it and the last task that reads it.
 
-A stamp shows afterwards whether somebody did. It is taken before a file is looked at, and compared
-once its bytes have been read, so what was read in between is the file of the capture.
+A stamp shows afterwards whether a process did. The stamp is taken before a file is first read, and
+compared after its bytes have been read. So bytes that were read in between are the bytes of the
+capture.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ class FileStamp:
 
     size_bytes: int
     modified_ns: int | None
-    """Since 1970."""
+    """The time of the last write, in ns since 1970; None where a store doesn't tell it."""
     identity: str
-    """Device and inode of a local file, the ETag of an object in a store that has them."""
+    """The device and inode of a local file; the ETag of an object, in a store that has ETags."""
 
     @staticmethod
     def of(path: str) -> FileStamp:
@@ -114,10 +115,10 @@ class InPlaceReader(FileReader):
     """Reads files without a copy."""
 
     stamps: dict[str, FileStamp] = field(default_factory=dict)
-    """Gets the stamp of each file that could be opened, from just before, by its path."""
+    """By path: the stamp of each file that could be opened, taken just before."""
 
     def __call__(self, path: str, limit: int) -> Source:
-        """The file as it lies there."""
+        """The file at the path itself, not a copy."""
         file = self._opened(path, limit)
         self.count.read += file.size
         return in_memory_if_small(file)
@@ -136,7 +137,7 @@ class InPlaceReader(FileReader):
 
     def files(self, path: str) -> InPlace:
         """The files of the directory at the path that could be opened. Raises ChangedFileError
-        where one was written to since."""
+        where a file was written to since."""
         for each, stamp in self.stamps.items():
             stamp.check(each)
         node_folder = os.path.dirname(os.path.abspath(path))

@@ -20,7 +20,7 @@ from replica.format.formatted import formatted_below
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A local path to search. `shown` stands for it in every message."""
+    """A local path to search. Every message shows `shown` in its place."""
 
     path: str
     shown: str
@@ -29,7 +29,7 @@ class Input:
     damages: tuple[Damage, ...] = ()
     """The damages of the download or the bundle."""
     remote: tuple[RemoteFile, ...] = ()
-    """The files of a URI whose folder has only their names: empty files."""
+    """The files below a URI, where the local folder has empty files with their names."""
 
     def find(
         self, spool: Spool, damages: list[Damage], *, with_formatted: bool = False

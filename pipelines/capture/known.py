@@ -46,7 +46,7 @@ class KnownCaptures:
     """The newest captures in a lake's bronze.captures."""
 
     lake: Lake | None
-    """None where nothing is known."""
+    """The lake; None where nothing is known."""
     seal: Seal = OPEN
     """The lake's seal."""
 
@@ -95,7 +95,7 @@ def seal_of(lake: Lake, key: bytes, *, keeps_secrets: bool) -> Seal:
 
 
 def _captures(lake: Lake, query: str) -> list[dict[str, Any]]:
-    """The answer of a query of bronze.captures, the table t. Empty where there is no such table."""
+    """The answer to a query of bronze.captures, the table t; empty where there is no such table."""
     folder = lake.table_uri("bronze.captures")
     if not lake.has_folder("bronze/captures/_delta_log"):
         return []

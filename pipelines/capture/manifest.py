@@ -25,11 +25,11 @@ class Manifest:
     """The facts about a directory's capture."""
 
     info: CaptureInfo | None = None
-    """None where there is no readable capture.json."""
+    """The content of capture.json; None where no capture.json can be read."""
     folder: str = ""
     """The place of the directory's node in the capture, "" for the capture's root."""
     damages: tuple[Damage, ...] = ()
-    """One where capture.json can't be read, or the capture is unfinished."""
+    """A damage where capture.json can't be read, or the capture is unfinished; else none."""
     is_unfinished: bool = False
     """Whether the capture was interrupted, so that the directory must be left out."""
     is_fragment: bool = False
@@ -38,7 +38,7 @@ class Manifest:
 
     def is_cut(self, location: DirectoryPath) -> bool:
         """Whether the directory may lack the end of the node's log: the capture was made of an
-        archive that breaks off, or the end of its last segment is not here."""
+        archive that breaks off, or the end of the log's last segment is missing."""
         if self.info is not None and self.folder in self.info.cut:
             return True
         folder = os.path.abspath(location.path)

@@ -64,6 +64,6 @@ def patiently(call: Callable[[Callable[[], None]], T], shown: str, within_s: flo
 
 
 def goes_on() -> bool:
-    """Whether a call still runs whose caller no longer waits for it. An interpreter that ends in
-    order waits in pyarrow for the end of such a call, which may never come."""
+    """Whether a call still runs whose caller no longer waits for it. At its normal end, an
+    interpreter waits in pyarrow for the end of the call, which may never come."""
     return any(isinstance(thread, _Work) for thread in threading.enumerate())

@@ -30,8 +30,9 @@ class OldCapture:
 
 @contextmanager
 def one_at_a_time(folder: str) -> Iterator[None]:
-    """Waits until no other `prune` works in the folder, and holds it: two of them would remove the
-    same files. Where a file system has no such locks, as NFS for a folder, nothing is held."""
+    """Waits until no other `prune` works in the folder, and holds the folder: two of them would
+    remove the same files. On a file system without locks for folders, such as NFS, it holds
+    nothing."""
     with ExitStack() as stack:
         with suppress(OSError):
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -68,10 +69,10 @@ def old_captures(folder: str, before: datetime) -> Iterator[OldCapture]:
 
 
 def remove(old: OldCapture) -> None:
-    """Remove a capture. An ingest at the same time takes the capture for an unfinished one. After a
-    crash, the next `old_captures` finds the rest of the capture, or `remove_rests` does. A folder
-    with files that the capture doesn't name stays, with these files. Raises UnwritableFileError,
-    before anything is removed where a link is in the way."""
+    """Removes a capture. An ingest at the same time takes the capture for an unfinished one. After
+    a crash, the next `old_captures` or `remove_rests` finds the rest of the capture. A folder with
+    files that the capture doesn't name stays, with these files. Raises UnwritableFileError; where a
+    link is in the way, it raises before anything is removed."""
     folder = old.path
     with destination_at(folder) as place:
         info = _info(place)
@@ -94,8 +95,8 @@ def remove(old: OldCapture) -> None:
 
 
 def remove_rests(folder: str) -> None:
-    """Remove the empty folders that an interrupted `remove` left, which their names show: an empty
-    folder of another name may be that of a capture which begins."""
+    """Removes the empty folders that an interrupted `remove` left. Their names show them: an empty
+    folder with another name may belong to a capture that has just begun."""
     with suppress(OSError), os.scandir(folder) as found:
         for each in list(found):
             if each.path == _rest(each.path):

@@ -27,8 +27,8 @@ _BESIDE = (
 """Files that lie above a partition's folder."""
 _CHUNK_BYTES = 8 * 1024 * 1024
 GROWTH_BYTES = 64 * 1024 * 1024
-"""How many bytes of a file are read behind the size in the listing, because a log may have grown
-since. The bound keeps an object that never ends from filling the disk."""
+"""The bytes of a file that are read beyond its listed size, because a log may have grown since. The
+bound keeps an object that never ends from filling the disk."""
 LISTING_S, CHUNK_S = 120.0, 300.0
 """The most seconds that a listing may take, and that 8 MiB of an object may take."""
 
@@ -39,7 +39,7 @@ class RemoteFile:
 
     uri: str
     relative: str
-    """Its path below the URI, "" where the URI is the file's own."""
+    """The file's path below the URI; "" where the URI is the file's own."""
     path: str
     """The file's path in its store."""
     size_bytes: int | None
@@ -81,7 +81,7 @@ def download(uri: str, folder: str) -> Downloaded:
 
 def copy_files(uri: str, files: Sequence[RemoteFile], folder: str) -> list[Damage]:
     """Copies the files, which lie at or below the URI, with their relative paths. Gives a damage
-    for each that can't be read. Raises UnreadableFileError as `download` does."""
+    for each file that can't be read. Raises UnreadableFileError as `download` does."""
     _check_room(uri, sum(file.size_bytes or 0 for file in files), folder)
     damages = []
     with opened(files[0].uri) as (store, _):
@@ -97,7 +97,8 @@ def copy_files(uri: str, files: Sequence[RemoteFile], folder: str) -> list[Damag
 
 
 def remote_files(uri: str) -> list[RemoteFile]:
-    """The files of the metadata directories at or below a URI, and those beside them, by name.
+    """The files of the metadata directories at or below a URI, and the files that Kafka keeps above
+    such directories.
 
     Directories are found as among local paths: a folder called __cluster_metadata-0, one with a
     quorum-state file, or the named one. A URI of a file stands for this file, whatever its name.
@@ -118,7 +119,7 @@ def remote_files(uri: str) -> list[RemoteFile]:
         )
         sizes = {each.path: each.size for each in entries if each.type == fs.FileType.File}
     prefix = root.rstrip("/") + "/"
-    # keys such as a/../b, which object stores allow, fit into no folder
+    # an object store allows keys such as a/../b, which no folder can have
     relative = {
         path.removeprefix(prefix): path
         for path in sorted(sizes)

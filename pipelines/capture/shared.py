@@ -1,8 +1,8 @@
 """Directories that every task can reach: tasks read them in their place.
 
-A task finds whose a directory is, reads and hashes its files, and asks the rules. Of a directory in
-an object store it has a copy meanwhile, in a temporary folder of its machine. What comes back names
-files, sizes, hashes and batches; no other process reads the files to know them.
+A task finds the replica of a directory, reads and hashes its files, and applies the rules. It has a
+temporary copy of a directory in an object store, on its own machine. The task's result has the
+files' names, sizes, hashes and batches, so no other process reads the files to know them.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Sharing:
     """The way in which directories that every task can reach are captured."""
 
     runner: Runner
-    """Runs the tasks."""
+    """The runner of the tasks."""
     judge: Callable[[Capture], JudgedCapture]
-    """Says what the rules find in a capture."""
+    """Gives the findings of the rules about a capture."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,12 @@ class SharedDirectory:
 
     location: DirectoryPath
     given: Input
-    """The input that it was found below."""
+    """The input below which the directory was found."""
     remote: tuple[RemoteFile, ...] = ()
-    """Its files and those beside it in an object store; none for a local directory."""
+    """The directory's files in an object store, and the files beside it; none for a local
+    directory."""
     base: Base | None = None
-    """As in CaptureOf."""
+    """The lake's newest capture of the replica; None where it can't be used."""
 
     @staticmethod
     def of(location: DirectoryPath, given: Input) -> SharedDirectory:
@@ -95,7 +96,7 @@ class SharedCapture:
     left_out: str | None = None
     """Why a lake has no tables for the directory; None where it has tables."""
     bytes_read: int = 0
-    """How many bytes of its files were read."""
+    """The number of bytes that were read of the directory's files."""
 
 
 def captures_in_place(
@@ -104,8 +105,9 @@ def captures_in_place(
     sharing: Sharing,
     known: KnownCaptures,
 ) -> list[SharedCapture]:
-    """The capture of each directory, in their order, made by one task for each directory. Raises
-    UsageError where a directory lies in none of the folders that --order names."""
+    """The capture of each directory, in the order of the directories. One task captures each
+    directory. Raises UsageError where a directory lies in none of the folders that --order names.
+    """
     with_bases = _with_bases(directories, options, sharing, known)
     function = partial(_capture, options=replace(options, known=NOTHING_KNOWN), judge=sharing.judge)
     stage: Stage[SharedDirectory, SharedCapture] = Stage(
@@ -121,7 +123,7 @@ def _with_bases(
     known: KnownCaptures,
 ) -> Sequence[SharedDirectory]:
     """The directories with the newest captures of their replicas. A replica with several
-    directories gets none: only the oldest one follows that capture."""
+    directories gets none: only its oldest directory follows that capture."""
     if options.order or known.is_empty:
         return directories
     stage: Stage[SharedDirectory, ReplicaId | None] = Stage(
@@ -136,7 +138,7 @@ def _with_bases(
 
 
 def _replica_of(one: SharedDirectory) -> ReplicaId | None:
-    """Runs in a task."""
+    """The directory's replica; None where no meta.properties tells it. Runs in a task."""
     if not one.remote:
         return replica_at(one.location.path)
     for file in one.remote:
@@ -162,7 +164,7 @@ def left_out_because(shown: str, partition: PartitionFolder) -> str | None:
 def _capture(
     one: SharedDirectory, *, options: CaptureOptions, judge: Callable[[Capture], JudgedCapture]
 ) -> SharedCapture:
-    """Runs in a task."""
+    """Captures a directory. Runs in a task."""
     shown, count = one.location.shown, BytesRead()
     try:
         with _local(one) as (here, files):
@@ -190,15 +192,15 @@ def _nothing(kind: DamageKind, why: str, shown: str) -> SharedCapture:
 
 
 def _judged(capture: Capture, judge: Callable[[Capture], JudgedCapture]) -> Capture:
-    """The capture with what the rules say. A capture that the lake has was judged before."""
+    """The capture with the findings of the rules. A capture that the lake has was judged before."""
     is_known = capture.base is not None and capture.base.capture_id == capture.capture_id
     return capture if is_known else replace(capture, judged=judge(capture))
 
 
 @contextmanager
 def _local(one: SharedDirectory) -> Iterator[tuple[SharedDirectory, dict[str, PlacedFile]]]:
-    """The directory as a local one, and of a directory in an object store each file by the path of
-    its copy."""
+    """The directory as a local directory. For a directory in an object store also each of its
+    files, by the path of the local copy."""
     if not one.remote:
         if not os.path.isdir(one.location.path):
             raise ChangedFileError(one.location.path, "listed, but gone when it was looked at")
@@ -224,8 +226,8 @@ def _local(one: SharedDirectory) -> Iterator[tuple[SharedDirectory, dict[str, Pl
 def _moved(
     capture: Capture, here: SharedDirectory, one: SharedDirectory, files: dict[str, PlacedFile]
 ) -> Capture:
-    """The capture as any process can use it: of files where they lie, and without what only the
-    task needs."""
+    """The capture in a form that any process can use: with the places of the original files, and
+    without what only the task needs."""
     assert isinstance(capture.copies, InPlace), "nothing was copied into the spool"
     placed = {
         relative: files.get(file.path, file) for relative, file in capture.copies.files.items()

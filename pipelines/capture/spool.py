@@ -114,7 +114,7 @@ def _remove_empty(*folders: Path) -> None:
 
 
 def _folder_of(spools: Path, lake: Lake) -> Path:
-    """The folder of this lake's spools. Lakes in object stores share a place."""
+    """The folder of this lake's spools. Lakes in object stores share one place for such folders."""
     if not lake.is_remote:
         return spools
     same = lake.place.replace("s3a://", "s3://", 1).rstrip("/")
@@ -122,9 +122,9 @@ def _folder_of(spools: Path, lake: Lake) -> Path:
 
 
 def local_place(lake: Lake) -> Path:
-    """The folder for files that an ingest lets grow, fills with holes or renames: the lake's own,
-    or a local folder where the lake is in an object store. Raises UsageError where it belongs to
-    another user, or is a link that the user did not name."""
+    """The folder for files that an ingest lets grow, fills with holes or renames. It is the lake's
+    own folder, or a local folder where the lake is in an object store. Raises UsageError where the
+    folder belongs to another user, or is a link that the user did not name."""
     place = _place_of(lake)
     if not lake.is_remote:
         return place
@@ -148,7 +148,7 @@ class FileReader(ABC):
     """Reads the files of a directory: the `read` and `resume` ports of replica.format.directory."""
 
     count: BytesRead
-    """Gets how many bytes were read."""
+    """Counts the bytes that are read."""
     known: Mapping[str, KnownFile]
     """The files that needn't be read again, by canonical path."""
     snapshot_ends: Sequence[int]
@@ -185,7 +185,7 @@ class FileReader(ABC):
     def _kept(
         self, relative: str, file: OpenFile, wanted: Iterable[Stretch]
     ) -> AbstractContextManager[OpenFile]:
-        """The file whose stretches are read: this one, or a copy of them."""
+        """The file to read the stretches from: this file, or a copy of the stretches."""
 
 
 @dataclass(frozen=True)
@@ -216,8 +216,8 @@ class Copying(FileReader):
         return open_file(str(self.copy_of(relative)), MAX_LOG_BYTES)
 
     def _copy(self, relative: str, file: OpenFile, wanted: Iterable[Stretch]) -> int:
-        """Write stretches of the file to their places in its copy. Returns how many bytes they
-        had."""
+        """Writes stretches of the file to their places in its copy. Returns the number of bytes
+        written."""
         target = self.copy_of(relative)
         count = 0
         try:

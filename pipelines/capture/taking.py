@@ -48,16 +48,17 @@ class CapturedDirectory:
     """One directory of a capture."""
 
     folder: str
-    """Its place in the capture."""
+    """The directory's path in the capture."""
     shown: str
-    """Its place in the user's words."""
+    """The directory's path as the user named it."""
     files: int
     size_bytes: int
     sent_bytes: int
-    """How many bytes were written now; the rest of size_bytes was written before."""
+    """The number of bytes that were written now; the rest of size_bytes was written before."""
     has_moved: bool
     damages: tuple[Damage, ...]
-    """Name files as the user does; the capture has the readable bytes of a damaged file."""
+    """The damages of the directory, with the user's names of files. The capture has the readable
+    bytes of a damaged file."""
 
 
 def directories(paths: Sequence[str]) -> tuple[DirectoryPath, ...]:
@@ -168,7 +169,7 @@ class _Target:
     redacted: RedactedFiles | None = None
     modified_at: Mapping[str, str | None] = field(default_factory=dict)
     arrived: dict[str, CapturedFile] = field(default_factory=dict)
-    """The files that are there, by path below the place."""
+    """The files that have arrived, by path below the place."""
     wanted: dict[str, CapturedFile] = field(default_factory=dict)
     """The files that the capture will have."""
     _seen: set[str] = field(default_factory=set)
@@ -261,7 +262,7 @@ class _Target:
         self._unsaved_bytes = 0
 
     def _is_there(self, file: CapturedFile) -> bool:
-        """Whether the destination holds the file. The journal alone isn't enough."""
+        """Whether the destination holds the file. A line of the journal doesn't prove it."""
         if file.path not in self._seen and self.place.holds(file):
             self._seen.add(file.path)
         return file.path in self._seen

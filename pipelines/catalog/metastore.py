@@ -29,7 +29,7 @@ PATIENCE = {
 """Settings of a session that asks a metastore service and then ends. Hive's client itself waits ten
 minutes for each answer, and asks four times."""
 _BY_DERBY = {"README_DO_NOT_TOUCH_FILES.txt", "db.lck", "dbex.lck", "log", "seg0", "tmp"}
-"""What a database has before it is finished."""
+"""The files of a Derby database before it is finished."""
 _SERVICE = re.compile(r"thrift://[^\s/,:]+:\d+")
 _UNFIT = re.compile(r'[;"\n]')  # they end a part of Derby's URL, or of a Java option
 
@@ -58,7 +58,7 @@ def metastore_settings(catalog: str) -> dict[str, str]:
         ),
         # a path: Spark would escape a URI's %20 once more
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        # by default derby.log would lie in the caller's folder
+        # by default Derby writes derby.log into the caller's folder
         "spark.driver.extraJavaOptions": f'"-Dderby.stream.error.file={folder / "derby.log"}"',
     }
 
@@ -102,12 +102,13 @@ def held_catalog(catalog: str) -> Iterator[None]:
 
 
 def _remove_unfinished(database: Path) -> None:
-    """Derby writes service.properties when all else is there."""
+    """Removes a database that is not finished: Derby writes service.properties last. Raises
+    BusyError where another process has the database."""
     names = set(names_in(database))
     if names and "service.properties" not in names and names <= _BY_DERBY:
         with suppress(FileNotFoundError), open(database / "dbex.lck", "r+b") as lock:
             try:
-                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # as Java locks
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Java uses the same kind of lock
             except OSError as error:
                 raise BusyError(
                     f"{database} is open in another process: wait for its end"

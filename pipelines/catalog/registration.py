@@ -44,7 +44,7 @@ class CatalogEntry:
 
     name: str
     kind: str
-    """table or view."""
+    """The kind of the entry: table or view."""
     location: str = ""
     lake: str = ""
     """The lake for which kraftlake made a view; empty for other entries."""
@@ -56,7 +56,7 @@ class CatalogChange:
     """A name and what was done with it."""
 
     action: str
-    """REGISTERED, KEPT or DROPPED."""
+    """What was done with the name: REGISTERED, KEPT or DROPPED."""
     entry: CatalogEntry
 
 
@@ -190,16 +190,16 @@ def _entries(spark: SparkSession, prefix: str) -> dict[str, CatalogEntry]:
 
 
 def _make_databases(spark: SparkSession, lake: Lake, prefix: str, used: Set[str]) -> None:
-    """Makes the databases of the layers beside the default database, where Spark puts any other.
-    used: the layers of which there are tables; without such a table there is no database of own
-    ones."""
+    """Makes the databases of the layers in the folder of the default database, in which Spark makes
+    any other database. used: the layers that have tables. The database of own tables is made only
+    where there are own tables."""
     uri = spark.catalog.getDatabase("default").locationUri
     beside = unquote(uri).rstrip("/")  # LOCATION takes a path, and would escape a %20 once more
     for layer in LAYERS:
         if layer == OWN and layer not in used:
             continue
         name = f"{prefix}{layer}"
-        if not spark.catalog.databaseExists(name):  # IF NOT EXISTS warns where it does
+        if not spark.catalog.databaseExists(name):  # IF NOT EXISTS warns where the database exists
             spark.sql(create_database(name, layer, lake.root, f"{beside}/{name}.db"))
 
 

@@ -27,12 +27,12 @@ class NamedQuery:
     """A view that is to be made."""
 
     name: str
-    """`database.view`."""
+    """The view's name, as `database.view`."""
     description: str
     columns: tuple[tuple[Sql, str], ...]
-    """(name, meaning)."""
+    """(name, meaning) of each column."""
     query: Sql
-    """SQL, in which tables have their full names."""
+    """The view's SQL, in which tables have their full names."""
 
 
 def create_database(name: Sql, layer: str, root: str, location: str) -> Sql:

@@ -1,4 +1,4 @@
-"""The batches of one cluster as columns: a million batches take a hundred megabytes."""
+"""The batches of one cluster as columns: a million batches take 100 MB."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class Batches:
 
     @cached_property
     def entries_end(self) -> Longs:
-        """The end (exclusive) of each batch's offsets, of which there are at most as many as its
-        bytes: each record takes a byte at least, but a header may claim more."""
+        """The end (exclusive) of each batch's offsets. A batch has at most as many offsets as
+        bytes, because each record takes a byte at least; its header may claim more."""
         records = np.minimum(self.record_count, self.size_bytes)
         return np.minimum(self.last_offset + 1, self.base_offset + records)
 

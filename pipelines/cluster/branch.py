@@ -1,9 +1,8 @@
-"""The batches and records of the agreed branch, piece by piece; and those of the branches that
-lost.
+"""The batches and records of the agreed branch, piece by piece, and of the branches that lost.
 
 The branch is given as ranges of runs (pipelines.silver.log_runs). Each range names a replica that
 held the run, and the time of a capture that shows it. So any process can read the batches and
-records of a piece without reading the others.
+records of a piece without reading the other pieces.
 """
 
 from __future__ import annotations

@@ -24,14 +24,14 @@ GROWTH = pa.schema([
     ("hour", pa.int64()), ("record_type", pa.string()), ("records", pa.int64()),
     ("bytes", pa.int64()), ("fraction", pa.int64()),
 ])  # fmt: skip
-"""Of records of one hour (us since the epoch, NULL where unknown) and type: how many there are, and
-their parts of their batches' bytes, in bytes and in parts of a byte of which 2**30 are one."""
+"""A row for the records of one hour (us since 1970, NULL where unknown) and one type: how many they
+are, and their share of their batches' bytes, in whole bytes and in units of 2**-30 bytes."""
 SIZES = pa.schema([
     ("hour", pa.int64()), ("size_bytes", pa.int64()), ("batches", pa.int64()),
     ("records", pa.int64()), ("most_records", pa.int64()), ("first", pa.int64()),
 ])  # fmt: skip
-"""Of batches of one hour and size: how many there are, their records, the most records of one, and
-the lowest base offset."""
+"""A row for the batches of one hour and one size: how many they are, how many records they have,
+the most records of one of them, and their lowest base offset."""
 
 
 class BranchQuestions(NamedTuple):
@@ -44,8 +44,9 @@ class BranchQuestions(NamedTuple):
 
 
 class Recent(NamedTuple):
-    """The batches whose newest record is not older than recent_ms: the least of these records'
-    times in ms since the epoch, None where there is none; and their bytes."""
+    """The batches whose newest record is not older than recent_ms. Of these newest records the
+    lowest time, in ms since 1970; None where there is no such batch. And the bytes of the batches.
+    """
 
     least_ms: int | None
     size_bytes: int
@@ -66,8 +67,8 @@ class BranchFacts(NamedTuple):
 
 
 def facts_of(found: BranchBatches, records: pa.Table, asked: BranchQuestions) -> BranchFacts:
-    """The facts about one piece of the branch, from which no record is passed over. records: the
-    records of its batches, as the replicas have them."""
+    """The facts about one piece of the branch; passed_over is empty. records: the records of the
+    piece's batches, as the replicas have them."""
     is_agreed = found.branch.low == found.batches.base_offset[found.places]
     places = found.places[is_agreed]
     batches = found.batches

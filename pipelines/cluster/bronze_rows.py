@@ -30,17 +30,18 @@ class BronzeRows:
     """The captures without those of log directories that were formatted and never started; these
     are in `formatted`."""
     batches: Batches
-    """The runs of its batches, each in the place of a batch."""
+    """The runs of the cluster's batches. Each run takes the place of a batch."""
     snapshots: Sequence[Row]
     state: Sequence[Row]
     found: Sequence[Row]
-    """bronze.findings about `captures`, by what the replay passes over."""
+    """The rows of bronze.findings about `captures`, as they are for a replay that passes over some
+    types of records."""
     formatted: Sequence[Row] = ()
 
     @property
     def whole_captures(self) -> Sequence[Row]:
-        """The captures that show a replica's whole log. All captures of a replica where none does:
-        of a node there may be single files alone, or a recorder's archive."""
+        """The captures that show a replica's whole log. For a replica without such a capture, all
+        its captures: there may be only single files of a node, or a recorder's archive."""
         known = {replica_of(row) for row in self.captures if not row["is_fragment"]}
         return [
             row for row in self.captures if not row["is_fragment"] or replica_of(row) not in known
@@ -67,7 +68,8 @@ class BronzeRows:
 
 
 def _passing_over(passed_over: PassedOver, row: Row) -> Row:
-    """The finding of a row, which an ingest made, where the replay passes over these types."""
+    """The row of a finding that an ingest made, changed for a replay that passes
+    over these types."""
     if not passed_over or row["rule"] not in _OF_UNKNOWN_TYPES:
         return row
     return {**row, **finding_row(without_passed_over(finding_of(row), passed_over))}

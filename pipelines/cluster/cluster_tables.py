@@ -43,7 +43,7 @@ class ClusterTables(ABC):
 
     @abstractmethod
     def rows(self, contract: Contract) -> list[Row]:
-        """All rows of a table that has few of them."""
+        """All rows of the cluster in a small table."""
 
     @abstractmethod
     def log_batches(self, low: int, high: int) -> pa.Table:

@@ -90,9 +90,9 @@ class ControlRecords:
     """The control records of one batch."""
 
     leader_change: Row | None
-    """Its LEADER_CHANGE record; None where it has no such record."""
+    """The batch's LEADER_CHANGE record; None where it has no such record."""
     voter_sets: list[Row]
-    """One for each KRAFT_VOTERS record."""
+    """A voter set for each KRAFT_VOTERS record."""
 
 
 def control_records(records: pa.Table) -> dict[BatchKey, ControlRecords]:

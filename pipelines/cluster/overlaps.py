@@ -36,8 +36,8 @@ def best_of_overlapping(
     if not len(low):
         return Best(low, high, np.zeros(0, np.int64))
     place = np.empty(len(low), np.int64)
-    # The higher the place, the more a range counts. lexsort is stable, so of equals the first is
-    # highest.
+    # The higher the place, the more a range counts. lexsort is stable, so the first of equal ranges
+    # is highest.
     place[np.lexsort([one[::-1] for one in ranks[::-1]])] = np.arange(len(low))
     place = place[::-1]
     order = np.lexsort([-place, high, low])

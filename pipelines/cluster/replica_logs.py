@@ -1,10 +1,9 @@
-"""Makes of each capture's batches the log (ReplicaLog) that replica.history compares with others.
+"""Makes the log (ReplicaLog) of each capture's batches. replica.history compares these logs.
 
-replica.history gets runs of batches in the place of batches. A run is a range of neighbouring
-batches of one epoch that every log of a capture group holds either completely or not at all.
-replica.history compares epochs and contents at offsets, so runs give the same results as their
-batches. The logs of a quorum differ at few places, so a log of a hundred thousand batches has a
-handful of runs.
+replica.history gets runs of batches instead of batches. A run is a range of neighbouring batches of
+one epoch that every log of a capture group holds either completely or not at all. replica.history
+compares epochs and contents at offsets, so runs give the same results as their batches. The logs of
+a quorum differ at few places, so a log of a hundred thousand batches has a handful of runs.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
 
 _MOST_PLACES = 8_000_000
-"""How many batches may be in the logs that are kept for later questions."""
+"""The most batches of the logs that are kept in memory for later questions."""
 
 
 def one_row_per_capture(captures: Iterable[Row]) -> list[Row]:
@@ -184,7 +183,7 @@ def _place(found: VotersAt) -> tuple[Any, ...]:
 
 _NONE, _SEVERAL, _UNSEEN = -1, -2, -3
 """Stand for the neighbour of an entry. _NONE: the entry has no neighbour in the logs. _SEVERAL: two
-logs have different neighbours of it. _UNSEEN: no log has held the entry so far."""
+logs have different neighbours of the entry. _UNSEEN: no log has held the entry so far."""
 
 
 @dataclass(frozen=True)
@@ -194,9 +193,9 @@ class HeldEntries:
     entry: Longs
     """A number for each batch, from 0 on, which is the same for equal batches of all logs."""
     base_offset: Longs
-    """Inclusive."""
+    """The first offset of each batch, inclusive."""
     last_offset: Longs
-    """Inclusive."""
+    """The last offset of each batch, inclusive."""
     epoch: Longs
 
 
@@ -216,8 +215,8 @@ def runs_of(logs: Sequence[HeldEntries]) -> list[tuple[LogBatch, ...]]:
 
 
 def _neighbours(log: HeldEntries) -> tuple[Longs, Longs]:
-    """For each entry of the log the entries right before it and right behind it. An entry of
-    another epoch, and one beyond a hole, is no neighbour."""
+    """For each entry of the log, the entries right before it and right after it. An entry of
+    another epoch, and an entry beyond a hole, is no neighbour."""
     is_next = (log.base_offset[1:] == log.last_offset[:-1] + 1) & (log.epoch[1:] == log.epoch[:-1])
     previous, following = np.full((2, len(log.entry)), _NONE)
     previous[1:] = np.where(is_next, log.entry[:-1], _NONE)

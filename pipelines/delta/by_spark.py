@@ -1,7 +1,7 @@
-"""A table as Spark itself sees it, and whether that is as its contract says.
+"""Whether the table that Spark sees is as its contract says.
 
-delta-rs and Spark may see different tables in one folder, if a stranger has made it so. So before
-Spark reads or writes, it is asked what it sees.
+delta-rs and Spark may see different tables in one folder, if a stranger made it so. So this module
+asks Spark what it sees, before Spark reads or writes.
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ _TEXT_LENGTH = 32
 """How many characters of a text's bounds Delta keeps."""
 _LAST_CHARACTER = "\U0010ffff"
 INGEST = {"kraftlake": "ingest"}
-"""What the commits of an ingest say of themselves, besides Delta's own fields."""
+"""The field that an ingest's commits have besides Delta's own fields."""
 COMPACTED = INGEST | {"kraftlakeRows": "same"}
-"""What a commit says that only joins files: the table has the same rows as before it."""
+"""The fields of a commit that only joins files: the table has the same rows as before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Written:
     """The result of a write."""
 
     version: int | None
-    """The table's version after it; None where nothing had to be committed."""
+    """The table's version after the write; None where nothing had to be committed."""
     files: int
     """The number of new data files."""
     rows: int
@@ -177,7 +177,7 @@ def commit(
         schema=table.schema(),
         commit_properties=CommitProperties(custom_metadata=told, app_transactions=transactions),
     )
-    table.update_incremental()  # for this commit, and for commits of others behind it
+    table.update_incremental()  # for this commit, and for later commits of others
     return Written(table.version(), len(files), rows, size)
 
 

@@ -33,9 +33,9 @@ _BOUNDS = [f"{bound}.{name}" for name in REPLICA_KEYS for bound in ("min", "max"
 
 
 def compact(lake: Lake, contract: Contract) -> int:
-    """Joins the small files of each replica, and those that several replicas of a cluster share.
-    The rows stay as they are. Gives how many files it replaced; none where another writer changes
-    the table meanwhile. Raises the errors of WriteTarget.write, and deltalake's."""
+    """Joins the small files of each replica, and the small files that several replicas of a cluster
+    share. The rows stay as they are. Gives the number of replaced files; 0 where another writer
+    changes the table meanwhile. Raises the errors of WriteTarget.write, and deltalake's."""
     table = open_conforming(lake, contract)
     small = _small_files(table)
     groups = [one for some in small.values() for one in _in_pieces(some)]
@@ -62,7 +62,8 @@ def compact(lake: Lake, contract: Contract) -> int:
 
 
 def _small_files(table: DeltaTable) -> Mapping[tuple[Any, ...], list[dict[str, Any]]]:
-    """The small files by the replica, or at least the cluster, whose rows alone they have."""
+    """The small files that have rows of one replica alone, by replica; and those of one cluster
+    alone, by cluster."""
     found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     actions = pa.table(table.get_add_actions(flatten=True))
     names = [name for name in ("path", "size_bytes", *_BOUNDS) if name in actions.column_names]
@@ -75,7 +76,7 @@ def _small_files(table: DeltaTable) -> Mapping[tuple[Any, ...], list[dict[str, A
 
 
 def _in_pieces(files: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """The files in pieces that are joined into one file each."""
+    """The files in pieces. The files of a piece are joined into one file."""
     piece: list[dict[str, Any]] = []
     size = 0
     for one in files:

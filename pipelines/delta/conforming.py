@@ -31,14 +31,14 @@ _PROPERTIES = {
     "delta.minWriterVersion": _COUNT,
     "delta.columnMapping.mode": re.compile("none"),
 }
-"""The properties that a table may have, with their values: those of the contracts, those that
-`maintain` sets, and those that mean nothing."""
+"""The properties that a table may have, with their values: properties of the contracts, properties
+that `maintain` sets, and properties without any effect."""
 _FEATURES = {
     "appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns", "invariants",
     "variantType",
 }  # fmt: skip
-"""Writer features: those of kraftlake's tables, and those that mean nothing without a property or a
-column that uses them."""
+"""Writer features: those of kraftlake's tables, and those without effect unless a property or a
+column uses them."""
 _WRITERS = (2, 3, 4, 7)
 """Versions of the protocol for writers. From 7 on a table lists its features."""
 _NO_PART_OF_A_TYPE = ("nullable", "containsNull", "valueContainsNull", "metadata")

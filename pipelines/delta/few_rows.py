@@ -18,7 +18,7 @@ from pipelines.tables.keys import REPLICA_KEYS
 from replica.model.keys import ReplicaId
 
 _MOST_PRUNED = 20
-"""By an IN with more values than this, DataFusion leaves no file out."""
+"""With more values than this in an IN, DataFusion skips no file."""
 
 
 def version(lake: Lake, contract: Contract) -> int:
@@ -52,8 +52,8 @@ def columns_of(
     join: Sql = "",
 ) -> pa.Table:
     """Columns of the table's rows that fulfil a condition in SQL, in the contract's types. join:
-    what the table t is joined to, of whose columns none has a name of the table's. Raises what
-    delta-rs raises."""
+    the SQL that joins the table t to another relation, whose columns have other names than the
+    table's. Raises what delta-rs raises."""
     query = f"SELECT {DATA_FUSION.columns(names)} FROM t {join} WHERE {where}"
     return in_types(_answer_of(table, query), contract.arrow_columns(names))
 
@@ -102,7 +102,7 @@ def joined_to(
 
 
 def of_replica(replica: ReplicaId, dialect: Dialect = DATA_FUSION) -> Sql:
-    """SQL condition: the rows of one replica, by which Delta leaves files out."""
+    """SQL condition for the rows of one replica. By it Delta skips files."""
     each = asdict(replica).items()
     return " AND ".join(f"{dialect.identifier(name)} = {dialect.literal(at)}" for name, at in each)
 

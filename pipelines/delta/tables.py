@@ -167,8 +167,8 @@ def identifier(path: str) -> Sql:
 
 
 _ALL_FEATURES = {"delta.minWriterVersion": "7"}
-"""The feature that a table with a VARIANT needs, whose protocol lists its features: with it
-delta-rs lists the older features, too. Spark refuses a table that doesn't list them."""
+"""A property that a table with a VARIANT needs, because its protocol lists its features. With this
+property delta-rs lists the older features, too. Spark refuses a table that doesn't list them."""
 
 
 def ensure_table(lake: Lake, contract: Contract) -> int:
@@ -186,8 +186,8 @@ def ensure_table(lake: Lake, contract: Contract) -> int:
 
 
 def replace_table(lake: Lake, contract: Contract) -> int:
-    """Creates the table, empty. Where there is one of this name, the new one, with an id of its
-    own, takes its place in one commit. Gives its version."""
+    """Creates the table, empty and with an id of its own. In the same commit it replaces an
+    existing table of this name. Gives the new table's version."""
     return _create(lake, contract, "overwrite")
 
 

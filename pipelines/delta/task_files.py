@@ -30,9 +30,9 @@ class Writing(Generic[Unit, Result]):
     the WriteTarget."""
 
     name: str
-    """As in Stage."""
+    """As in Stage: the name that the summary and Spark's UI show."""
     grain: Grain
-    """As in Stage."""
+    """As in Stage: what a unit is, such as a cluster or a file."""
     function: Callable[..., Result]
     table: str
     """The table's name."""
@@ -71,8 +71,8 @@ class PendingAppend:
         units: Sequence[Unit],
         done: Callable[[Unit], None] = nothing,
     ) -> list[Result]:
-        """The stage's result for each unit. Its function takes the unit, and as `target` the
-        WriteTarget by which it may write a file of the table. After a write that fails or isn't
+        """The stage's result for each unit. The stage's function takes the unit, and as `target`
+        the WriteTarget by which it may write a file of the table. After a write that fails or isn't
         committed, nothing refers to the files. done: as in Runner.run. Raises the errors of tasks,
         and UnwritableFileError for an OSError."""
         target = WriteTarget.of(self.lake, self.contract)

@@ -1,5 +1,5 @@
-"""Commits what the units of a build made: one commit for each table, in which new files take the
-place of others."""
+"""Commits what the units of a build made: one commit for each table, which replaces files by new
+files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Made:
     files: tuple[NewFile, ...] = ()
     """New files of the table."""
     replaces: tuple[str, ...] = ()
-    """The names of files that the pinned version of the table has, and the new one hasn't."""
+    """The names of files that the pinned version of the table has, and the new version lacks."""
     changes: tuple[NewFile, ...] = ()
     """For a table with a change data feed: files of rows to update, or (IS_GONE) to delete; `files`
     has the rows to insert."""

@@ -92,8 +92,8 @@ def _files(table: DeltaTable) -> set[str]:
 
 
 def _has_old(lake: Lake, contract: Contract, files: set[str], days: int) -> bool:
-    """Whether there are data files, besides these, that nobody has changed for so many days: VACUUM
-    deletes no others."""
+    """Whether there are data files besides `files` that nobody has changed for `days` days. VACUUM
+    deletes only such files."""
     before_ns = time.time_ns() - days * _DAY_NS
     return any(
         path.endswith(".parquet") and modified_ns < before_ns and path not in files
@@ -103,7 +103,7 @@ def _has_old(lake: Lake, contract: Contract, files: set[str], days: int) -> bool
 
 
 def _compact(spark: SparkSession, place: Sql) -> int:
-    """How many files there are more than before."""
+    """Runs OPTIMIZE. Gives the number of added files minus the number of removed files."""
     metrics = spark.sql(f"OPTIMIZE {place}").collect()[0]["metrics"]
     return int(metrics["numFilesAdded"] - metrics["numFilesRemoved"])
 

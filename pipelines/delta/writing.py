@@ -77,7 +77,7 @@ def merge_values(
 
     rows: in the contract's Arrow schema, with unique keys without NULL. seen: the version of the
     table by which the rows were made. where: SQL condition with literals that all matching rows of
-    the table, `t`, fulfil; by it files are left out. Raises deltalake's errors for the commit.
+    the table, `t`, fulfil; delta-rs skips files by it. Raises deltalake's errors for the commit.
     """
     if not rows.num_rows:
         return 0

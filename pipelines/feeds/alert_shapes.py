@@ -35,7 +35,7 @@ class Alert:
     row: Row
     """The finding's row of gold.findings; of a resolved finding, its last row."""
     key: str
-    """Names the alert, and stays the same."""
+    """The key of the alert. It stays the same until the finding is resolved."""
     at_ms: int
     """The time of the build that reported the finding, in ms since the epoch."""
     is_resolved: bool = False

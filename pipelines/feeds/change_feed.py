@@ -233,8 +233,8 @@ def _is_of_json(kind: pa.DataType) -> bool:
 
 
 def _in_json(value: Any) -> Any:
-    """The value in JSON's types: a time as ms since the epoch, a day as text, bytes in Base64. A
-    number that JSON has not (NaN, infinity) is null."""
+    """The value in JSON's types: a time as ms since 1970, a day as text, bytes in Base64. A number
+    that JSON lacks (NaN, infinity) is null."""
     match value:
         case dict():
             return {name: _in_json(one) for name, one in value.items()}

@@ -13,7 +13,8 @@ from typing import Any
 from replica.terminal_text import one_line
 
 _MOST, _MOST_OF_LINE = 3_000, 2_000
-"""Characters that Slack takes in a text object, and that a line may have of them."""
+"""The most characters that Slack takes in a text object, and the most
+characters of a line in it."""
 _ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -39,7 +40,7 @@ def headline(text: str) -> dict[str, Any]:
 
 
 def plain(lines: Sequence[str]) -> dict[str, Any]:
-    """A text object in which Slack formats nothing. As many of the lines as it takes."""
+    """A text object in which Slack formats nothing, with as many of the lines as Slack takes."""
     text = ""
     for line in map(escaped, lines):
         if len(text) + len(line) >= _MOST:

@@ -73,8 +73,8 @@ def file_target(folder: str, feed: Feed, table_id: str) -> Iterator[FileTarget]:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a feed's files have such a name. A run that ends before it writes its progress leaves
-    such files."""
+    """Whether this is a name of a feed's file. A run that ends before it writes its progress leaves
+    such files, too."""
     return name == _LOCK or _FILE_NAME.fullmatch(name) is not None
 
 

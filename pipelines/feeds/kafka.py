@@ -198,8 +198,8 @@ def kafka_target(to: KafkaDestination, feed: Feed, table_id: str) -> Iterator[Ka
 def _translated(
     to: KafkaDestination, error: KafkaError, heard: Iterable[KafkaError]
 ) -> PeerError | UsageError:
-    """The error as one of ours. heard: librdkafka's messages of that time, which say why no broker
-    answered."""
+    """The error as a PeerError or UsageError. heard: librdkafka's messages until then, which say
+    why no broker answered."""
     servers, code, text = to.servers, error.code(), _without_values(error.str(), to.properties)
     if code == KafkaError._INVALID_ARG:
         return UsageError(f"{text}; see --producer-config and -X")
@@ -220,8 +220,8 @@ def _translated(
 
 def _without_values(text: str, properties: Mapping[str, str]) -> str:
     """librdkafka's text in one line, without the values of properties: a user may have given a
-    password as the value of another property. librdkafka quotes values, writes them last, or as a
-    number in its own form; a long value is hidden wherever it is."""
+    password as the value of another property. librdkafka writes a value between quotes, at the end,
+    or as a number in its own form. A long value is hidden wherever it is."""
     text = _OUT_OF_RANGE.sub("value *** is outside", " ".join(text.split()))
     for name, value in properties.items():
         if not value or name == "bootstrap.servers":

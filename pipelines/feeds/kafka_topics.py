@@ -114,7 +114,8 @@ class KafkaCluster:
         return found
 
     def _ends(self, partitions: list[TopicPartition]) -> dict[int, int]:
-        """The log ends, exclusive, with the records of open transactions."""
+        """The end offset (exclusive) of each partition, which counts records of open transactions,
+        too."""
         latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = self._admin.list_offsets(
             dict.fromkeys(partitions, latest),
@@ -145,7 +146,7 @@ class KafkaCluster:
             policy = asked.result(_TIMEOUT_S)["cleanup.policy"].value
         except KafkaException as error:
             if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                return  # a user without the right to look has to know
+                return  # a user who may not read configs must check this by other means
             raise
         if policy != "compact":
             raise UsageError(

@@ -127,7 +127,7 @@ def _listed(names: str | list[str]) -> list[str]:
 
 def _shape_of(kind: DataType) -> dict[str, Any]:
     """The schema of a value of this type. A value within another one may be NULL, and so may a
-    double, for a number that JSON has not."""
+    double, for a number that JSON lacks."""
     if isinstance(kind, ArrayType):
         return {"type": "array", "items": _or_null(_shape_of(kind.elementType))}
     if isinstance(kind, StructType):

@@ -31,8 +31,8 @@ class FeedTarget(Protocol):
 
     def publish(self, start: FeedPosition, changes: Iterable[RowChange]) -> int:
         """Publishes the changes of one version from `start` on, and keeps the next version as the
-        position. changes: all of the version from ordinal 0 on, in order; they can be read once.
-        Returns the number of changes that were published."""
+        position. changes: all changes of the version from ordinal 0 on, in order; they can be read
+        once. Returns the number of changes that were published."""
         ...
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class SparkChangeFeed(ChangeFeed):
-    """The feed of one table, as ChangeFeed gives it. Raises as that does, and what Spark raises."""
+    """The feed of one table, as in ChangeFeed. Raises the errors of ChangeFeed, and what Spark
+    raises."""
 
     dialect = SPARK
 

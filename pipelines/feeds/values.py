@@ -44,8 +44,8 @@ class RowChange:
 
 @dataclass(frozen=True, slots=True)
 class FeedPosition:
-    """The changes that come next: those of a version, or, where is_snapshot, all its rows. Changes
-    below `ordinal` are done."""
+    """The changes to publish next: the changes of a version, or all its rows where is_snapshot is
+    true. Changes with an ordinal below `ordinal` are published already."""
 
     version: int
     ordinal: int = 0
@@ -116,4 +116,4 @@ _KEYS = {
     gold.METADATA_CHANGES.name: ("cluster_id", "entity", "key"),
 }
 FEEDS = {one.name: Feed(one, _KEYS.get(one.name, one.keys)) for one in gold.GOLD if one.change_feed}
-"""The feeds of kraftlake's tables. Each own table has one, too, whose key is that of the table."""
+"""The feeds of kraftlake's tables. Each own table has a feed, too, with the table's key."""

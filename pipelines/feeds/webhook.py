@@ -57,14 +57,14 @@ class WebhookEndpoint:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The HTTP headers that are sent with each request."""
     timeout_s: float = 10.0
-    """The longest time for the connection, and for each wait for the answer."""
+    """The longest time for the connection, and for each wait for the answer, in seconds."""
     attempts: int = 6
-    """How many attempts there are in a row. The second comes at once, the third after twice
-    backoff_s, and each later one after twice the pause before, up to a minute. Where the answer has
+    """The number of attempts in a row. The second comes at once, the third after twice backoff_s,
+    and each later one after twice the pause before, up to a minute. Where the answer has
     Retry-After, the next attempt waits for that time."""
     backoff_s: float = 0.5
     limit_s: float = 180.0
-    """The longest time of one request, however slowly the answer arrives."""
+    """The longest time of one request in seconds, however slowly the answer arrives."""
     form: str = JSON
     """One of FORMATS."""
     least: str = "error"
@@ -140,8 +140,8 @@ class Webhook:
 
         @cache
         def standing() -> set[str]:
-            """The keys of alerts that stand in this version; `_ended` adds those that it has told
-            to be over."""
+            """The keys of alerts that stand in this version. `_ended` adds the keys of alerts that
+            it has reported as resolved."""
             rows = self._feed.rows(start.version)
             return {alert_key(row) for row in rows if self._counts(row)}
 
@@ -219,7 +219,7 @@ class Webhook:
         except TooSlowError:
             why = f"no whole answer within {self._to.limit_s:g} s"
             raise UnreachablePeerError(self.name, why) from None
-        except requests.RequestException as error:  # whose text has the URL in it
+        except requests.RequestException as error:  # its text has the URL
             raise UnreachablePeerError(self.name, self._reason(error)) from None
         if answer.ok and not answer.is_redirect:
             return

@@ -1,5 +1,5 @@
-"""Bronze's rows of one cluster, made of rows of the sources: one capture of each directory, and all
-looks in one capture group."""
+"""Bronze's rows of one cluster, made of rows of the sources. Each directory is one capture, and all
+captures are in one capture group."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from replica.model.keys import ReplicaId
 Row = dict[str, Any]
 
 LOG, SNAPSHOT, REPLICA = "log", "snapshot", "replica"
-"""What a row of ROWS comes from."""
+"""The source of a row of ROWS."""
 _OF_BATCH = ("last_offset", "record_count", "size_bytes", "position", "file", "is_control")
 _COLUMNS = {
     **OWNER_COLUMNS,
@@ -67,8 +67,8 @@ def _cluster_id(rows: pa.Table) -> str:
 def cluster_of(rows: pa.Table, *, with_findings: bool) -> Silver:
     """The input from which the tables of one cluster are made.
 
-    rows: rows with the columns ROWS. with_findings: whether the caller wants findings. For a
-    directory without a row of kraft_replica its records are read then.
+    rows: rows with the columns ROWS. with_findings: whether the caller wants findings. Then the
+    records of a directory without a row of kraft_replica are read.
 
     Raises UsageError where neither meta.properties nor an option names the cluster of the rows,
     where two directories are of one replica, and where a directory that has to be read doesn't
@@ -128,7 +128,7 @@ def _refuse_twice(replicas: Iterable[Row]) -> None:
 
 
 def _keyed(row: Row, more: Row) -> Row:
-    """The values with the keys of the replica and of its capture, which is its directory."""
+    """The values with two keys added: the replica's, and its capture's, which is its directory."""
     keys = {"capture_id": row["directory"], **{name: row[name] for name in REPLICA_KEYS}}
     return more | keys
 
@@ -189,7 +189,7 @@ def _contents(snapshots: pa.Table) -> _Contents:
 
 
 def _snapshots(row: Row, contents: _Contents) -> Iterator[Row]:
-    """Rows of bronze.snapshots, of one directory's."""
+    """The rows of bronze.snapshots of one directory."""
     for one in row["snapshots"]:
         key = (*(row[name] for name in REPLICA_KEYS), one["end_offset"], one["epoch"])
         is_complete = one["state"] == "complete"
@@ -204,8 +204,8 @@ def _snapshots(row: Row, contents: _Contents) -> Iterator[Row]:
 def _snapshot_records(
     snapshots: pa.Table, replicas: Iterable[Row], contents: _Contents
 ) -> pa.Table:
-    """Rows of bronze.snapshot_records: those of kraft_snapshot, or where the caller gave none the
-    voters records alone, which the rows of kraft_replica have."""
+    """Rows of bronze.snapshot_records: the rows of kraft_snapshot. Where the caller gave none, they
+    are only the voters records that the rows of kraft_replica have."""
     kinds = bronze.SNAPSHOT_RECORDS.arrow_schema
     names = [name for name in kinds.names if name != "content_sha256"]
     if not contents:

@@ -1,13 +1,14 @@
 """The functions on DataFrames. Each makes the rows of the lake's table of the same name, by the
-same code, of directories that were looked at together.
+same code, from directories that were read together.
 
 logs: of the source kraft_log, with content=records. snapshots: of kraft_snapshot. replicas: of
 kraft_replica; without it the tasks themselves read the small files of the directories in which the
-logs lie, where a replica whose log holds no record has no row, so it is left out.
+logs lie. A replica whose log holds no record has no row there, so it is left out.
 
-Nothing is computed before an action, and then in Spark's executors, one task for each cluster. The
-columns that the frames lack say which capture a row is of: capture_id, capture_a, capture_b,
-capture_group, is_latest and round_name are given by an ingest, which sees several captures.
+Nothing is computed before an action. An action runs in Spark's executors, one task for each
+cluster. The frames lack the columns that say which capture a row is of: capture_id, capture_a,
+capture_b, capture_group, is_latest and round_name. Only an ingest, which sees several captures,
+gives them.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def leader_epoch_history(logs: DataFrame, replicas: DataFrame | None = None) -> 
 
 
 def divergence_points(logs: DataFrame, replicas: DataFrame | None = None) -> DataFrame:
-    """Whether the logs of each two replicas diverge, and where: the columns of
-    gold.divergence_points without those of captures."""
+    """Whether the logs of each pair of replicas diverge, and where: the columns of
+    gold.divergence_points without its columns about captures."""
     rows = [_of_logs(_heads(logs)), *_of_replicas(replicas)]
     return _clusters(gold.DIVERGENCE_POINTS, rows, _divergence)
 

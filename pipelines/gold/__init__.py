@@ -7,5 +7,5 @@
 - Judgements: `findings`, with `superseded_findings`, `membership` (findings between clusters) and
   `failure_exposure` with `health_rules` and `newest_states`; `verdicts`, with `known_quorums`,
   `other_disks` (what other directories of a round show of voters) and `verdict_rows`.
-- `inputs`: what all of them are made from. `round_names`: the names of rounds of captures.
+- `inputs`: the input of all these modules. `round_names`: the names of rounds of captures.
 """

@@ -35,7 +35,7 @@ def _sizes(rows: list[Row]) -> Row:
         },
         "max_bytes": rows[-1]["size_bytes"],
         "max_records": max(row["most_records"] for row in rows),
-        "largest_offset": rows[-1]["first"],  # the first one, where several are the largest
+        "largest_offset": rows[-1]["first"],  # the first of the largest batches
     }
 
 

@@ -1,4 +1,4 @@
-"""gold.divergence_points: where the logs of each two replicas of a capture group part."""
+"""gold.divergence_points: where the logs of each pair of replicas in a capture group diverge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOSS = (
     "truncation_offset", "fetch_rounds", "draft_fetch_rounds", "records_lost",
     "committed_lost", "unproven_lost", "superseded_lost",
 )  # fmt: skip
-"""The columns about what the loser of a pair gives up."""
+"""The columns about what the losing replica of a pair gives up."""
 
 
 def divergence_points(groups: Sequence[Row], captures: Iterable[Row]) -> Iterator[Row]:
@@ -40,14 +40,13 @@ def divergence_points(groups: Sequence[Row], captures: Iterable[Row]) -> Iterato
 
 
 class SettledLosses:
-    """What a plan of recover says of losses. plan: makes the plan of a group, where it is
-    needed."""
+    """Losses, counted by a plan of recover. plan: makes the plan of a group, when it is needed."""
 
     def __init__(self, plan: Callable[[], RecoveryPlan]) -> None:
         self._plan = plan
 
     def counted(self, loser: ReplicaKey, first: int) -> Losses:
-        """What a replica holds from an offset on."""
+        """The losses among the entries that a replica holds from an offset on."""
         rest = (OffsetRange(first, END_OF_OFFSETS),)
         return self._plan().commitment.counted(loser, rest)
 
@@ -58,9 +57,9 @@ class SettledLosses:
 
 
 def with_settled_losses(group: Row, settled: SettledLosses) -> Row:
-    """A row of group_findings in which losses are counted by `settled`, where the logs alone leave
-    some unknown, or show committed ones. A pair that then has fewer unknown ones has if_stopped:
-    see LogParting. A pair of which nobody follows the better log has no loser."""
+    """A row of group_findings with losses that `settled` counts, where the logs alone leave some
+    losses unknown, or show committed ones. A pair with fewer unknown losses after this has
+    if_stopped: see LogParting. A pair whose better log no replica follows has no loser."""
     return group | {"pairs": [_settled(pair, settled) for pair in group["pairs"]]}
 
 

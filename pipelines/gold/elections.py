@@ -1,5 +1,4 @@
-"""gold.elections: how often the quorum elected a leader, and how often an election failed; and
-gold.votes: which voter voted for which candidate."""
+"""gold.elections: how often the quorum elected a leader, and how often an election failed."""
 
 from __future__ import annotations
 
@@ -16,12 +15,12 @@ class _Epoch(NamedTuple):
     """An epoch."""
 
     at: datetime | None
-    """The time when it began; for an epoch that is in no log, the time of the first capture that
-    shows it."""
+    """The time when the epoch began; for an epoch that is in no log, the time of the first capture
+    that shows it."""
     has_leader: bool
     leader_id: int | None
     leaderless: int
-    """The number of epochs without a leader since the known epoch before this one; this epoch
+    """The number of epochs without a leader after the known epoch before this one. This epoch
     counts, too."""
     reign_ms: int | None
     """The epoch's length in ms; None where the epoch hasn't ended, and where a time is unknown."""

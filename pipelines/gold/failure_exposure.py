@@ -41,13 +41,14 @@ COLUMNS = (
     "valid_from", "valid_to", "record_offset",
 )  # fmt: skip
 Versions: TypeAlias = pa.Table | Dataset
-"""Rows of gold.metadata_history of one cluster, with COLUMNS."""
+"""Rows of gold.metadata_history of one cluster, with the columns COLUMNS."""
 _SORTED_AT_ONCE = 200_000
 """About how many steps of the history are sorted together, which bounds the memory."""
 _BUCKETS = 1000
-"""Into how many ranges of offsets the history is divided; neighbours are read together."""
+"""The number of ranges of offsets into which the history is divided. Neighbouring ranges are read
+together."""
 _NEXT_TO_NONE = {"batch_readahead": 1, "fragment_readahead": 1}
-"""How much is read ahead, which bounds the memory as well."""
+"""How much is read ahead. This also bounds the memory."""
 _START, _STOP = field("valid_from_offset"), field("valid_to_offset")
 
 
@@ -62,10 +63,10 @@ class StepRange(NamedTuple):
 
 @dataclass(frozen=True)
 class EarlierExposure:
-    """What an earlier build found of the state that was a cluster's newest one then."""
+    """What an earlier build found about the state that was then the cluster's newest one."""
 
     steps: StepRange
-    """The steps that led to that state; the log below their end is the same now."""
+    """The steps that led to that state. The log below their end has not changed."""
     voters: Sequence[int]
     """The voters of that state."""
     rows: Sequence[Row]
@@ -79,8 +80,8 @@ class EarlierExposure:
         return is_within and [*self.voters] == state_row["voters"]
 
     def answers(self, now: Cluster, asked: Waiting) -> PastRange | None:
-        """The earlier build's answers to the questions that all later steps have left open; None
-        where reading its steps again may show more."""
+        """The earlier build's answers to the questions that all later steps have left open. None
+        where reading the earlier steps again may show more."""
         since = {exposure_of(row): since_of(row) for row in self.rows}
         known = {one.failure: since[one] for one in exposures(now) if one in since}
         if asked.partitions or not asked.failures <= known.keys():
@@ -92,8 +93,7 @@ class EarlierExposure:
 def health(
     versions: Versions, newest_states: Iterable[Row], earlier: EarlierExposure | None = None
 ) -> list[JudgedState]:
-    """The judgement of each of the states. newest_states: the result of
-    pipelines.gold.newest_states."""
+    """The judgement of each state. newest_states: the result of pipelines.gold.newest_states."""
     judged = []
     for state_row in newest_states:
         cluster = newest_state(versions, state_row)
@@ -112,8 +112,8 @@ def newest_steps(versions: Versions, state_row: Row) -> Iterator[VisibleChange]:
 
 def _past(rows: Dataset, state_row: Row, cluster: Cluster, earlier: EarlierExposure | None) -> Past:
     """How long each exposure and each reassignment of the newest state has lasted. Where an earlier
-    build has answered the questions that the steps since that build leave open, the steps before it
-    are not read."""
+    build has answered the questions that the steps since then leave open, the steps before that
+    build are not read."""
     steps = all_steps(state_row)
     if earlier is not None and earlier.led_to(state_row):
         newer = past_in_range(
@@ -155,19 +155,19 @@ def all_steps(state_row: Row) -> StepRange:
 def look_back_rows(
     versions: Versions, state_row: Row, steps: StepRange, asked: Waiting | None
 ) -> PastRange:
-    """The result of past_in_range for one range of steps: since when the state is as it is, as far
-    as these steps show it."""
+    """Since when the newest state has held, as far as one range of steps shows it: the result of
+    past_in_range."""
     now = at_end = newest_state(versions, state_row)
     if steps.stop < now.end_offset:
-        # A log that has voter sets by now tells of no voters before the first of them.
+        # In a log that has voter sets, no voters are known before the first voter set.
         voters = () if now.values("voters") else state_row["voters"]
         at_end = _state(_data_set(versions), {**state_row, "voters": voters}, steps.stop)
     return past_in_range(now, at_end, _steps(_data_set(versions), steps), asked)
 
 
 def ranges_of(versions: Versions, steps: StepRange, most: int) -> Iterator[StepRange]:
-    """The range divided into smaller ones, newest first; none where it has no step. most: about how
-    many rows a range has at most. An offset has several rows."""
+    """The range divided into smaller ones, newest first; none where it has no step. most: the most
+    rows of a range, about. An offset has several rows."""
     rows = _data_set(versions)
     begin, end, _ = steps
     width = (end - begin) // _BUCKETS + 1
@@ -217,7 +217,8 @@ def _watched(offset: Expression, steps: StepRange) -> Expression:
 
 
 def _steps(rows: Dataset, steps: StepRange) -> Iterator[VisibleChange]:
-    """The steps of a range, newest first, which are read as they are asked for."""
+    """The steps of a range, newest first. They are read one after the other, as the caller takes
+    them."""
     for part in ranges_of(rows, steps, _SORTED_AT_ONCE):
         yield from steps_of(
             row for batch in _sorted_steps(rows, part).to_batches() for row in batch.to_pylist()
@@ -225,7 +226,7 @@ def _steps(rows: Dataset, steps: StepRange) -> Iterator[VisibleChange]:
 
 
 def _sorted_steps(rows: Dataset, steps: StepRange) -> pa.Table:
-    """What was before each step, newest first."""
+    """The state of each entity before each step, newest first."""
     made = _columns(_START, field("valid_from"), scalar(None).cast(pa.string()))
     ended = _columns(_STOP, field("valid_to"), field("value"))
     found = [

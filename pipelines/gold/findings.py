@@ -35,18 +35,18 @@ _NAME = re.compile(r"[^/]+$")
 
 
 class Judged(NamedTuple):
-    """What gold.findings is made from."""
+    """The input of gold.findings."""
 
     captured: Iterable[Row]
     """The findings of beside_other_logs."""
     snapshots: Sequence[Row]
     """The rows of judged_snapshots."""
     replayed: Sequence[Row]
-    """The rows Records.compared."""
+    """The rows of Records.compared."""
     health: Sequence[Row]
     """The findings of `health`."""
     stale: Sequence[tuple[str, Finding]]
-    """(capture_id, finding) of each voter whose directory is older than what it did."""
+    """(capture_id, finding) of each voter whose directory is older than what the voter did."""
     emptied: Sequence[Row] = ()
     """The rows of emptied_rows."""
 
@@ -81,9 +81,9 @@ def findings(
 def emptied_rows(
     found: Iterable[Finding], beside: BesideCluster, newest: Sequence[Row]
 ) -> list[Row]:
-    """The findings of judge_emptied as rows: of the capture of the directory that each is about or,
-    where that is of no cluster with a log, of the first of the cluster's own. newest: rows of
-    bronze.captures."""
+    """The findings of judge_emptied as rows. A row is of the capture of the directory that the
+    finding is about; where that directory is of no cluster with a log, of the first capture of the
+    cluster's own. newest: rows of bronze.captures."""
     captures = {one.directory.meta_properties: one for one in beside.without_log.values()}
     cluster_id = newest[0]["cluster_id"] if newest else None
     rows = []
@@ -97,8 +97,8 @@ def emptied_rows(
 
 
 def refused_records(replayed: Iterable[Row], committed: AgreedBranch) -> list[Row]:
-    """A finding where the log holds records that can't be applied; otherwise none. replayed: a
-    Replayed's `compared`."""
+    """A finding where the log holds records that can't be applied; otherwise none. replayed: the
+    rows Replayed.compared."""
     rows = [row for row in replayed if row["content_sha256"] is None and row["refused"] > 0]
     first = min((row["first_refused"] for row in rows), key=itemgetter("offset"), default=None)
     epoch = None if first is None else committed.epoch_at(first["offset"])
@@ -110,7 +110,7 @@ def refused_records(replayed: Iterable[Row], committed: AgreedBranch) -> list[Ro
 
 
 def _of_contents(judged: Iterable[Row]) -> Iterator[Row]:
-    """The findings on snapshots that only the replay can make."""
+    """The findings about snapshots that only the replay can make."""
     for row in judged:
         for found in row["content_findings"]:
             yield {**row, **found}
@@ -127,8 +127,8 @@ def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
 
 
 def _at_batches(located: Iterable[Row], tables: ClusterTables) -> Iterator[Row]:
-    """The findings with file and byte of the batch that holds their offset in the capture's log.
-    Those without an offset stay as they are."""
+    """The findings with the file and the byte of the batch that holds their offset in the capture's
+    log. A finding without an offset stays as it is."""
     for found in located:
         if found["offset"] is None:
             yield found
@@ -151,9 +151,9 @@ def without_repetitions(found: Iterable[Row]) -> list[Row]:
 
 
 def _of_groups(groups: Sequence[Row]) -> Iterator[Row]:
-    """The findings on these rows. A directory that didn't change is one capture of several rounds:
-    where the newest is one of them, only its comparison counts, because an older one is with logs
-    that have changed since."""
+    """The findings on rows of group_findings. A directory that didn't change is one capture of
+    several rounds. Where the newest round is one of them, only its comparison counts: an older one
+    compares with logs that have changed since."""
     newest = newest_group(groups)
     told = {one["capture_id"] for row in groups if row["capture_group"] == newest
             for one in row["progress"]}  # fmt: skip
@@ -164,7 +164,7 @@ def _of_groups(groups: Sequence[Row]) -> Iterator[Row]:
 
 
 def _of_group(group: Row) -> Iterator[Row]:
-    """The findings on a row of group_findings, from _worded. Of that row the columns cluster_id,
+    """The findings on a row of group_findings, as from _worded. Of that row the columns cluster_id,
     pairs and contested are used."""
     cluster_id = group["cluster_id"]
     for capture_id, found in _of_pairs(group["pairs"]):

@@ -31,11 +31,11 @@ JUDGED = (
 )  # fmt: skip
 """The kinds of entities that the rules and exposures read."""
 SHOWN_SUBJECTS = 100
-"""How many subjects of one finding are shown. All subjects could be as large as the state itself,
-which gold.metadata_history has."""
+"""The most subjects of one finding that are shown. All subjects could be as large as the state
+itself, which gold.metadata_history has."""
 MOST_BROKERS_IN_PAIRS = 500
-"""With more live brokers than this the table has no pairs of brokers: their rows would be more than
-all others."""
+"""With more live brokers than this the table has no pairs of brokers: pairs would have more rows
+than everything else."""
 FINDING, EXPOSURE = "finding", "exposure"
 _TIME = pa.timestamp("us", tz="UTC")
 _US_PER_MS = 1000
@@ -75,8 +75,8 @@ class JudgedState:
     partitions: int
     """The number of partitions in the state."""
     leaderless: Since | None
-    """The time since when partitions have no leader; None where each has one, or where no time is
-    known."""
+    """The time since when partitions have no leader; None where each partition has a leader, or
+    where no time is known."""
     leaderless_in_restart: Mapping[int, int]
     """The result of replica.doctor.health.leaderless.leaderless_in_restart."""
 
@@ -86,7 +86,7 @@ def judged_state(
 ) -> JudgedState:
     """Judges the newest state of one cluster by the rules of health.
 
-    state_row: a row of pipelines.gold.newest_states. past: since when the state is as it is. steps:
+    state_row: a row of pipelines.gold.newest_states. past: since when the state has held. steps:
     gives the visible changes that led to the state, for `leaderless`.
     """
     found = (*judge_health(replace(cluster, starts=past.starts)),)
@@ -105,10 +105,13 @@ def cluster_of(
     entities: Sequence[tuple[str, str, int | None]],
     broker_defaults: Mapping[str, str] | None = None,
 ) -> Cluster:
-    """The state of one cluster. state_row: cluster_id, source, end_offset, is_whole, now_ms
-    and voters (the node ids in the newest leader's epoch: a static quorum's log
-    names no others). It may also have refused_at, and quorum, uncommitted_from, uncommitted_at and
-    passed_over: see Cluster. entities: as in image_of."""
+    """The state of one cluster.
+
+    state_row: cluster_id, source, end_offset, is_whole, now_ms and voters. The voters are node ids
+    in the newest leader's epoch, because a static quorum's log names no others. The row may also
+    have refused_at, and quorum, uncommitted_from, uncommitted_at and passed_over: see Cluster.
+    entities: as in image_of.
+    """
     image = image_of(one for one in entities if one[0] in JUDGED)
     named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}
     return Cluster(
@@ -211,7 +214,7 @@ def exposure_of(row: Row) -> Exposure:
 
 
 def since_of(row: Row) -> Beginning | None:
-    """Since when the exposure of this row of gold.failure_exposure is as it is; None where that
+    """The time since when the exposure in this row of gold.failure_exposure has held; None where it
     isn't known."""
     offset, at = row["since_offset"], row["since"]
     return None if offset is None else Beginning(offset, None if at is None else milliseconds(at))

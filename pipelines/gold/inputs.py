@@ -64,12 +64,12 @@ class Silver:
     runs: pa.Table
     """Rows of silver.log_runs."""
     known_groups: Mapping[str, Row] = field(default_factory=dict)
-    """Rows of silver.capture_groups that an earlier build made, by capture_group; a group of which
-    there is one isn't compared again."""
+    """Rows of silver.capture_groups that an earlier build made, by capture_group. These groups
+    aren't compared again."""
     compared_before: ComparedBefore = field(default_factory=ComparedBefore)
     """The snapshots that an earlier build has compared with the log."""
     earlier_exposure: EarlierExposure | None = None
-    """What an earlier build found of the newest state then."""
+    """What an earlier build found about the state that was then the newest one."""
     beside: BesideCluster = NOTHING_BESIDE
     """What the other directories of the newest captures' round show of this cluster's voters."""
 
@@ -132,7 +132,7 @@ class Silver:
 
 @dataclass(frozen=True)
 class Records:
-    """What passes over the cluster's records found."""
+    """The results of the passes over the cluster's records."""
 
     facts: BranchFacts
     """The facts of the agreed branch's batches."""
@@ -188,7 +188,7 @@ class Gold:
 
     @cached_property
     def _newest_round(self) -> tuple[ComparedRound, QuorumFiles]:
-        """The newest capture group, by quorum_files_of."""
+        """The newest capture group, as the result of quorum_files_of."""
         of, silver = self.bronze, self.silver
         logs = ReplicaLogs(of, silver.held, silver.snapshot_sets)
         newest = self.newest_captures
@@ -205,8 +205,8 @@ class Gold:
 
     @cached_property
     def groups(self) -> list[Row]:
-        """The rows of silver.capture_groups; in the newest one the losses are counted as `check`
-        does, which also knows quorum-state."""
+        """The rows of silver.capture_groups. In the newest group losses are counted as `check`
+        counts them, which knows quorum-state, too."""
         groups = self.silver.groups
         newest = newest_group(groups)
         settled = SettledLosses(cache(lambda: plan_compared(*self._newest_round)))
@@ -228,8 +228,8 @@ class Gold:
 
     @cached_property
     def emptied(self) -> list[Finding]:
-        """The finding on each voter that ran, and of which the newest captures' round shows only a
-        directory without a metadata log."""
+        """The finding on each voter that once ran, and of which the newest captures' round shows
+        only a directory without a metadata log."""
         without_log = self.silver.beside.without_log
         return [*judge_emptied(self.quorum, {n: of.directory for n, of in without_log.items()})]
 
@@ -259,14 +259,14 @@ class Gold:
 
     @cached_property
     def newest_states(self) -> list[Row]:
-        """The rows of pipelines.gold.newest_states, each with what is known of the quorum."""
+        """The rows of pipelines.gold.newest_states, each with the known facts about the quorum."""
         of = self.bronze.captures, self.records.ranges, self.history, self.silver.agreed.end
         also = {"quorum": self.quorum, "passed_over": self.passed_over}
         return [{**state_row, **also} for state_row in newest_states(self.status, *of)]
 
     @property
     def passed_over(self) -> str:
-        """The records that the replay passed over in words; "" where there are none."""
+        """In words, the records that the replay passed over; "" where there are none."""
         return passed_over_text(self.records.facts.passed_over)
 
     @cached_property

@@ -19,11 +19,11 @@ _OF_CHANGE = ("leader_id", "voters", "granting_voters", "started_at")
 def known_epochs(
     bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords], agreed: AgreedBranch
 ) -> dict[int, Row]:
-    """By epoch, for each epoch that any file of any replica names: start_offset, and leader_id,
-    voters, granting_voters and started_at of its LEADER_CHANGE record. Where two histories have a
-    leader in one epoch, it is the record of the agreed branch.
+    """For each epoch that any file of any replica names: start_offset, and leader_id, voters,
+    granting_voters and started_at of its LEADER_CHANGE record. Where two histories have a leader in
+    one epoch, the record is that of the agreed branch.
 
-    Where that record is gone everywhere these are None, except that quorum-states may still name
+    Where no file has that record any more, its columns are None; but quorum-states may still name
     the leader_id. Truncated branches and .log.deleted files count, so a known epoch stays known.
     """
     offsets: dict[int, list[int]] = defaultdict(list)
@@ -51,8 +51,8 @@ def known_epochs(
 def _leader_changes(
     control: Mapping[BatchKey, ControlRecords], agreed: AgreedBranch
 ) -> dict[int, Row]:
-    """The LEADER_CHANGE record of each epoch that has any: of several the first on the agreed
-    branch, or else the first."""
+    """The LEADER_CHANGE record of each epoch that has any. Of several records it is the first one
+    on the agreed branch, or else the first."""
     held = [(key, one.leader_change) for key, one in control.items() if one.leader_change]
     places = np.array([key[3:] for key, _ in held], np.int64).reshape(-1, 3)
     is_beside = ~agreed.has(places[:, 0], places[:, 1], places[:, 2])
@@ -63,8 +63,8 @@ def _leader_changes(
 
 
 def _stated_leaders(state: Iterable[Row]) -> dict[int, int]:
-    """The leader of each epoch by the quorum-states that know it. An epoch has one leader; where
-    quorum-states name two, neither is taken."""
+    """The leader of each epoch, by the quorum-states that name it. An epoch has one leader: where
+    quorum-states name two, neither counts."""
     named: dict[int, set[int]] = defaultdict(set)
     for row in state:
         if row["leader_id"] is not None and row["leader_id"] >= 0:

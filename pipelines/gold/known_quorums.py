@@ -41,8 +41,7 @@ _HIDE_VOTES = frozenset(
 
 
 def newest_captures(captures: Iterable[Row], group: str | None) -> list[Row]:
-    """The captures of a group, one for each replica: the newest. captures: rows of
-    bronze.captures."""
+    """The newest capture of each replica in a group. captures: rows of bronze.captures."""
     newest = {
         (row["node_id"], row["directory_id"]): row
         for row in sorted(captures, key=itemgetter("captured_at", "ingest_seq"))
@@ -57,10 +56,13 @@ def furthest_captures(
     newest: Collection[str],
     unsynced_from: Mapping[str, int],
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """The ids of captures beside the newest ones that show most of their replicas, of each replica
-    one: those with the newest epoch, and those with the longest log that the replica may have
-    acknowledged. status: rows of gold.replica_status. state: rows of bronze.replica_state. newest:
-    ids of captures. unsynced_from: see ReplicaLogs."""
+    """The ids of captures, besides the newest ones, that show most of their replicas. First one
+    capture of each replica with the replica's newest epoch; second one with the longest log that
+    the replica may have acknowledged.
+
+    status: rows of gold.replica_status. state: rows of bronze.replica_state. newest: ids of
+    captures. unsynced_from: see ReplicaLogs.
+    """
     epochs = {row["capture_id"]: _or_less(row["leader_epoch"]) for row in state}
     earlier = [row for row in status if row["capture_id"] not in newest]
 
@@ -80,7 +82,7 @@ def _or_less(number: int | None) -> int:
 
 
 def _of_each(status: Iterable[Row], place: Callable[[Row], Any]) -> Sequence[str]:
-    """Of each replica the id of the first capture with the highest place."""
+    """For each replica, the id of its first capture with the highest place."""
     found: dict[tuple[int, str], tuple[Any, str]] = {}
     for row in status:
         replica, its_place = (row["node_id"], row["directory_id"]), place(row)
@@ -98,12 +100,12 @@ def quorum_files_of(
     stated: Mapping[str, Row],
     found: Iterable[Row],
 ) -> tuple[ComparedRound, QuorumFiles]:
-    """The compared logs of these captures of one group, and what their other files say: what the
-    facts about the quorum, and a plan of recover, are made from.
+    """The compared logs of these captures of one group, and the content of their other files. The
+    facts about the quorum, and a plan of recover, are made from these.
 
-    earlier: rounds of the ids of earlier captures of the same replicas, in each round one of each.
-    They may show more than the newest captures do. state: rows of bronze.replica_state. stated:
-    from stated_voters. found: rows of bronze.findings.
+    earlier: rounds of the ids of earlier captures of the same replicas, with one capture of each
+    replica in a round. They may show more than the newest captures do. state: rows of
+    bronze.replica_state. stated: from stated_voters. found: rows of bronze.findings.
     """
     ids = [row["capture_id"] for row in captures]
     states = {row["capture_id"]: row for row in state}
@@ -135,7 +137,7 @@ def quorum_files_of(
 def _log_ends(
     ids: Iterable[str], logs: ReplicaLogs, held: HeldBatches, holds_to: Mapping[ReplicaKey, int]
 ) -> Iterator[LogEnd]:
-    """Where the log of each capture ends, if it has a batch with a time. holds_to: the end
+    """The end of the log of each capture whose log has a batch with a time. holds_to: the end
     (exclusive) of what each replica holds, in its log or its newest snapshot."""
     batches = held.batches
     for one in ids:

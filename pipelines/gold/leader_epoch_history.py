@@ -1,4 +1,4 @@
-"""gold.leader_epoch_history: who led in which epoch."""
+"""gold.leader_epoch_history: the leader of each epoch."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def leader_epoch_history(
 
 
 def _judged(epoch: int, start: int, groups: Sequence[Row]) -> tuple[str, bool]:
-    """The epoch's commitment, and whether it is on the agreed branch.
+    """The epoch's commitment, and whether the epoch is on the agreed branch.
 
-    A proven epoch is on it, a superseded one isn't. For another epoch the newest group whose branch
-    reaches it decides. An epoch below every branch (all heads were deleted) is on it.
+    A proven epoch is on the branch, a superseded epoch isn't. For another epoch the newest group
+    whose branch reaches it decides. An epoch below every branch is on it: all heads were deleted.
     """
     if any(_is_proven(epoch, group) for group in groups):
         return "proven", True
@@ -63,8 +63,8 @@ def _is_proven(epoch: int, group: Row) -> bool:
 
 
 def _is_superseded(epoch: int, start: int, group: Row) -> bool:
-    """Whether the group holds the epoch's head and knows that it lost, or proves another entry at
-    its offset."""
+    """Whether the group holds the epoch's head and knows that this head lost, or proves another
+    entry at its offset."""
     head = {"epoch": epoch, "start_offset": start, "commitment": "superseded"}
     is_proven_there = any(
         part["commitment"] == "proven" and part["start"] <= start < part["end"]

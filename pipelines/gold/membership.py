@@ -54,12 +54,12 @@ class RoundMember(NamedTuple):
     member: GroupMember
     """The facts that the rules need, without first_offset and entries."""
     first_offset: int | None
-    """The first offset in its log; None where that is empty."""
+    """The first offset in the replica's log; None where the log is empty."""
 
 
 def formatted_findings(rounds: Iterable[RoundDirectories]) -> Iterator[Row]:
-    """The findings about log directories without a metadata log, by the other directories of their
-    rounds. They are rows of gold.findings."""
+    """The findings about log directories without a metadata log, made by comparing them with the
+    other directories of their rounds. They are rows of gold.findings."""
     for together in rounds:
         for of, finding in together.findings():
             about = {**asdict(of.directory.replica), "capture_id": of.capture_id}
@@ -91,7 +91,7 @@ def members_of(silver: Silver, rounds: Collection[int]) -> Iterator[RoundMember]
 
 
 def _ends(held: HeldBatches, capture_id: str) -> tuple[int | None, OffsetAndEpoch | None]:
-    """The first offset in a capture's log, and the log's end; None where it is empty."""
+    """The first offset in a capture's log, and the log's end; None where the log is empty."""
     places, batches = held.places(capture_id), held.batches
     if not len(places):
         return None, None
@@ -139,8 +139,8 @@ def _member(
 
 
 def meta_properties_of(source: str, files: Sequence[Row]) -> str:
-    """The name of a capture's meta.properties as the user of ingest named it; that of the directory
-    where the capture has no such file. files: as in bronze.captures."""
+    """The name of a capture's meta.properties as the user of ingest named it; the name of the
+    directory where the capture has no such file. files: as in bronze.captures."""
     return _shown_file(source, files, lambda name: name.kind is FileKind.META_PROPERTIES) or source
 
 
@@ -169,7 +169,7 @@ def may_hold_records(capture: Row) -> bool:
 
 
 Entries = Mapping[int, LogBatch]
-"""The batches of a log by an offset that each holds."""
+"""The batches of a log. The key is an offset that the batch holds."""
 
 
 def wanted_offsets(members: Iterable[RoundMember]) -> dict[int, tuple[int, ...]]:
@@ -188,7 +188,7 @@ ENTRY_COLUMNS = ("base_offset", "last_offset", "leader_epoch", "crc", "size_byte
 
 def entries_at(rows: Iterable[Row], member: RoundMember) -> dict[int, LogBatch]:
     """The batches of a member's log by the wanted offsets that they hold. rows: batches of any
-    replicas, each with `holds`: those of the wanted offsets that it has."""
+    replicas, each with `holds`: the wanted offsets in it."""
     return {
         offset: LogBatch(
             row["base_offset"],
@@ -206,8 +206,8 @@ def entries_at(rows: Iterable[Row], member: RoundMember) -> dict[int, LogBatch]:
 def membership_findings(
     members: Iterable[RoundMember], entries: Mapping[str, Entries]
 ) -> list[Row]:
-    """The findings of rounds, as rows of gold.findings. members: all of the rounds' clusters.
-    entries: by capture_id, those of wanted_offsets."""
+    """The findings of rounds, as rows of gold.findings. members: the members of all clusters of the
+    rounds. entries: by capture_id, the entries at wanted_offsets."""
     found: list[Row] = []
     for together in grouped(members, attrgetter("ingest_seq")).values():
         group = [_with_entries(one, entries) for one in together]
@@ -225,8 +225,8 @@ def membership_findings(
 
 
 def _formatted_nodes(group: Sequence[GroupMember]) -> tuple[FormattedNode, ...]:
-    """The nodes of a round in which no log holds a record; none where one does. A lake doesn't have
-    the records of bootstrap.checkpoint."""
+    """The nodes of a round in which no log holds a record; none where a log holds one. A lake
+    doesn't have the records of bootstrap.checkpoint."""
     if any(member.has_records for member in group):
         return ()
     return tuple(

@@ -19,12 +19,12 @@ _PROVEN, _SUPERSEDED = "proven", "superseded"
 
 
 def metadata_changes(written: pa.Table) -> pa.Table:
-    """The changes of the agreed branch, and those of branches that lost, each once."""
+    """The changes of the agreed branch and of branches that lost, each once."""
     rows = reported_changes(written)
     keys = list(_CHANGE_KEYS)
     times = rows.select(keys).group_by(keys).aggregate([([], "count_all")])
     repeated = times.filter(pc.greater(times["count_all"], 1)).select(keys)
-    if not repeated.num_rows:  # as in every cluster of which no branch lost
+    if not repeated.num_rows:  # as in every cluster without a branch that lost
         return rows
     known = {tuple(row.values()) for row in repeated.to_pylist()}
     columns = (rows[name].to_pylist() for name in _CHANGE_KEYS)
@@ -39,7 +39,7 @@ def reported_changes(written: pa.Table) -> pa.Table:
 
 
 def _one_of_equals(rows: Sequence[Row]) -> list[Row]:
-    """One of the changes with the same key: the one of the agreed branch, where it has one."""
+    """One change for each key: the change of the agreed branch, where the key has one."""
     agreed = [row for row in rows if row["commitment"] == _PROVEN]
     others = _one_of_each(row for row in rows if row["commitment"] != _PROVEN)
     # Where a quorum broke its promises, one epoch has two records at an offset.
@@ -53,8 +53,8 @@ def _one_of_equals(rows: Sequence[Row]) -> list[Row]:
 
 def _one_of_each(changes: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
     """One change for each key. Branches that lost may share their first records, and so have equal
-    changes. Of these an unproven one is kept rather than a superseded one, and that rather than one
-    without a commitment."""
+    changes. Of equal changes an unproven one is kept first, then a superseded one, then one without
+    a commitment."""
     first: dict[tuple[Any, ...], Row] = {}
     for row in sorted(changes, key=lambda row: nulls_first([row["new"], row["old"]])):
         key = _key(row)

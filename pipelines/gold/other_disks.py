@@ -1,4 +1,4 @@
-"""What the directories that were captured together with a cluster's own show of its voters' nodes:
+"""What directories that were captured together with a cluster show of the nodes of its voters:
 disks of other clusters, and log directories without a metadata log."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from replica.format.formatted import FormattedDirectory
 
 
 class FormattedMember(NamedTuple):
-    """The capture of a log directory in a round that was formatted and never started."""
+    """The capture of a log directory that was formatted and never started, in a round."""
 
     capture_id: str
     directory: FormattedDirectory
@@ -27,9 +27,9 @@ class RoundDirectories:
     """The directories that were captured in one ingest round."""
 
     logs: tuple[Judged, ...]
-    """Those with a metadata log."""
+    """The directories with a metadata log."""
     formatted: tuple[FormattedMember, ...] = ()
-    """Those without one, by their names."""
+    """The directories without a metadata log, sorted by name."""
 
     @property
     def clusters(self) -> frozenset[str]:
@@ -37,7 +37,8 @@ class RoundDirectories:
         return frozenset(replica.cluster_id for replica, _ in self.logs)
 
     def findings(self) -> Iterator[tuple[FormattedMember, Finding]]:
-        """The findings about the directories without a metadata log, by the others."""
+        """The findings about the directories without a metadata log, made by comparing them with
+        the other directories."""
         captures = {one.directory.meta_properties: one for one in self.formatted}
         for finding in judge_formatted([one.directory for one in self.formatted], self.logs):
             yield captures[finding.file], finding
@@ -63,8 +64,8 @@ class RoundDirectories:
 
 @dataclass(frozen=True)
 class BesideCluster:
-    """The voters of a cluster whose own directories are not among the cluster's newest captures,
-    but for whose nodes other directories were captured with them."""
+    """The voters of a cluster of which the cluster's newest captures have no directory, but for
+    whose nodes other directories were captured at the same time."""
 
     elsewhere: frozenset[int] = frozenset()
     """The nodes of which there are only directories of another cluster."""

@@ -26,7 +26,7 @@ class _LogTimes(NamedTuple):
     last_epoch: int | None = None
     last_append_time: datetime | None = None
     agreed_time: datetime | None = None
-    """The time of the log's newest record that the agreed branch has, too."""
+    """The time of the newest record that both the log and the agreed branch have."""
 
 
 class _Snapshot(NamedTuple):
@@ -43,9 +43,9 @@ class _Parts(NamedTuple):
 
     held: HeldBatches
     snapshots: Mapping[str, _Snapshot]
-    """By capture_id."""
+    """The newest whole snapshot, by capture_id."""
     state: Mapping[str, Row]
-    """By capture_id."""
+    """The row of bronze.replica_state, by capture_id."""
     stated: Mapping[str, Row]
     """By capture_id: the voters that a capture's files name."""
     groups: Mapping[str, Row]
@@ -94,7 +94,7 @@ def _newest_snapshots(snapshots: Iterable[Row]) -> dict[str, _Snapshot]:
 
 
 def _with_lag(members: Sequence[Row], name: str, parts: _Parts) -> Iterator[Row]:
-    """The rows of one group's captures, each with how far it is behind the others."""
+    """The rows of one group's captures. Each row says how far the replica is behind the others."""
     group = parts.groups.get(name, {})
     progress = {one["capture_id"]: one for one in group.get("progress") or ()}
     shared: list[int | None] = []
@@ -115,8 +115,8 @@ def _with_lag(members: Sequence[Row], name: str, parts: _Parts) -> Iterator[Row]
 
 
 def _log_times(held: HeldBatches, capture_id: str, agreed_end: int | None) -> _LogTimes:
-    """The facts of a capture's log. agreed_end: the end (exclusive) of its part that the agreed
-    branch has, too; None where the log was compared with no other one."""
+    """The facts of a capture's log. agreed_end: the end (exclusive) of the part of the log that the
+    agreed branch has, too; None where the log was compared with no other one."""
     places = held.places(capture_id)
     if agreed_end is None or not len(places):
         return _LogTimes()
@@ -132,8 +132,8 @@ def _newest(times: Longs) -> datetime | None:
 
 
 def _behind(branch_end: int | None, agreed_end: int | None) -> int:
-    """The number of offsets of the branch behind agreed_end, as in _log_times. branch_end:
-    exclusive. 0 where one of them is unknown."""
+    """The number of offsets of the branch beyond agreed_end (see _log_times). branch_end:
+    exclusive. 0 where one of the two is unknown."""
     return 0 if branch_end is None or agreed_end is None else max(branch_end - agreed_end, 0)
 
 
@@ -185,7 +185,7 @@ def _is_voter(capture: Row, voters: Sequence[Row] | None) -> bool | None:
 
 
 def _role(state: Mapping[str, Any], node: int, is_voter: bool | None) -> str | None:
-    """The role by the replica's quorum-state, as current-state of KafkaRaftMetrics names it. A
+    """The replica's role by its quorum-state, in the words of current-state of KafkaRaftMetrics. A
     leader is a leader here, although it would be resigned after a restart."""
     leader = state.get("leader_id")
     if state.get("quorum_version") is None:
@@ -198,5 +198,5 @@ def _role(state: Mapping[str, Any], node: int, is_voter: bool | None) -> str | N
 
 
 def _known_node(node: int | None) -> int | None:
-    """The node's id; None for -1."""
+    """The node's id; None for -1, which stands for no node."""
     return node if node is not None and node >= 0 else None

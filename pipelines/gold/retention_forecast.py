@@ -40,7 +40,7 @@ class _Growth(NamedTuple):
     """The growth of a cluster's log."""
 
     log_time_ms: int | None = None
-    """The time of its newest record, in ms since the epoch."""
+    """The time of the log's newest record, in ms since 1970."""
     measured_ms: int | None = None
     bytes_per_day: int | None = None
 
@@ -52,12 +52,12 @@ def retention_forecast(
     recent: Recent,
     cadence: Iterable[Row],
 ) -> Iterator[Row]:
-    """Rows of gold.retention_forecast for one cluster. Sizes and growth are those of the newest
-    capture.
+    """Rows of gold.retention_forecast for one cluster. Sizes and growth are the values in the
+    newest capture.
 
     captures, snapshots: rows of bronze.captures and bronze.snapshots. newest_ms: the time of the
-    newest record of the agreed branch, in ms since the epoch. recent: the branch's batches of the
-    last MAX_MS before it. cadence: rows of gold.snapshot_cadence.
+    newest record of the agreed branch, in ms since 1970. recent: the branch's batches of the last
+    MAX_MS before it. cadence: rows of gold.snapshot_cadence.
     """
     kept = {one: _kept(rows) for one, rows in by_capture(snapshots).items()}
     growth = _log_growth(newest_ms, recent)
@@ -99,8 +99,8 @@ def _forecast(log_bytes: int, kept: _Kept, growth: _Growth, by_snapshots: int | 
 
 
 def _when_bytes_are_up(in_files: int, growth: _Growth, by_snapshots: int) -> datetime | None:
-    """The time at which the log reaches its limit in bytes; None where the log doesn't grow, and
-    where the time is further away than FAR_MS. by_snapshots: bytes a day."""
+    """The time at which the log reaches its limit in bytes. None where the log doesn't grow, and
+    where the time is more than FAR_MS away. by_snapshots: bytes a day."""
     if growth.bytes_per_day is None or growth.log_time_ms is None:
         return None
     per_day = growth.bytes_per_day + by_snapshots
@@ -111,7 +111,7 @@ def _when_bytes_are_up(in_files: int, growth: _Growth, by_snapshots: int) -> dat
 
 
 def _log_bytes(capture: Row) -> int:
-    """The bytes of the .log files, without those of deleted segments."""
+    """The bytes of the .log files, without deleted segments."""
     logs = (file for file in capture["files"] if _LOG_FILE.search(file["path"]))
     return sum(int(file["size_bytes"]) for file in logs)
 
@@ -142,7 +142,7 @@ def _per_day(size_bytes: int, span_ms: int) -> int:
 
 
 def _snapshot_growth(cadence: Iterable[Row]) -> Mapping[ReplicaId, int | None]:
-    """The bytes of snapshots a day of each replica, by the replica's newest snapshot."""
+    """By replica, the bytes of snapshots a day, as the replica's newest snapshot shows them."""
     found: dict[ReplicaId, int | None] = {}
     for replica, rows in grouped(cadence, replica_of).items():
         newest = max(rows, key=lambda row: (row["epoch"], row["end_offset"]))

@@ -1,4 +1,5 @@
-"""The snapshots of a cluster: check's verdicts on them, by the replay and by each other.
+"""The snapshots of a cluster: check's verdicts on them, by the replay and by comparison with each
+other.
 
 `replayed` is the `compared` of pipelines.replay.reading's Replayed. A cluster is replayed in one
 part, so each row says everything about its snapshot.
@@ -37,15 +38,15 @@ _EVIDENCE = ("rule", "file", "position", "offset", "message")
 """The fields of a finding that gold.snapshot_validity shows."""
 _ids = itemgetter(*CONTENT_IDS)
 _SHOWN_NAME = re.compile(r"((checkpoints/)?[^/]+?)(\.deleted)?$")
-"""Its first group is the file name that is shown for a snapshot. The table has the last name of the
-file, which may have a suffix that Kafka gave it before deletion."""
+"""The first group of this pattern is the file name that is shown for a snapshot. The table has the
+last name of the file, which may have a suffix that Kafka gave it before deletion."""
 
 
 def judged_snapshots(bronze: BronzeRows, replayed: Iterable[Row]) -> list[Row]:
     """A row for each complete snapshot of each capture: REPLICA_KEYS, end_offset, epoch,
     capture_id, verdict, broken_rules, notes and content_findings. broken_rules, notes: findings, as
-    dicts of FINDING. content_findings: those of broken_rules and notes that only the replay found,
-    and bronze.findings doesn't have."""
+    dicts of FINDING. content_findings: the broken_rules and notes that only the replay found, and
+    that bronze.findings lacks."""
     told = _told(bronze.found)
     unknown = _first_unknown(bronze.found)
     compared = {
@@ -67,9 +68,9 @@ def judged_snapshots(bronze: BronzeRows, replayed: Iterable[Row]) -> list[Row]:
 def _judged(
     held: Row, told: Sequence[Row], comparison: Row | None, first_unknown: int | None
 ) -> Row:
-    """A row of judged_snapshots. held: one of held_snapshots. told: bronze's findings on the
-    snapshot. comparison: its comparison with the replay. first_unknown: the offset of the capture
-    in _first_unknown."""
+    """A row of judged_snapshots. held: a row of held_snapshots. told: bronze's findings on the
+    snapshot. comparison: the snapshot's comparison with the replay. first_unknown: the offset of
+    the capture in _first_unknown."""
     added = list(_content_findings(held, told, comparison, first_unknown))
     found = [*told, *added]
     severities = [(one["rule"], Severity(one["severity"])) for one in found]
@@ -132,8 +133,8 @@ def snapshot_validity(judged: Iterable[Row]) -> list[Row]:
 def same_snapshot_findings(bronze: BronzeRows, replayed: Iterable[Row]) -> Iterator[Row]:
     """The findings on snapshots of one id, as rows of gold.findings without family and subjects.
     Each snapshot is compared with the first replica's snapshot of the same id in the capture group.
-    Left out are snapshots that can't be read as a whole, and the bootstrap snapshot 0-0, which is
-    no state."""
+    Snapshots that can't be read as a whole are left out, and so is the bootstrap snapshot 0-0,
+    which is no state."""
     compared = {
         (*_ids(row), row["against_sha256"]): row
         for row in replayed
@@ -146,7 +147,8 @@ def same_snapshot_findings(bronze: BronzeRows, replayed: Iterable[Row]) -> Itera
 
 
 def _beside_first(other: Row, first: Row, replayed: dict[tuple[Any, ...], Row]) -> Iterator[Row]:
-    """The finding on a snapshot whose content differs from that of the first with its id."""
+    """The finding on a snapshot whose content differs from the content of the first snapshot with
+    its id."""
     low, high = sorted((other["content_sha256"], first["content_sha256"]))
     found = replayed.get((*_ids({**other, "content_sha256": low}), high))
     if low == high or found is None or other["is_unreadable"] or first["is_unreadable"]:
@@ -191,7 +193,7 @@ def _of_one_id(bronze: BronzeRows) -> dict[tuple[Any, ...], list[Row]]:
 
 def held_snapshots(bronze: BronzeRows) -> Iterator[Row]:
     """A row for each complete snapshot of each capture: SNAPSHOT_KEYS, capture_id, is_whole, and
-    `file`, by its name at ingest."""
+    `file`, the file's name at ingest."""
     sources = {row["capture_id"]: row["source"] for row in one_row_per_capture(bronze.captures)}
     for row in bronze.snapshots:
         name = _SHOWN_NAME.search(row["file"])
@@ -206,7 +208,7 @@ def held_snapshots(bronze: BronzeRows) -> Iterator[Row]:
 
 
 def _told(found: Iterable[Row]) -> dict[tuple[Any, ...], list[Row]]:
-    """By capture_id, end offset and epoch: bronze's findings on that snapshot."""
+    """Bronze's findings on each snapshot, by capture_id, end offset and epoch."""
     told = defaultdict(list)
     for row in found:
         if row["snapshot_end_offset"] is not None:
@@ -216,7 +218,7 @@ def _told(found: Iterable[Row]) -> dict[tuple[Any, ...], list[Row]]:
 
 
 def _first_unknown(found: Iterable[Row]) -> dict[str, int]:
-    """By capture_id: the offset of the first record in its log that this release doesn't know."""
+    """By capture_id: the offset of the log's first record that this release doesn't know."""
     first: dict[str, int] = {}
     for row in found:
         is_told = row["rule"] in NOT_KNOWN and row["snapshot_end_offset"] is None

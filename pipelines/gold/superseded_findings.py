@@ -1,5 +1,5 @@
-"""Makes notes of bronze's findings about elections that other logs of the capture group show to be
-over.
+"""Turns findings of bronze into notes, where other logs of the capture group show that the
+elections in them are over.
 
 An ingest judges a capture alone. The log of a node that was down for long may end with elections
 without a winner, or with leaders that changed nothing, while another log of the cluster shows that
@@ -25,7 +25,7 @@ class _GroupLogs(NamedTuple):
     """The logs of one capture group."""
 
     ends: dict[str, OffsetAndEpoch]
-    """Where each capture's log ends."""
+    """The end of each capture's log."""
     together: ClusterLogs
 
 

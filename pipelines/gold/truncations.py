@@ -29,12 +29,13 @@ def truncations(
     captures: Sequence[Row],
     unsynced: Mapping[str, int],
 ) -> Iterator[Row]:
-    """Rows of gold.truncations: one for each run of offsets that one capture was the last to hold,
-    and that one capture shows to be gone.
+    """Rows of gold.truncations: a row for each run of offsets that one capture was the last to
+    hold, and that one capture shows to be gone.
 
-    proven: proven_ranges of some batches. captures: bronze's rows. unsynced: by unsynced_from. What
-    was deleted behind a snapshot is no truncation: it has removed_at. Nor is what stood behind a
-    run of zeros: the replica never synced it, so it had acknowledged nothing there.
+    proven: proven_ranges of some batches. captures: bronze's rows. unsynced: by unsynced_from.
+    Batches that were deleted after a snapshot are not truncated: they have removed_at. Batches
+    beyond a run of zeros are not truncated either: the replica never synced them, so it had
+    acknowledged nothing there.
     """
     rounds = round_names(captures, lambda row: (replica_of(row), row["captured_at"]))
     zeros = {
@@ -64,7 +65,8 @@ class _Gone(NamedTuple):
 
 
 _Between = tuple[ReplicaId, datetime, datetime | None]
-"""A replica, the time of the capture that lacks something, and the time of the last one with it."""
+"""A replica, the time of the capture that lacks the batches, and the time of the last capture with
+them."""
 
 
 def _gone(
@@ -112,8 +114,8 @@ def _of_run(run: Sequence[_Gone], committed: AgreedBranch, proven: Mapping[Batch
 
 
 def _lost(one: _Gone, committed: AgreedBranch, proven: Mapping[Batch, Ranges]) -> dict[str, int]:
-    """How many entries were lost, by commitment. committed: the vanished entry itself is proven.
-    superseded: another entry at its offset is."""
+    """How many entries were lost, by commitment. "committed": the vanished entry itself is proven.
+    "superseded": another entry at its offset is proven."""
     whole = (OffsetRange(one.start, one.end),)
     beside = difference(whole, proven[one.batch])
     superseded = _size(intersection(beside, committed.proven))

@@ -1,4 +1,4 @@
-"""Verdicts, and what is known of quorums, as rows of gold.verdicts."""
+"""Verdicts, and the known facts about quorums, as rows of gold.verdicts."""
 
 from __future__ import annotations
 

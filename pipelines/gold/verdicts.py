@@ -1,7 +1,7 @@
 """gold.verdicts: the verdict of replica.doctor.verdict on each cluster, as `kraftlake check` gives
 it, by the newest capture group and the newest state.
 
-The evidence of a cluster's own rows is found where its other tables are made. The findings that
+The evidence of a cluster's own rows is collected where its other tables are made. The findings that
 compare directories of several clusters, which were captured together, are known only once all
 clusters are derived. So the rows are made last.
 """
@@ -42,8 +42,8 @@ _FORMATTED = frozenset(rule.id for rule in RULES_ABOUT_FORMATTED)
 
 @dataclass(frozen=True)
 class NewestEvidence:
-    """What the newest capture group of a cluster shows by itself. For a cluster without any log it
-    is the newest round."""
+    """What the newest capture group of a cluster shows by itself. A cluster without any log has the
+    newest round instead of a group."""
 
     captures: Sequence[Row]
     """The group's rows of bronze.captures, with the columns of CAPTURE_COLUMNS."""
@@ -53,7 +53,7 @@ class NewestEvidence:
 
     @property
     def ingest_seq(self) -> int:
-        """The number of their ingest round."""
+        """The number of the captures' ingest round."""
         return int(self.captures[0]["ingest_seq"])
 
 
@@ -84,10 +84,10 @@ def verdicts(
     """The row of each cluster.
 
     between: rows of membership_findings, also those of earlier builds. A finding counts for the
-    cluster of the directory that it is about. rounds: those of the newest captures. A finding about
-    a directory that was formatted and never started counts, as in `check`, for the one cluster that
-    has logs in its round. So a cluster without any log has a row only where its round has no log,
-    or logs of several clusters.
+    cluster of the directory that it is about. rounds: the rounds of the newest captures. A finding
+    about a directory that was formatted and never started counts, as in `check`, for the one
+    cluster that has logs in its round. So a cluster without any log has a row only where its round
+    has no log, or logs of several clusters.
     """
     rows = [row for row in between if row["rule"] not in _FORMATTED]
     for newest in clusters:
@@ -131,8 +131,8 @@ def clusters_beside(
 
 
 def _placed(captures: Sequence[Row], found: Iterable[Row]) -> Iterator[PlacedFinding]:
-    """The findings about files of these captures, by node, in whatever order an engine read them.
-    found: rows of gold.findings."""
+    """The findings about files of these captures, sorted by node, so that the order in which an
+    engine read them doesn't matter. found: rows of gold.findings."""
     nodes = {row["capture_id"]: f"node {row['node_id']}" for row in captures}
     of_captures = (
         row
@@ -140,7 +140,7 @@ def _placed(captures: Sequence[Row], found: Iterable[Row]) -> Iterator[PlacedFin
         if row["family"] != "health"
         and row["capture_id"] in nodes
         and row["rule"] in RULES_BY_ID
-        and row["rule"] != VOTER_DISK_EMPTY.id  # whose file is in none of their directories
+        and row["rule"] != VOTER_DISK_EMPTY.id  # its file is in none of the captures' directories
     )
     for row in sorted(of_captures, key=_by_node):
         yield PlacedFinding(nodes[row["capture_id"]], finding_of(row))
@@ -176,7 +176,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
 
 
 def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[tuple[ToLose, Iterable[int]]]:
-    """What logs of the newest group hold now and will lose, for losses_of."""
+    """The entries that logs of the newest group hold now and will lose, for losses_of."""
     name = captures[0]["capture_group"]
     group = next(row for row in of.groups if row["capture_group"] == name)
     for pair in group["pairs"]:

@@ -1,5 +1,5 @@
-"""gold.voter_beliefs: which nodes each replica takes for voters; and the voters that each source in
-a capture's files names."""
+"""gold.voter_beliefs: the nodes that each replica takes for voters; and the voters that each source
+in a capture's files names."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def stated_voters(
     state: Iterable[Row],
 ) -> dict[str, Row]:
     """By capture_id, a dict with the value of each of SOURCES, and `in_force`: the newer value of
-    log and snapshot, or else that of quorum-state.
+    log and snapshot, or else the value of quorum-state.
 
     A value is a dict of offset, epoch and voters; None where the source names no voters. The offset
-    is that of the record, or the end offset of the snapshot. snapshot_voter_sets: from
+    is the record's, or the snapshot's end offset. snapshot_voter_sets: from
     pipelines.cluster.control. The other arguments are bronze's rows.
     """
     in_snapshots = _in_snapshots(snapshots, snapshot_voter_sets)
@@ -55,7 +55,8 @@ def stated_voters(
 def _stated(
     capture: Row, control: Sequence[ControlRecords], snapshot: Row | None, state: Row
 ) -> Row:
-    """The voters that one capture's files name. control: the control records of its log."""
+    """The voters that one capture's files name. control: the control records of
+    the capture's log."""
     log = largest(found for one in control for found in one.voter_sets)
     if log is None and snapshot is None:
         # Where there are voters records, LEADER_CHANGE only repeats their ids (KIP-853).
@@ -94,7 +95,7 @@ def _newest_leader_change(control: Iterable[ControlRecords]) -> Row | None:
 def _in_snapshots(
     snapshots: Iterable[Row], voter_sets: Mapping[SnapshotKey, Sequence[Row]]
 ) -> dict[str, Row]:
-    """By capture_id, the newest voter set in its whole snapshots."""
+    """By capture_id, the newest voter set in the capture's whole snapshots."""
     whole = by_capture(row for row in snapshots if row["is_whole"])
     newest = {
         capture_id: largest(one for row in rows for one in voter_sets.get(snapshot_key(row), ()))
@@ -130,9 +131,9 @@ def voter_beliefs(
 def _reference(
     group: Row, members: Sequence[Row], stated: Mapping[str, Row]
 ) -> Sequence[Row] | None:
-    """The voters that one replica names: of the replicas that name voters, the one that would win
-    an election among them. Of replicas at the same position the last one of `members` counts, as in
-    Spark's max_by."""
+    """The voters that one replica names. Of the replicas that name voters, it is the replica that
+    would win an election among them. Of replicas at the same position the last one of `members`
+    counts, as in Spark's max_by."""
     positions = {one["capture_id"]: one["position"] for one in group["progress"] or ()}
     ids = [one["capture_id"] for one in members if one["capture_id"] in positions]
     naming = [one for one in reversed(ids) if stated[one]["in_force"] is not None]
@@ -167,7 +168,7 @@ def _agrees(
 def _itself_agrees(
     voters: Sequence[Row], reference: Sequence[Row] | None, node: int
 ) -> bool | None:
-    """Whether the reference has the replica itself. None where the replica is no voter."""
+    """Whether the reference has the replica itself. None where the replica isn't a voter."""
     is_voter = None if reference is None else some(equal(r["voter_id"], node) for r in reference)
     return _all_match(voters, reference) if is_voter else None
 
@@ -183,6 +184,6 @@ def _has(reference: Sequence[Row] | None, one: Row) -> bool | None:
 
 
 def _is(one: Row, other: Row) -> bool | None:
-    """Whether two voters may be the same. A directory that isn't named may be any."""
+    """Whether two voters may be the same. A voter without a directory id may have any."""
     directories = (known_directory(voter["directory_id"]) for voter in (one, other))
     return every((equal(one["voter_id"], other["voter_id"]), equal(*directories) is not False))

@@ -1,4 +1,4 @@
-"""gold.votes: which voter voted for whom."""
+"""gold.votes: which voter voted for which candidate."""
 
 from __future__ import annotations
 

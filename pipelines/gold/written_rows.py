@@ -1,4 +1,4 @@
-"""The rows of a replay as rows of a table."""
+"""The rows of a replay as the rows of derived tables."""
 
 from __future__ import annotations
 

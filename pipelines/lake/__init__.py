@@ -3,10 +3,10 @@
 lake            `Lake`: its place, the paths of its tables, its small files
 tables          which tables it holds
 delta_rs        its tables opened by delta-rs, without Spark
-json_view       its tables with JSON in the place of VARIANT, for programs that know no VARIANT
+json_view       its tables with JSON instead of VARIANT, for programs that know no VARIANT
 delta_log       what a table's log must not hold
 footers         what its data files must not claim
-library_text    what libraries print by themselves while they read it
+library_text    text that libraries print by themselves while they read it
 links           what the lake of a stranger must not hold
 lock, claims    one writer at a time, on a file system and in an object store
 folder          whether a job may write to its folder

@@ -6,9 +6,9 @@ once at least one sees the other. A writer that sees another claim removes its o
 later.
 
 A claim is renewed while its owner lives. A claim that was not renewed for EXPIRED_AFTER_S, by the
-store's clock, belongs to an owner that was killed, and is removed. An owner that was cut off for so
-long may go on beside another writer; it is told so at its end. What it wrote is sound nevertheless:
-commits are Delta's, and a job that runs again adds nothing twice.
+store's clock, belongs to an owner that was killed, and is removed. An owner that was cut off for
+that long may continue beside another writer; at its end it gets an error. Its writes are sound
+nevertheless: commits are Delta's, and a job that runs again adds nothing twice.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def claimed(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
                 "begun to write: run this job again"
             )
     finally:
-        with suppress(OSError):  # Without this the claim expires by itself.
+        with suppress(OSError):  # without this removal the claim expires by itself
             claim.give_back()
 
 
@@ -68,9 +68,9 @@ class Claim:
     """The claim of one writer."""
 
     store: Any
-    """A file system of pyarrow.fs."""
+    """The file system of pyarrow.fs in which the claims are."""
     folder: str
-    """Holds all claims."""
+    """The folder of all claims."""
     path: str = field(init=False)
     is_lost: bool = False
 
@@ -78,7 +78,8 @@ class Claim:
         self.path = f"{self.folder}/{uuid.uuid4().hex}"
 
     def take(self) -> bool:
-        """Tries to take the lake. Gives whether it worked; if it didn't, the claim is removed."""
+        """Tries to take the lake. Gives whether it succeeded. Where it failed, it has removed the
+        claim."""
         self.renew()
         if not self._others():
             return True

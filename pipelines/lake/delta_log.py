@@ -1,8 +1,8 @@
 """Refuses a table's Delta log that holds what kraftlake doesn't write, because the lake may come
 from a stranger.
 
-Engines read different parts of a log: Spark takes compacted logs, delta-rs doesn't. What one of
-them has checked, another might then not see. And checkpoints may name files anywhere.
+Engines read different parts of a log: Spark reads compacted logs, delta-rs doesn't. So one engine
+might not see what another has checked. And checkpoints may name files anywhere.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def refuse_odd_log(uri: str) -> None:
     log = f"{uri}/{LOG_FOLDER}"
     for path, modified_ns, size in files_in(log):
         name, slash, _ = path.partition("/")
-        if name.startswith("."):  # Readers pass over these.
+        if name.startswith("."):  # readers ignore these files
             continue
         if slash or (name[0].isdigit() and not _NUMBERED.fullmatch(name)):
             raise UnreadableFileError(
@@ -63,12 +63,12 @@ def refuse_other_protocol(uri: str, least_reader: int, features: list[str] | Non
 
 def refuse_commit_elsewhere(uri: str, version: int) -> None:
     """Raises UnreadableFileError where a commit of a table, whose changes are to be read, names
-    files elsewhere, files whose footer lies, or files with rows that are deleted by vectors."""
+    files elsewhere, files with a false footer, or files with rows that vectors delete."""
     try:
         with _opened(f"{uri}/{LOG_FOLDER}/{version:020}.json") as file:
             content = file.read()
     except (OSError, UnreadableFileError):
-        return  # The reader says it better.
+        return  # the reader raises a better error
     try:
         actions = [json.loads(line) for line in content.splitlines() if line.strip()]
     except (ValueError, RecursionError) as error:
@@ -90,7 +90,7 @@ def _named(actions: list[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _size_of(action: dict[str, Any]) -> int | None:
-    """A file's size by the log, which may leave it out where a file is removed."""
+    """A file's size by the log, which may lack it where a file is removed."""
     size = action.get("size")
     return size if isinstance(size, int) else None
 
@@ -125,9 +125,9 @@ def _opened(path: str) -> Iterator[Any]:
 
 
 def files_in(folder: str) -> Iterator[tuple[str, int, int]]:
-    """The files in a folder and in folders in it: path below the folder, time of change in ns, and
-    size in bytes. Nothing where the folder can't be listed: the code that opens the table says
-    that. folder: a local path or a URI."""
+    """The files in a folder and in folders below it: path below the folder, time of change in ns,
+    and size in bytes. None where the folder can't be listed: the code that opens the table raises
+    the error. folder: a local path or a URI."""
     if is_uri(folder):
         with opened(folder) as (store, root):
             from pyarrow import fs
@@ -139,7 +139,7 @@ def files_in(folder: str) -> Iterator[tuple[str, int, int]]:
                     yield below, info.mtime_ns or 0, info.size or 0
         return
     for entry in _entries(folder):
-        inner = _entries(entry.path) if entry.is_dir() else [entry]  # Spark makes empty ones.
+        inner = _entries(entry.path) if entry.is_dir() else [entry]  # Spark makes empty folders
         for one in inner:
             found = one.stat(follow_symlinks=False)
             yield os.path.relpath(one.path, folder), found.st_mtime_ns, found.st_size

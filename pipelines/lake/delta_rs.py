@@ -54,7 +54,8 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
 
 @contextmanager
 def no_panic(place: str) -> Iterator[None]:
-    """Raises UnreadableFileError where delta-rs fails by a bug of its own: that is no Exception."""
+    """Raises UnreadableFileError where delta-rs fails by a bug of its own, a panic, which is no
+    Exception in Python."""
     try:
         yield
     except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -76,8 +77,7 @@ def open_if_there(lake: Lake, name: str) -> DeltaTable | None:
 
 
 def queries(tables: Mapping[str, DeltaTable]) -> QueryBuilder:
-    """Takes queries of these tables, by the names that the queries call them. Raises what
-    `readable` raises."""
+    """Takes queries of these tables, by the names in the queries. Raises what `readable` raises."""
     builder = QueryBuilder()
     for name, table in tables.items():
         builder.register(name, readable(table))
@@ -85,8 +85,8 @@ def queries(tables: Mapping[str, DeltaTable]) -> QueryBuilder:
 
 
 def readable(table: DeltaTable) -> DeltaTable:
-    """The table, whose data files delta-rs may read now. Raises UnreadableFileError for a file that
-    would make it panic."""
+    """The table, once its data files are checked. Raises UnreadableFileError for a file that would
+    make delta-rs panic."""
     added = table.get_add_actions()
     paths, sizes = (added.column(name).to_pylist() for name in ("path", "size_bytes"))
     folder = table.table_uri.rstrip("/")
@@ -97,8 +97,8 @@ def readable(table: DeltaTable) -> DeltaTable:
 
 
 def batches_of(answer: Any) -> Iterator[pa.RecordBatch]:
-    """The batches of delta-rs' answer. delta-rs is asked for each of them: where it panics within a
-    stream that Arrow reads, the process would end without a word."""
+    """The batches of delta-rs' answer. Each batch is asked of delta-rs by a call of its own: a
+    panic of delta-rs within a stream that Arrow reads would end the process without a message."""
     import pyarrow as pa  # most questions need only delta-rs
 
     for batch in answer:
@@ -106,7 +106,7 @@ def batches_of(answer: Any) -> Iterator[pa.RecordBatch]:
 
 
 def rows_of(table: DeltaTable, query: str) -> list[dict[str, Any]]:
-    """The answer of a query of the table, which the query calls t. Raises what delta-rs raises:
+    """The answer to a query of the table, which the query calls t. Raises what delta-rs raises:
     Exception itself where a data file is missing."""
     found = queries({"t": table}).execute(query).read_all()
     columns = {name: found.column(name).to_pylist() for name in found.column_names}
@@ -119,8 +119,8 @@ def newest_versions(lake: Lake, names: Iterable[str]) -> dict[str, int]:
 
 
 def newest_states(lake: Lake, names: Iterable[str]) -> dict[str, tuple[str, int]]:
-    """Id and newest version of each of these tables that the lake has, by name. A table keeps its
-    id as long as it exists, even when it is copied elsewhere."""
+    """The id and newest version of each of these tables that the lake has, by name. A table keeps
+    its id as long as it exists, even when it is copied elsewhere."""
     opened = ((name, open_if_there(lake, name)) for name in names)
     return {
         name: (str(table.metadata().id), table.version())

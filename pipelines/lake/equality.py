@@ -14,7 +14,7 @@ from pipelines.tables.gold import QUALITY
 from pipelines.tables.of_a_lake import TABLES
 
 OF_A_RUN = (LAKE_VERSIONS, *QUALITY)
-"""Tables that tell of runs, not of clusters."""
+"""Tables about runs, not about clusters."""
 
 
 def differing_tables(one: Lake, other: Lake) -> tuple[int, list[str]]:

@@ -1,4 +1,4 @@
-"""Looks at a lake's folder before a job writes to it: whether a lake may be made there, and whether
+"""Checks a lake's folder before a job writes to it: whether a lake may be made there, and whether
 this user can write.
 
 Both are checked before anything is written and before Spark starts, because Spark would show a
@@ -29,10 +29,7 @@ may have left some."""
 
 def refuse_foreign(lake: Lake) -> None:
     """Raises UsageError for a folder, or a prefix of an object store, that holds other things and
-    no lake.
-
-    Raises UnreadableFileError where it can't be listed.
-    """
+    no lake; UnreadableFileError where it can't be listed."""
     if schema_version(lake) is not None:
         return
     place = f"--lake {shown_uri(lake.place)}"
@@ -59,7 +56,7 @@ _EFFECTIVE = os.access in os.supports_effective_ids
 
 
 def _try_file(lake: Lake) -> None:
-    """Makes a file and removes it, because only that shows whether this user can write."""
+    """Makes a file and removes it, because only this shows whether the user can write."""
     name = f"_trial.{uuid.uuid4().hex}"
     try:
         lake.write(name, b"")

@@ -14,13 +14,14 @@ from replica.errors import UnreadableFileError
 
 _MAGIC = b"PAR1"
 _END = 4 + len(_MAGIC)
-"""The bytes behind a footer: its length, then the magic."""
+"""The bytes after a footer: its length, then the magic."""
 _AT_ONCE = 16
 """How many files of an object store are asked for at once."""
 
 DataFile = tuple[str, int | None]
-"""The path of a file below its table's folder, and its size in bytes as the table's log has it:
-before that byte delta-rs looks for the footer. None stands for the size of the file itself."""
+"""The path of a file below its table's folder, and its size in bytes as the table's log has it.
+delta-rs looks for the footer right before that byte. None stands for the size of the file itself.
+"""
 
 
 def refuse_lying_footers(folder: str, files: Iterable[DataFile]) -> None:
@@ -47,7 +48,8 @@ def _refuse_lying(folder: str, files: frozenset[DataFile]) -> None:
 
 
 def _refuse(file: str, end: tuple[int, bytes] | None) -> None:
-    """end: the size, and the last bytes before it; None where they can't be read."""
+    """Raises UnreadableFileError for a footer that is longer than the file. end: the file's size,
+    and its last bytes; None where they can't be read."""
     size, last = end or (0, b"")
     length = int.from_bytes(last[:4], "little")
     if last.endswith(_MAGIC) and length + _END > size:

@@ -1,4 +1,4 @@
-"""Notes in a file of the lake what is being forgotten, until that is done.
+"""Keeps a note of what is being forgotten in a file of the lake, until the work is done.
 
 While a table is half forgotten, bronze.captures still has its rows, and an ingest would rely on
 them. So every job that writes to the lake first calls `refuse_half_forgotten`.
@@ -13,12 +13,12 @@ from pipelines.lake import Lake
 from replica.errors import UsageError
 
 FILE_NAME = "_forgetting.json"
-"""Delta tables never start with an underscore."""
+"""The name of the note's file. Delta tables never start with an underscore."""
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What is to be forgotten."""
+    """The captures and clusters to forget."""
 
     captures: frozenset[str] = frozenset()
     """Ids of captures, or of capture groups."""
@@ -34,7 +34,8 @@ class Targets:
 
 
 def begun(lake: Lake) -> Targets:
-    """The targets of an earlier run that did not finish."""
+    """The targets of an earlier run that did not finish. Raises UsageError where the note can't be
+    understood."""
     content = lake.read(FILE_NAME)
     if content is None:
         return Targets()

@@ -24,7 +24,7 @@ from replica.errors import UnreadableFileError, UsageError
 from replica.scan.variant_texts import is_variant, variant_texts
 
 _JSON = {b"kraftlake": b"json"}
-"""Marks a column of JSON text that was a VARIANT."""
+"""The metadata of a column of JSON text that was a VARIANT."""
 
 
 def json_view(

@@ -30,7 +30,7 @@ SCHEMAS = ("bronze", "silver", "gold", OWN)
 _AUTHORITY = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*", re.IGNORECASE)
 _UNSUPPORTED = re.compile(r"[\x00-\x1f\x7f\\%\[\]|^\ud800-\udfff]")
 """The characters that no path of a lake may have: delta-rs reads a path as a URL, and would open
-another folder, or none."""
+another folder, or no folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""Escapes the text that libraries print on stderr by themselves, as all text that a command prints
-is escaped. A panic of delta-rs may repeat a text from the lake of a stranger."""
+"""Escapes the text that libraries print on stderr by themselves, because all text of a command is
+escaped. A panic of delta-rs may repeat a text from the lake of a stranger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STDERR = 2
 _LAST_LINES_S = 1.0
 """How long the end of a command waits for the last lines. A child may still hold the pipe."""
 _MARK = os.urandom(16).hex().encode()
-"""A line behind which all is passed on."""
+"""A line that no library prints. All text before it has been passed on when it arrives."""
 _is_wanted = False
 _own = _STDERR
 _seen_mark = threading.Event()
@@ -25,8 +25,8 @@ _threads: list[threading.Thread] = []
 
 @contextmanager
 def of_a_command() -> Iterator[None]:
-    """A command runs in the block, so that this process's stderr is ours, which it isn't in a
-    notebook or an executor."""
+    """Marks that a command runs in the block. Only then this process's stderr is the command's; in
+    a notebook or an executor it isn't."""
     global _is_wanted
     _is_wanted = not os.environ.get("KRAFTLAKE_DEBUG")
     try:
@@ -39,13 +39,14 @@ def of_a_command() -> Iterator[None]:
 
 
 def escape_library_text() -> None:
-    """From now on what libraries and child processes write to file 2 passes through
-    replica.terminal_text; `sys.stderr` gets a descriptor of its own. Starts a thread, once.
+    """Lets text that libraries and child processes write to file 2 pass through
+    replica.terminal_text from now on; `sys.stderr` gets a descriptor of its own. Starts a thread,
+    once.
 
-    Does nothing in a process that runs no command, and with KRAFTLAKE_DEBUG: the words with which a
-    library ends the process would not get through. Nor does what a library writes at once beyond
-    what a pipe holds (64 KiB on Linux): it may keep the interpreter's lock, without which the
-    thread can't read.
+    Does nothing in a process that runs no command, and with KRAFTLAKE_DEBUG: the text with which a
+    library ends the process would be lost. Text that a library writes at once beyond the size of a
+    pipe (64 KiB on Linux) is lost, too: the library may keep the interpreter's lock, without which
+    the thread can't read.
     """
     global _is_wanted, _own
     if not _is_wanted or not _has_stderr():
@@ -70,8 +71,8 @@ def own_stderr() -> int:
 
 
 def pass_on() -> None:
-    """Returns when what was written to file 2 until now is on stderr: a command's last line comes
-    behind it."""
+    """Returns when all text that was written to file 2 so far is on stderr, so that a command's
+    last line comes after it."""
     if _threads:
         _seen_mark.clear()
         with suppress(BlockingIOError):
@@ -80,7 +81,7 @@ def pass_on() -> None:
 
 
 def _has_stderr() -> bool:
-    """Whether Python's stderr is file 2, and not a test's or a caller's."""
+    """Whether Python's stderr is file 2. A test or a caller may have replaced it."""
     try:
         return sys.stderr.fileno() == _STDERR
     except (AttributeError, OSError, ValueError):

@@ -30,8 +30,8 @@ def refuse_links(lake: Lake) -> None:
 
 
 _PLAIN = re.compile(r"(_change_data/)?[A-Za-z0-9_][A-Za-z0-9_=.-]*")
-"""The paths that Spark and delta-rs write. Others may be read in several ways: delta-rs takes a
-backslash for a slash."""
+"""The paths that Spark and delta-rs write. Other paths may be read in several ways: delta-rs takes
+a backslash for a slash."""
 
 
 def refuse_paths_elsewhere(uri: str, paths: Iterable[str]) -> None:

@@ -20,7 +20,7 @@ from pipelines.lake.links import refuse_links
 from replica.errors import UnwritableFileError, writing
 
 FILE_NAME = "_ingest.lock"
-"""Delta tables never start with an underscore."""
+"""The name of the lock's file. Delta tables never start with an underscore."""
 WAITS = "waits until an ingest has written all tables of bronze"
 
 
@@ -60,9 +60,9 @@ def locked_in_store(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def between_ingests(lake: Lake, progress: Callable[[str], None]) -> Iterator[None]:
-    """Holds the lock while a reader opens the tables of bronze: an ingest commits one of them after
-    the other, and records without their batches would count as broken. progress: is told where
-    another process holds the lock.
+    """Holds the lock while a reader opens the tables of bronze. An ingest commits these tables one
+    after the other, and records without their batches would count as broken. progress: is called
+    with a line where another process holds the lock.
 
     For a lake in an object store the caller holds the lock (locked_in_store). No lock is held for a
     lake whose folder this user can't write to.

@@ -1,5 +1,5 @@
-"""The key of a lake's fingerprints, which is made once and is in no table. With the same key a
-second run gives the same fingerprints."""
+"""The key of a lake's fingerprints. It is made once and is in no table. With the same key a second
+run gives the same fingerprints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Redaction:
     key_file: str
     """The file of the lake's key, or a copy of it."""
     shown_configs: frozenset[str] = frozenset()
-    """Names of configs that Kafka doesn't know, whose values the user wants to see
+    """The names of configs that Kafka doesn't know, whose values the user wants to see
     (replica.metadata.redact)."""
     keeps_crcs: bool = False
     """Whether batches that hold secrets keep their CRCs."""
@@ -77,8 +77,8 @@ def lake_key_file(lake: Lake, key: bytes, copies: Path | None = None) -> str:
 
 
 def keep_to_owner(lake: Lake) -> bool:
-    """Let only the owner read the folder of a lake that will hold secrets. Returns whether others
-    could. In an object store the bucket's own policy decides.
+    """Lets only the owner read the folder of a lake that will hold secrets. Returns whether other
+    users could read it before. In an object store the bucket's own policy decides.
 
     Raises UsageError where the folder belongs to another user.
     """

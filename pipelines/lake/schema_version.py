@@ -7,7 +7,7 @@ from replica.errors import UsageError
 
 FILE_NAME = "_schema_version"
 VERSION = 5
-"""Raise it with a change that gives a table of an existing lake another meaning or another
+"""Raise this number with a change that gives a table of an existing lake another meaning or another
 column."""
 
 
@@ -50,5 +50,5 @@ def check_schema_version(lake: Lake) -> None:
 
 
 def write_schema_version(lake: Lake, version: int = VERSION) -> None:
-    """Note the version of the lake's tables, before the first of them is made."""
+    """Notes the version of the lake's tables, before the first table is made."""
     lake.write(FILE_NAME, f"{version}\n".encode("ascii"))

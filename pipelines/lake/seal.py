@@ -26,7 +26,7 @@ class Seal:
     """The seal of a lake."""
 
     key: bytes | None = field(default=None, repr=False)
-    """None where the lake keeps hashes as they are."""
+    """The key of the seal; None where the lake keeps hashes as they are."""
 
     def close(self, digest: str) -> str:
         """The form of a hash that a lake keeps. digest: at most 64 hex digits; "" stays ""."""
@@ -38,7 +38,7 @@ class Seal:
         return (tag + _xor(raw, self._pad(self.key, tag))).hex()
 
     def open(self, text: str) -> str | None:
-        """The hash. None where another key, or no key, has sealed it."""
+        """The hash; None where another key, or no key, has sealed it."""
         if self.key is None or not text:
             return text
         sealed = bytes.fromhex(text)
@@ -56,11 +56,11 @@ class Seal:
 
 
 OPEN = Seal()
-"""Keeps hashes as they are."""
+"""The seal of a lake that keeps hashes as they are."""
 
 
 def is_sealed(text: str) -> bool:
-    """Whether a lake's hash of a file was sealed. One that wasn't has 64 hex digits."""
+    """Whether a lake's hash of a file was sealed. An unsealed hash has 64 hex digits."""
     return len(text) == _SEALED_DIGITS
 
 

@@ -34,23 +34,24 @@ NAMES = frozenset(
     )
     for name in names.split()
 )
-"""The tables that a lake may have besides own ones: those of pipelines.tables, which loads Spark's
-types."""
+"""The names of the tables that a lake may have besides own tables. They are those of
+pipelines.tables, which loads Spark's types."""
 _OWN_NAME = re.compile(rf"{OWN}\.[a-z][a-z0-9_]{{0,99}}")
 
 
 def is_own(name: str) -> bool:
-    """Whether a table of this name is one that a user has added to a lake."""
+    """Whether a table of this name is an own table, which a user has added to a lake."""
     return _OWN_NAME.fullmatch(name) is not None
 
 
 def _is_table(name: str) -> bool:
-    """Whether a table may have this name. A folder of any other name is none, whatever it holds."""
+    """Whether a table may have this name. A folder of any other name is no table, whatever it
+    holds."""
     return name in NAMES or is_own(name)
 
 
 def check_table(table: str, tables: Sequence[str]) -> None:
-    """Raises UsageError for a table that a lake doesn't have. tables: those that it has."""
+    """Raises UsageError for a table that a lake doesn't have. tables: the tables that it has."""
     if table not in tables:
         raise UsageError(f"{table}: the lake has no such table; it has {', '.join(tables)}")
 
@@ -58,8 +59,8 @@ def check_table(table: str, tables: Sequence[str]) -> None:
 def tables_of(lake: Lake) -> tuple[str, ...]:
     """`schema.table` of every table, sorted by layer.
 
-    Raises UsageError where there is no lake, or one of another schema version, or one with links in
-    it (pipelines.lake.links), and UnreadableFileError where an object store refuses.
+    Raises UsageError where there is no lake, or a lake of another schema version, or a lake with
+    links in it (pipelines.lake.links), and UnreadableFileError where an object store refuses.
     """
     refuse_links(lake)
     check_schema_version(lake)  # first: another release may keep its tables elsewhere

@@ -52,12 +52,13 @@ TABLES = (*BRONZE, *DERIVED)
 
 _OF_MERGE = ("numTargetRowsInserted", "numTargetRowsUpdated")
 _OF_WRITE = ("numOutputRows", "num_added_rows")
-"""Operation metrics in a table's history: Delta's, and delta-rs' name of the same. A MERGE counts
-the rows that it only copied among its output."""
+"""Operation metrics in a table's history: Delta's name, and delta-rs' name of the same number. A
+MERGE also counts the rows that it only copied."""
 
 
 _NO_PLACE_OF_CODE = {"facets": {"source_code_location": {"disabled": True}}}
-"""The git repository that OpenLineage would look for is that of the current folder."""
+"""Settings without the facet of the code's place: OpenLineage would take the git repository of the
+current folder."""
 
 
 class _Client(OpenLineageClient):
@@ -81,7 +82,7 @@ class TableState:
 
 
 def tables_in(lake: Lake) -> tuple[Contract, ...]:
-    """The tables that the lake may have, and the own tables that it has."""
+    """The tables of kraftlake that the lake may have, and the own tables that it has."""
     own = own_names(lake) if lake.has_folder(OWN) else ()
     return (*TABLES, *contracts_in(lake, own))
 
@@ -112,7 +113,7 @@ def rows_written(metrics: Mapping[str, Any]) -> int:
 
 
 def assertions(lake: Lake, run_id: str) -> list[dict[str, Any]]:
-    """The run's rows of gold.quality_results; none where it judged nothing."""
+    """The run's rows of gold.quality_results; none where the run judged nothing."""
     table = open_if_there(lake, QUALITY_RESULTS.name)
     if table is None:
         return []
@@ -128,8 +129,8 @@ _SEVERITY = {"warn": "warn", "quarantine": "warn", "stop": "error"}
 
 
 class Events:
-    """The events of one run of a job. Making this object sends START; it raises what the transport
-    raises, as its methods do.
+    """The events of one run of a job. Making this object sends START. It raises what the transport
+    raises, and so do its methods.
 
     file: the file to which events are appended; "" where OpenLineage's own settings name the place.
     paths, tables: as in job_events.
@@ -150,12 +151,13 @@ class Events:
             *(read_table(lake, one) for one in read),
         ]
         transport = FileTransport(FileConfig(log_file_path=file, append=True)) if file else None
-        set_producer(PRODUCER)  # the producer of the facets; `_emit` names that of events
+        set_producer(PRODUCER)  # the producer of facets; `_emit` names the producer of events
         self._client = _Client(transport=transport, config=_NO_PLACE_OF_CODE)
         self._emit(RunState.START, job, run_id, inputs=self._inputs)
 
     def end(self, writes: Sequence[str], failure: str | None) -> None:
-        """The job is done, or ended early by a failure. Sends all events that are left.
+        """Ends the events: the job is done, or was ended by a failure. Sends all events that are
+        left.
 
         writes: files, folders or URIs that the job has written besides the lake's tables; a topic
         is kafka://HOST:PORT/TOPIC.
@@ -176,7 +178,8 @@ class Events:
         self._client.close()
 
     def _tell_quality(self, found: Sequence[Mapping[str, Any]]) -> None:
-        """The job's quality checks, as a run of their own below it. found: from `assertions`."""
+        """Sends the job's quality checks, as a run of their own below the job's. found: from
+        `assertions`."""
         run_id = str(generate_new_uuid())
         parent = parent_run.ParentRunFacet(
             parent_run.Run(self._run_id), parent_run.Job(_NAMESPACE, self._job)
@@ -273,7 +276,7 @@ def _schema(contract: Contract) -> schema_dataset.SchemaDatasetFacet:
 
 
 def _named(path: str) -> tuple[str, str]:
-    """Namespace and name of a dataset, as OpenLineage names files and objects."""
+    """The namespace and name of a dataset, as OpenLineage names files and objects."""
     if "://" not in path:
         return "file", os.path.abspath(path)
     parts = urlsplit(path)

@@ -1,4 +1,4 @@
-"""Where the events of jobs go: by the variables and files that the user named."""
+"""Where the events of jobs go, by the variables and files that the user named."""
 
 from __future__ import annotations
 

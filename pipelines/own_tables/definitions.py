@@ -1,5 +1,5 @@
-"""The own tables that a user has named or installed. Nothing in a lake defines one: a lake may be a
-stranger's, and a definition is run."""
+"""The own tables that a user has named or installed. A lake never defines an own table: a lake may
+be a stranger's, and a definition is run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ VARIABLE = "KRAFTLAKE_OWN"
 
 
 def own_tables(lake: Lake, folder: str | None) -> tuple[list[OwnTable], list[str]]:
-    """The tables, and a line for each definition that is none. folder: one of .sql files; None for
-    the one that the environment names. Raises as sql_tables."""
+    """The tables, and a line for each definition that makes no table. folder: a folder of .sql
+    files; None for the folder that KRAFTLAKE_OWN names. Raises the errors of sql_tables."""
     folder = folder or os.environ.get(VARIABLE)
     found, problems = sql_tables(folder, lake) if folder else ([], [])
     of_packages, others = package_tables()

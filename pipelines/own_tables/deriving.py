@@ -1,4 +1,4 @@
-"""The unit of an own table: its rows made, judged and written, in whichever process."""
+"""The unit of an own table: its rows made, judged and written, in any process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OwnUnit:
 
     table: OwnTable
     stored: Contract | None = None
-    """The contract of the lake's table of this name; None where it has none."""
+    """The contract of the lake's table of this name; None where the lake has no such table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class OwnResult:
     """What a unit made, or why it made nothing."""
 
     problem: str = ""
-    """One line; "" where the rows were made."""
+    """Why nothing was made, as one line; "" where the rows were made."""
     contract: Contract | None = None
     is_new: bool = False
     """Whether the lake has no table with these columns."""
@@ -49,8 +49,8 @@ class OwnResult:
 
 
 def derive_own(unit: OwnUnit, pins: Pins) -> OwnResult:
-    """Derives the table. Whatever its definition does, it is told and not raised: no own table is
-    in the way of another."""
+    """Derives the table. An error of its definition is a result and isn't raised, so that it
+    prevents no other own table."""
     try:
         return _derived(unit, pins)
     except OwnTableError as error:

@@ -1,4 +1,4 @@
-"""What is wrong with tables of a user's own."""
+"""Errors about tables of a user's own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from replica.errors import KraftlakeError
 
 
 class OwnTableError(KraftlakeError):
-    """What is wrong with one own table, without its place."""
+    """One own table is wrong. The message says why, without the table's place."""
 
 
 class OwnTablesError(KraftlakeError):

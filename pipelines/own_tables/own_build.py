@@ -1,6 +1,6 @@
-"""All own tables brought up to date after a build: those whose definition or inputs have changed.
+"""Own tables brought up to date after a build, where their definition or inputs have changed.
 
-No own table is in the way of kraftlake's tables, which are committed before, nor of another one.
+An own table prevents neither kraftlake's tables, which are committed before, nor another own table.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ class OwnBuild:
     lake: Lake
     tables: Sequence[OwnTable]
     problems: list[str]
-    """A line for each definition that is none, and then for each table that couldn't be built."""
+    """A line for each definition that makes no table, and then for each table that couldn't be
+    built."""
     counts: dict[str, int] = field(default_factory=dict, init=False)
-    """The rows of the tables that are up to date, by name."""
+    """The number of rows of each table that is up to date, by name."""
 
     @cached_property
     def _known(self) -> dict[str, Derived]:
         return stored.noted(self.lake)
 
     def stale(self) -> list[OwnTable]:
-        """The tables that need to be derived. Notes the rows of the others."""
+        """The tables that need to be derived. Notes the rows of the other tables."""
         return self._stale(self._states())
 
     def _stale(self, states: Mapping[str, TableState]) -> list[OwnTable]:
@@ -88,20 +89,20 @@ class OwnBuild:
         QualityRun(self.lake, "build", run_id, datetime.now(UTC), progress).add(found)
 
     def all_counts(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """These counts, of kraftlake's tables, and those of the own tables. Raises OwnTablesError,
-        which has them, where there are problems."""
+        """These counts of kraftlake's tables together with the counts of the own tables. Raises
+        OwnTablesError, which has the counts, where there are problems."""
         both = {**counts, **self.counts}
         if self.problems:
             raise OwnTablesError(self.problems, both)
         return both
 
     def _states(self) -> dict[str, TableState]:
-        """The states of the own tables, and of those that they read."""
+        """The states of the own tables, and of the tables that they read."""
         names = {name for one in self.tables for name in (*one.reads, one.name)}
         return newest_states(self.lake, names)
 
     def _unit(self, table: OwnTable, is_there: bool) -> list[OwnUnit]:
-        """The unit of a table. None for one in whose place the lake has something else."""
+        """The unit of a table; no unit where the lake has something else in the table's place."""
         try:
             held = stored.stored_contract(self.lake, table.name) if is_there else None
         except KraftlakeError as error:
@@ -133,7 +134,8 @@ def own_build(lake: Lake, folder: str | None) -> OwnBuild:
 
 
 def _is_same(table: OwnTable, known: Derived, states: Mapping[str, TableState]) -> bool:
-    """Whether the table would be derived from the same as before, and has stayed as it was."""
+    """Whether the table would be derived from the same inputs as before, and has
+    not changed since."""
     reads = {name: states.get(name) for name in table.reads}
     now = (table.version, reads, states.get(table.name))
     return now == (known.definition, known.reads, known.state)

@@ -1,4 +1,4 @@
-"""The own tables of a lake, judged as they are, against what their definitions expect."""
+"""The own tables of a lake, judged against what their definitions expect. Nothing is derived."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def judge_own_table(unit: OwnUnit, pins: Pins) -> OwnJudgement:
 def judge_own(
     lake: Lake, runner: Runner, tables: Sequence[OwnTable], problems: list[str]
 ) -> list[TableResult]:
-    """The results of those tables that the lake has. problems: gets a line for each that can't be
-    judged. Raises what delta-rs raises."""
+    """The results of the tables that the lake has. problems: gets a line for each table that can't
+    be judged. Raises what delta-rs raises."""
     versions = newest_versions(lake, (one.name for one in tables))
     pins = Pins(lake, versions)
     units = [

@@ -1,5 +1,5 @@
-"""What a table of a user's own is: who makes its rows, from which tables, and what is promised of
-them."""
+"""The definition of a table of a user's own: what makes its rows, from which tables, and what is
+expected of them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ READABLE = tuple(contract.name for contract in (*SILVER, *GOLD))
 
 
 class Rows(Protocol):
-    """Makes a table's rows. It can be pickled."""
+    """Makes a table's rows. The object can be pickled."""
 
     def of(self, tables: Mapping[str, Dataset]) -> pa.Table:
-        """The rows, of the tables that it reads, by name."""
+        """The rows. tables: the tables that the own table reads, by name."""
         ...
 
 
@@ -55,8 +55,8 @@ class OwnTable:
     """The declared columns; empty where the types come from the rows."""
 
     def contract(self, schema: pa.Schema) -> Contract:
-        """The contract of a table with rows of this schema. Raises OwnTableError where the rows
-        can't be a table's."""
+        """The contract of a table with rows of this schema. Raises OwnTableError where no table can
+        have these rows."""
         found = self.columns or columns_of(schema, self.meanings, self.keys)
         return contract_of(self.name, self.description, found, self.keys)
 
@@ -72,8 +72,8 @@ class OwnTable:
 def contract_of(
     name: str, description: str, columns: Sequence[Column], keys: tuple[str, ...]
 ) -> Contract:
-    """The contract of an own table. Raises OwnTableError, where Contract itself would take the
-    mistake for a bug."""
+    """The contract of an own table. Raises OwnTableError for a user's mistake, which Contract
+    itself would report as a bug."""
     names = [one.name for one in columns]
     for one in names:
         if not _NAME.fullmatch(one) or one == ROWS_OF_KEY:
@@ -94,7 +94,7 @@ def contract_of(
 
 
 def checked_name(name: str) -> str:
-    """The full name of an own table. Raises OwnTableError for one that no table can have."""
+    """The full name of an own table. Raises OwnTableError for a name that no table can have."""
     if not _NAME.fullmatch(name):
         raise OwnTableError(
             "a table's name has small letters, digits and _, and begins with a letter"
@@ -103,8 +103,8 @@ def checked_name(name: str) -> str:
 
 
 def checked_reads(names: Sequence[str]) -> tuple[str, ...]:
-    """The tables that an own table reads. Raises OwnTableError where there are none, and for one
-    that is no table of silver and gold."""
+    """The tables that an own table reads. Raises OwnTableError where there are none, and for a name
+    that is no table of silver or gold."""
     for one in names:
         if one not in READABLE:
             raise OwnTableError(f"it reads {one}, which is no table of silver or gold")

@@ -1,5 +1,5 @@
-"""The own tables of installed packages: entry points of the group kraftlake.tables, each of which
-names a PackageTable."""
+"""The own tables of installed packages: entry points of the group kraftlake.tables. Each entry
+point names a PackageTable."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PackageTable:
     """A table that a package adds to a lake, as own.NAME."""
 
     name: str
-    """Such as busy_nodes."""
+    """The name without `own.`, such as busy_nodes."""
     description: str
     columns: str
     """A line for each column, with its name, type and description, such as
@@ -50,7 +50,7 @@ class PackageRows:
 
     name: str
     value: str
-    """The entry point's, such as my_package.tables:BUSY_NODES."""
+    """The value of the entry point, such as my_package.tables:BUSY_NODES."""
 
     def of(self, tables: Mapping[str, Dataset]) -> pa.Table:
         """The rows. Raises OwnTableError, and whatever the function raises."""
@@ -62,7 +62,7 @@ class PackageRows:
 
 
 def package_tables() -> tuple[list[OwnTable], list[str]]:
-    """The tables of all installed packages, and a line for each entry point that names none."""
+    """The tables of all installed packages, and a line for each entry point that names no table."""
     tables, problems = [], []
     for point in sorted(entry_points(group=GROUP), key=lambda one: one.name):
         package = point.dist.name if point.dist is not None else point.module
@@ -114,7 +114,8 @@ def _table(point: EntryPoint, place: str, version: str) -> OwnTable:
 
 
 def _code_of(function: Function) -> bytes:
-    """The module with the function: an installation that can be edited keeps its version."""
+    """The source of the function's module, because an editable installation keeps its version when
+    its code changes. b"" where it can't be read."""
     module = sys.modules.get(getattr(function, "__module__", ""))
     file = getattr(module, "__file__", None)
     try:

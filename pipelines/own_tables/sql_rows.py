@@ -1,4 +1,4 @@
-"""The rows of a table whose definition is SQL, by DuckDB: the same rows in whichever process."""
+"""The rows of a table whose definition is SQL, by DuckDB: the same rows in any process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The own tables that a lake has, with or without what defines them; and a note, in a file of the
-lake, of what they were derived from."""
+"""The own tables that a lake has, with or without their definitions. A file of the lake notes what
+they were derived from."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Derived:
     """What an own table was derived from."""
 
     definition: str
-    """OwnTable.version."""
+    """The OwnTable.version of the definition."""
     reads: Mapping[str, TableState]
     """The states of the tables that it was made from, by name."""
     state: TableState
@@ -41,7 +41,8 @@ class Derived:
 
 
 def noted(lake: Lake) -> dict[str, Derived]:
-    """What is known of the lake's own tables, by name. Nothing where the file has another form."""
+    """The noted facts about the lake's own tables, by name; none where the file
+    has another form."""
     content = lake.read(FILE_NAME)
     try:
         told = {} if content is None else json.loads(content)
@@ -59,7 +60,7 @@ def _derived(told: Any) -> Derived:
 
 
 def note(lake: Lake, tables: Mapping[str, Derived]) -> None:
-    """Writes what is known of the lake's own tables. Raises UnwritableFileError, OSError."""
+    """Writes the facts about the lake's own tables. Raises UnwritableFileError, OSError."""
     told = {name: asdict(one) for name, one in sorted(tables.items())}
     lake.write(FILE_NAME, json.dumps(told, separators=(",", ":")).encode())
 
@@ -73,7 +74,7 @@ def contracts_in(lake: Lake, names: Iterable[str]) -> list[Contract]:
 
 
 def named(lake: Lake, name: str) -> Contract:
-    """The contract of one table that the lake has. Raises as contracts_in."""
+    """The contract of one table that the lake has. Raises the errors of contracts_in."""
     return contracts_in(lake, [name])[0]
 
 
@@ -83,7 +84,7 @@ def own_names(lake: Lake) -> list[str]:
 
 
 def behind(lake: Lake) -> list[str]:
-    """The own tables that weren't derived from the tables as they are now."""
+    """The own tables that were derived from earlier versions of the tables that they read."""
     known, names = noted(lake), own_names(lake)
     read = {table for name in names if name in known for table in known[name].reads}
     states = newest_states(lake, read)
@@ -95,7 +96,7 @@ def behind(lake: Lake) -> list[str]:
 
 
 def stored_contract(lake: Lake, name: str) -> Contract:
-    """The contract of an own table, read from its Delta log. Raises as contracts_in."""
+    """The contract of an own table, read from its Delta log. Raises the errors of contracts_in."""
     table = open_if_there(lake, name)
     if table is None:
         raise UsageError(f"{lake} has no table {name}")
@@ -106,7 +107,9 @@ def stored_contract(lake: Lake, name: str) -> Contract:
 
 
 def _told(lake: Lake, name: str, table: DeltaTable, keys: tuple[str, ...]) -> Contract:
-    """keys: those of the note. Where they are no columns, a row is told by all of its columns."""
+    """The contract by the table's Delta log. keys: the keys in the note. Where they are no columns,
+    all columns together are the key. Raises UnreadableFileError for a table that no contract
+    describes."""
     try:
         fields = StructType.fromJson(json.loads(table.schema().to_json())).fields
         columns = [

@@ -1,9 +1,10 @@
 """The process in which Great Expectations validates what a job has counted.
 
-The job's tasks have judged the rows. Here each table's suite is an ExpectationSuite, one Checkpoint
-validates the batch of a run's counts, and Great Expectations renders its CheckpointResult as Data
-Docs. The process reads runs from standard input and writes answers to standard output, each as a
-line of JSON (pipelines.quality.data_docs); it ends when its input ends, as it does with the job.
+The job's tasks have judged the rows. In this process each table's suite is an ExpectationSuite, one
+Checkpoint validates the batch of a run's counts, and Great Expectations renders its
+CheckpointResult as Data Docs. The process reads runs from standard input and writes answers to
+standard output, each as a line of JSON (pipelines.quality.data_docs). It ends when its input ends,
+also by the end of the job.
 
 Great Expectations takes seconds to import. So this module imports nothing that needs Spark.
 """
@@ -26,11 +27,11 @@ from types import ModuleType
 from typing import Any
 
 _SEEN_LATER = ("scipy.stats", "altair")
-"""What Great Expectations imports for distributions and charts, which no suite has."""
+"""Modules that Great Expectations imports for distributions and charts, which no suite has."""
 
 
 class _Later:
-    """Finds these modules, and has them executed when something in them is asked for."""
+    """Finds the modules in _SEEN_LATER, and executes each when one of its names is first used."""
 
     @staticmethod
     def find_spec(
@@ -47,7 +48,7 @@ _LINES: SimpleQueue[bytes] = SimpleQueue()
 
 
 def _read_input() -> None:
-    # Python's own object for it can't be closed at an exit while this thread waits
+    # Python's own object can't be closed at an exit while this thread waits
     with open(0, "rb", closefd=False) as given:
         for line in given:
             _LINES.put(line)
@@ -90,8 +91,9 @@ _SEVERITY = {"warn": "info", "quarantine": "warning", "stop": "critical"}
 
 
 class RunCounts(TableMetricProvider):
-    """The metric from which the expectations below are judged: how many rows break each expectation
-    of each table. It is the content of the batch that Great Expectations is given, and no query."""
+    """The metric from which the expectations below are judged: the number of rows that break each
+    expectation of each table. It is the content of the batch that Great Expectations gets, and no
+    query."""
 
     metric_name = _COUNTS
 
@@ -106,8 +108,8 @@ class RunCounts(TableMetricProvider):
 
 
 class _Counted:
-    """An expectation whose broken rows were counted before: the batch says how many there are.
-    meta: names the table."""
+    """An expectation whose broken rows were counted before. The batch has their number. meta: names
+    the table."""
 
     def get_validation_dependencies(self: Any, *args: Any, **kwargs: Any) -> ValidationDependencies:
         found = GreatExpectation.get_validation_dependencies(self, *args, **kwargs)
@@ -139,7 +141,7 @@ class ExpectRowToSatisfy(_Counted, ColumnMapExpectation):
     """An SQL condition over the row. `column`: the first column that the condition is about."""
 
     condition: str
-    map_metric = _COUNTS  # without one, it would be a class to derive from
+    map_metric = _COUNTS  # without a metric Great Expectations takes the class for a base class
     success_keys = ("condition", "mostly")
 
 
@@ -168,14 +170,14 @@ _CLASSES: Mapping[str, type[Any]] = {
 
 
 class _Definition(gx.ValidationDefinition):
-    """One that is kept nowhere, so it can't be older than what is kept."""
+    """A validation definition that isn't stored, so it can't be older than what is stored."""
 
     def is_fresh(self) -> ValidationDefinitionFreshnessDiagnostics:
         return ValidationDefinitionFreshnessDiagnostics(errors=[])
 
 
 class _Checkpoint(gx.Checkpoint):
-    """One that is kept nowhere."""
+    """A checkpoint that isn't stored."""
 
     def is_fresh(self) -> CheckpointFreshnessDiagnostics:
         return CheckpointFreshnessDiagnostics(errors=[])
@@ -235,7 +237,7 @@ def main() -> None:
     gc.freeze()
     gc.enable()
     with os.fdopen(os.dup(1), "wb") as out:
-        os.dup2(2, 1)  # what Great Expectations prints is no answer
+        os.dup2(2, 1)  # what Great Expectations prints must not look like an answer
         while True:
             asked = json.loads(_LINES.get())
             told = answer(asked["run"]) | {"number": asked["number"]}

@@ -19,7 +19,8 @@ class CountedExpectation(TypedDict):
     action: str
     evaluated_rows: int
     unexpected_rows: int
-    """0 for an expectation about the table as a whole."""
+    """The number of rows that break the expectation; 0 for an expectation about the table as a
+    whole."""
     sample_keys: list[str]
     """The keys of a few unexpected rows, each as a JSON object."""
 

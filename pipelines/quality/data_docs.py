@@ -1,6 +1,6 @@
-"""Great Expectations in a process of its own, which ends with this one.
+"""Great Expectations in a process of its own, which ends with this process.
 
-To import it takes more than a second of CPU, as long as a small build. So the process starts when a
+Its import takes more than a second of CPU, as long as a small build. So the process starts when a
 job starts, and imports while the job works. It validates the runs of this process, one after the
 other, and gives their Data Docs.
 """
@@ -55,7 +55,7 @@ class CheckpointProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process still runs, so that it can be asked."""
+        """Whether the process still runs and takes runs."""
         return self.process.poll() is None
 
     def ask(self, run: CountedRun) -> int:
@@ -78,7 +78,8 @@ class CheckpointProcess:
             if not line:
                 raise NoDataDocsError(f"Great Expectations made no Data Docs: {self._reason()}")
             told = json.loads(line)
-            self._answers = {told["number"]: told}  # nobody waits for one of an earlier run
+            # no caller waits for the answer to an earlier run
+            self._answers = {told["number"]: told}
         return self._answers.pop(number)
 
     def end(self) -> None:

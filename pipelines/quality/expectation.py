@@ -22,7 +22,7 @@ IN_SET = "expect_column_values_to_be_in_set"
 BETWEEN = "expect_column_values_to_be_between"
 
 ROWS_OF_KEY = "rows_of_key"
-"""A column that every judged table gets: how many rows have the same keys as the row."""
+"""A column that every judged table gets: the number of rows with the same keys as the row."""
 
 
 class Action(StrEnum):
@@ -43,9 +43,11 @@ class Action(StrEnum):
         condition: str | Callable[..., bool],
         columns: tuple[str, ...],
     ) -> Expectation:
-        """An expectation of type ROW with this action. condition: SQL that Spark and DataFusion
-        understand alike, and a row for which it is NULL breaks it; or what SQL can't say, as in
-        Expectation.predicate."""
+        """An expectation of type ROW with this action.
+
+        condition: SQL that Spark and DataFusion understand alike; a row for which it is NULL breaks
+        it. Or a function as in Expectation.predicate, for a condition that SQL can't express.
+        """
         predicate = None if isinstance(condition, str) else condition
         told = condition if isinstance(condition, str) else condition.__name__
         return Expectation(ROW, columns, {"condition": told}, self, meaning, predicate)
@@ -68,8 +70,8 @@ class Expectation:
     """Set for a condition that SQL can't express: a function of the values of `columns`."""
 
     def __post_init__(self) -> None:
-        # we write the expectations: a mistake in one is a bug, which the import shows
-        # only a condition in SQL tells which rows break it
+        # we write the expectations, so a mistake in one is a bug, which must show at import: only a
+        # condition in SQL tells which rows break it
         has_sql = self.type == ROW and self.predicate is None
         assert has_sql or self.action is not Action.QUARANTINE, self.meaning
         assert self.columns or self.type == ROW_COUNT, self.meaning
@@ -77,13 +79,13 @@ class Expectation:
 
 
 def one_of(column: str, values: Iterable[str], *, action: Action = Action.STOP) -> Expectation:
-    """Expects that the column's value is one of these. NULL passes."""
+    """Expects that the column's value is one of `values`. NULL passes."""
     kwargs = {"value_set": [str(value) for value in values]}
     return Expectation(IN_SET, (column,), kwargs, action, f"{column} is one of its known values")
 
 
 def at_least(column: str, least: int, *, action: Action) -> Expectation:
-    """Expects that the column's value is at least this one. NULL passes."""
+    """Expects that the column's value is at least `least`. NULL passes."""
     meaning = f"{column} is {least} or more"
     return Expectation(BETWEEN, (column,), {"min_value": least}, action, meaning)
 
@@ -97,7 +99,8 @@ class Join:
     on: tuple[str, ...]
     """The columns that must be equal in both tables."""
     columns: Mapping[str, str]
-    """Name -> SQL aggregate over the equal rows of the other table, NULL where there are none."""
+    """Column name -> SQL aggregate over the equal rows of the other table, NULL where there are
+    none."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +112,8 @@ class Suite:
     own: tuple[Expectation, ...]
     """The expectations besides those of the contract."""
     derived: Mapping[str, str]
-    """Name -> SQL over the table's row `t` and its neighbours (window functions), which Spark and
-    DataFusion understand alike: where it orders rows, it says NULLS FIRST."""
+    """Column name -> SQL over the table's row `t` and its neighbours (window functions), which
+    Spark and DataFusion understand alike: where it orders rows, it says NULLS FIRST."""
     joined: Join | None
     least_rows: int
     """A table with fewer rows breaks the suite."""
@@ -146,5 +149,5 @@ def suite(
     joined: Join | None = None,
     least_rows: int = 0,
 ) -> Suite:
-    """The suite of a table. The parameters: as in Suite."""
+    """The suite of a table. The parameters are the fields of Suite."""
     return Suite(contract, own, derived, joined, least_rows)

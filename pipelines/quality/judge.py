@@ -36,13 +36,14 @@ from pipelines.tables.contract import Contract
 from replica.metadata.variant_reader import decode_variant
 
 SAMPLE = 5
-"""How many keys of broken rows are kept."""
+"""The most keys of broken rows that are kept."""
 _CONTEXT = "_is_context"
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The result of judging rows of one table: those of a cluster that a task judged together."""
+    """The result of judging rows of one table: the rows of a cluster that one task
+    judged together."""
 
     table: str
     cluster_id: str
@@ -62,12 +63,12 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A row from which nothing is derived."""
+    """A broken row. Nothing is derived from it."""
 
     table: str
     cluster_id: str
     reason: str
-    """The meaning of the expectation that it breaks."""
+    """The meaning of the expectation that the row breaks."""
     row_key: str
     """The keys of the row, as a JSON object."""
     content: str
@@ -90,8 +91,8 @@ Answer = Callable[[str], Iterable[pa.RecordBatch]]
 
 
 def judge_layer(tables: Mapping[Contract, pa.Table]) -> dict[Contract, Judged]:
-    """Judges rows of some tables of one layer, all of them of the same clusters. tables: by
-    contract, in the contract's types; with each table also the one that its suite joins."""
+    """Judges rows of some tables of one layer, all of the same clusters. tables: by contract, in
+    the contract's types; the table that a suite joins must be there, too."""
     context = SessionContext()
     for contract, rows in tables.items():
         _register(context, contract.name, rows)
@@ -100,7 +101,7 @@ def judge_layer(tables: Mapping[Contract, pa.Table]) -> dict[Contract, Judged]:
     for suite in suites_of([*tables]):
         rows = tables[suite.contract]
         judgements, left_out, query = _judge(_answers(context), suite, admitted)
-        if left_out:  # a suite that joins this table sees the admitted rows alone
+        if left_out:  # a suite that joins this table sees only its admitted rows
             admitted[suite.name] = query
             rows = _in_contract(suite.contract, _answers(context)(query))
         found[suite.contract] = Judged(suite.contract, rows, judgements, left_out)
@@ -110,9 +111,11 @@ def judge_layer(tables: Mapping[Contract, pa.Table]) -> dict[Contract, Judged]:
 def judge(
     contract: Contract, rows: pa.Table, context_rows: int = 0, suite: Suite | None = None
 ) -> Judged:
-    """Judges rows of one table, whose suite joins no other. context_rows: how many rows at the
-    beginning aren't judged, but are neighbours of those that are. suite: by default kraftlake's own
-    of this table."""
+    """Judges rows of one table whose suite joins no other table.
+
+    context_rows: the number of rows at the beginning that aren't judged, but are neighbours of
+    judged rows. suite: by default kraftlake's own suite of this table.
+    """
     context = SessionContext()
     is_context = [True] * context_rows + [False] * (rows.num_rows - context_rows)
     flagged = rows.append_column(_CONTEXT, pa.array(is_context, pa.bool_()))
@@ -125,8 +128,8 @@ def judge(
 def judge_stored(
     answer: Answer, contracts: Sequence[Contract], rows: Mapping[str, str]
 ) -> tuple[list[Judgement], list[LeftOut]]:
-    """Judges rows that `answer` reads from the lake. rows: by table name, SQL of the rows that are
-    judged, and of those that their suites join."""
+    """Judges rows that `answer` reads from the lake. rows: by table name, the SQL of the rows to
+    judge, and of the rows that their suites join."""
     admitted = dict(rows)
     judgements: list[Judgement] = []
     left_out: list[LeftOut] = []
@@ -140,8 +143,8 @@ def judge_stored(
 
 
 def judge_files(contract: Contract, files: Dataset) -> Judged:
-    """Judges the rows of data files of one table, whose suite joins no other; columns are read as
-    they are needed. Gives no admitted rows."""
+    """Judges the rows of data files of one table whose suite joins no other table. Columns are read
+    as they are needed. Gives no admitted rows."""
     context = SessionContext()
     context.register_dataset(table_name(contract.name), files)
     judgements, left_out, _ = _judge(_answers(context), SUITES[contract.name], {})
@@ -164,7 +167,7 @@ def _register(context: SessionContext, name: str, rows: pa.Table) -> None:
 def _judge(
     answer: Answer, suite: Suite, admitted: Mapping[str, str], where: str = "true"
 ) -> tuple[tuple[Judgement, ...], tuple[LeftOut, ...], str]:
-    """The judgements, the rows that are left out, and SQL of the admitted rows."""
+    """The judgements, the rows that are left out, and the SQL of the admitted rows."""
     judged = f"SELECT * FROM ({judged_rows(suite, admitted)}) WHERE {where}"
     counts = _Counts(answer, suite, judged)
     judgements = counts.judgements()
@@ -238,7 +241,7 @@ class _Counts:
         return tuple(map(_object, _rows(found)))
 
     def _broken_by_predicate(self, expectation: Expectation) -> dict[str, list[str]]:
-        """By cluster the keys of the rows that break the expectation by its predicate."""
+        """By cluster, the keys of the rows that break the expectation by its predicate."""
         assert expectation.predicate is not None, expectation.meaning
         names = [*expectation.columns]
         keys = [*self.suite.contract.keys]
@@ -291,7 +294,7 @@ def _object(fields: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value that JSON has no form for: bytes in base64, a time as in ISO 8601."""
+    """A value that JSON has no form for, as text: bytes in Base64, a time as in ISO 8601."""
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, datetime):

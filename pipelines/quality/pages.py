@@ -1,8 +1,8 @@
 """Great Expectations' Data Docs, as pages that need no network.
 
-Its own site loads styles and scripts from elsewhere, and without them its index stays empty. So its
-renderers make the content of a table's page, and this module makes the frame around it, and the
-index. Only the process of pipelines.quality.checkpoint imports this module.
+Great Expectations' own site loads styles and scripts from elsewhere, and its index is empty without
+them. So its renderers make the content of a table's page, and this module makes the frame around
+it, and the index. Only the process of pipelines.quality.checkpoint imports this module.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def _data_docs(judged: ExpectationSuiteValidationResult) -> Html:
     document = ValidationResultsPageRenderer().render(result)
     return joined(
         Html(_VIEW.render({"section": section.to_json_dict(), "section_loop": {"index": number}}))
-        for number, section in enumerate(document.sections[1:], start=1)  # the first: an overview
+        # the first section is an overview
+        for number, section in enumerate(document.sections[1:], start=1)
     )
 
 
@@ -92,7 +93,7 @@ def _index(run: CountedRun, rows: Mapping[str, int], results: Results) -> Html:
 
 
 def _verdict(run: CountedRun, results: Results) -> Html:
-    """How the run ended, in a few sentences."""
+    """The outcome of the run, in a few sentences."""
     expected = sum(len(one.results) for one in results.values())
     broken = sum(len(_broken(one)) for one in results.values())
     told = [f"{expected - broken} of {expected} expectations of {len(results)} tables hold."]

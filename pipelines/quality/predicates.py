@@ -44,10 +44,11 @@ def voters_once(voters: Sequence[_Struct | None] | None) -> bool:
 
 @lru_cache(maxsize=100_000)  # many values occur many times
 def is_json_or_null(text: str | None) -> bool:
-    """Whether the text is NULL, or JSON that Spark makes a VARIANT of: no object has a key twice,
-    no number is NaN, infinite or longer than 1,000 characters, and no surrogate is alone.
+    """Whether the text is NULL, or JSON of which Spark makes a VARIANT: no object has a key twice,
+    no number is NaN, infinite or longer than 1,000 characters, and no surrogate stands alone.
 
-    For text behind the JSON, as in "1 2", the answer is False, though Spark ignores that text.
+    Where other text follows the JSON, as in "1 2", the answer is False, though Spark ignores that
+    text.
     """
     if text is None:
         return True
@@ -88,4 +89,4 @@ _JSON = json.JSONDecoder(
     object_pairs_hook=_unique, parse_int=_number, parse_float=_number, parse_constant=_refuse
 )
 _SHORT_JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
-"""A JSON text up to this length is judged without a call of Python for each number."""
+"""Judges a JSON text up to _NUMBER_LENGTH without a call of Python for each number."""

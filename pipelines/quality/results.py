@@ -1,4 +1,4 @@
-"""What a run has found, and how it is written into the lake: gold.quality_results,
+"""The results of a run, and how they are written into the lake: gold.quality_results,
 gold.quarantined_rows and Great Expectations' Data Docs."""
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class QualityRun:
     """A function that is called with a line of text where no Data Docs are made."""
 
     def begin_docs(self, results: Sequence[TableResult], stopped: str = "") -> PendingDocs:
-        """Great Expectations begins to validate the counts, while this process goes on. stopped: as
-        in CountedRun."""
+        """Lets Great Expectations begin to validate the counts, while this process continues.
+        stopped: as in CountedRun."""
         return begin_docs(self.counted(results, stopped))
 
     def counted(self, results: Sequence[TableResult], stopped: str = "") -> CountedRun:
@@ -116,8 +116,8 @@ def write_left_out(
     rows: Sequence[LeftOut],
     kept: Set[str],
 ) -> None:
-    """Makes gold.quarantined_rows hold exactly these rows, besides the rows that it has of the
-    clusters in `kept`. Commits nothing where there are no rows, neither now nor before.
+    """Makes gold.quarantined_rows hold exactly these rows, and the rows that it has of the clusters
+    in `kept`. Commits nothing where the table has no rows and gets none.
 
     versions: the version of each table, by name. at: the time of the run, in UTC.
     """

@@ -21,8 +21,8 @@ from pipelines.quality.expectation import (
 
 
 def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})) -> str:
-    """SQL that gives the table's rows with its own columns, those that the suite derives and joins,
-    and ROWS_OF_KEY.
+    """SQL that gives the table's rows with the table's own columns, the columns that the suite
+    derives and joins, and ROWS_OF_KEY.
 
     admitted: by table name, SQL of the rows that count, for tables of which other rows are left out
     (such as `without_broken`).
@@ -37,8 +37,8 @@ def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})
         other = f"SELECT {columns}, {facts} FROM {joined} GROUP BY {columns}"
         equal = " AND ".join(f"r.{name} = o.{name}" for name in quoted(join.on))
         names = "".join(f", o.{name}" for name in join.columns)
-        # a merge join of two tables in one task each needs no shuffle; a broadcast is a Spark job
-        # more; DataFusion takes the hint for a comment
+        # a merge join of two tables in one task each needs no shuffle; a broadcast would be one
+        # more Spark job; DataFusion takes the hint for a comment
         hint = "/*+ MERGE(o) */"
         rows = f"SELECT {hint} r.*{names} FROM ({rows}) r LEFT JOIN ({other}) o ON {equal}"
     keys = ", ".join(quoted(suite.contract.keys))
@@ -78,9 +78,9 @@ def broken_count(expectation: Expectation) -> str:
 
 
 def is_broken(expectation: Expectation) -> str:
-    """SQL condition: whether a row breaks the expectation by Great Expectations' rule. A row counts
-    by its column's value where the expectation is about one, and otherwise by the expectation's
-    condition. A row for which this SQL is NULL is not counted."""
+    """SQL condition: whether a row breaks the expectation by Great Expectations' rule. An
+    expectation about a column judges the column's value; any other judges its condition. A row for
+    which this SQL is NULL is not counted."""
     if expectation.type == ROW:
         return f"NOT {is_satisfied(expectation)}"
     (column,) = quoted(expectation.columns)

@@ -24,9 +24,10 @@ class ExpectationResult:
     evaluated_rows: int
     """The number of rows in the table."""
     unexpected_rows: int = 0
-    """Rows that break the expectation; 0 for an expectation about the table as a whole."""
+    """The number of rows that break the expectation; 0 for an expectation about the table as a
+    whole."""
     sample: tuple[str, ...] = ()
-    """Keys of some of these rows, each as a JSON object."""
+    """The keys of some of these rows, each as a JSON object."""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -64,7 +65,7 @@ class TableResult:
 
 
 def summed(suite: Suite, version: int, judgements: Iterable[Judgement]) -> TableResult:
-    """The verdicts on a table, of the judgements on all of its rows."""
+    """The verdicts on a table, from the judgements of all its rows."""
     some = [one for one in judgements if one.table == suite.name]
     rows = sum(one.row_count for one in some)
     verdicts = []
@@ -81,7 +82,7 @@ def summed(suite: Suite, version: int, judgements: Iterable[Judgement]) -> Table
 
 
 def broken_text(verdict: ExpectationResult) -> str:
-    """A broken expectation in a line: how many rows, which expectation, and some keys."""
+    """A broken expectation as one line: the number of rows, the expectation, and some keys."""
     expectation = verdict.expectation
     sample = f", such as {verdict.sample[0]}" if verdict.sample else ""
     count = f"{verdict.unexpected_rows} of {verdict.evaluated_rows} rows"

@@ -41,7 +41,7 @@ _ENVELOPE_BYTES = 3
 _ONE_BYTE = 0x7F
 """The largest number of an envelope that is one byte."""
 _TOPIC_ID = slice(7, 23)
-"""The bytes of the topic id in a partition's value: behind the envelope and the partition's id."""
+"""The bytes of the topic id in a partition's value: after the envelope and the partition's id."""
 
 
 def with_json(rows: pa.Table) -> pa.Table:
@@ -88,7 +88,7 @@ def counts_passed_over(rows: pa.Table, passed_over: PassedOver) -> Counter[int]:
 
 
 def _unknown_keys(rows: pa.Table, unknown: _Mask) -> Iterator[tuple[int, int]]:
-    """(place, api key) of each of these records whose type this release doesn't know."""
+    """(place, api key) of each of these records that has a type which this release doesn't know."""
     places = np.flatnonzero(unknown)
     for place, row in zip(places.tolist(), _rows(rows.take(pa.array(places))), strict=True):
         record = stored_record(*row)
@@ -122,7 +122,7 @@ def _is_unknown(envelope: bytes) -> bool | None:
 def spread(
     rows: pa.Table, unknown: _Mask, cluster_id: str, place: RecordPlace, bucket: int, buckets: int
 ) -> pa.Table:
-    """The rows of SPREAD of those records that one part of a replay needs: records that have state
+    """The rows of SPREAD of the records that one part of a replay needs: records that have state
     and a key of its bucket, and records that every part needs. rows: records with the columns of
     RECORDS. unknown: the result of is_unknown."""
     kept = _has_state(rows, unknown)
@@ -148,7 +148,7 @@ def _column(value: pa.Array | int | str | None, kind: pa.DataType, count: int) -
 
 
 def _has_state(rows: pa.Table, unknown: _Mask) -> _Mask:
-    """Whether a replay applies each record, or must know that it is there."""
+    """Whether a replay applies each record, or must know that the record exists."""
     is_valued = mask_of(pc.is_valid(rows["value"]))
     return np.where(
         mask_of(rows["is_control"]),
@@ -158,7 +158,7 @@ def _has_state(rows: pa.Table, unknown: _Mask) -> _Mask:
 
 
 def _is_in_bucket(rows: pa.Table, bucket: int, buckets: int) -> _Mask:
-    """Whether each record, of those that have state, is one that the part of a bucket needs."""
+    """For each record that has state, whether the part of a bucket needs it."""
     mine = {*BROADCAST}
     for record_type, (family, _) in KEY_FIELDS.items():
         if bucket_of(PartitionKey(family, ""), buckets) == bucket:
@@ -179,7 +179,7 @@ def _is_in_bucket(rows: pa.Table, bucket: int, buckets: int) -> _Mask:
 
 
 def _is_short(values: pa.Array) -> _Mask:
-    """Whether the envelope of each value is three bytes."""
+    """Whether the envelope of each value has three bytes."""
     envelopes = pc.binary_slice(values, 0, _ENVELOPE_BYTES)
     return _where(envelopes, lambda one: max(one, default=0xFF) <= _ONE_BYTE)
 
@@ -195,8 +195,8 @@ def _of_types(rows: pa.Table, names: Collection[str]) -> _Mask:
 
 
 def _where(values: pa.Array, holds: Callable[[Any], bool]) -> _Mask:
-    """Whether a condition holds for each value; False for NULL. The condition is asked once for
-    each different value. values: a dictionary array is taken as it is."""
+    """Whether a condition holds for each value; False for NULL. The condition is computed once for
+    each different value. values: a dictionary array is not encoded again."""
     encoded = values.dictionary_encode()
     answers = np.array([*map(holds, encoded.dictionary.to_pylist()), False], np.bool_)
     codes: npt.NDArray[np.int64] = encoded.indices.fill_null(-1).to_numpy()

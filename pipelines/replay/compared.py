@@ -20,7 +20,7 @@ from replica.metadata.image.replay import Refusal, ReplayedRecord
 Row = dict[str, Any]
 
 SAMPLE = 20
-"""How many differences of one snapshot are kept with their values."""
+"""The most differences of one snapshot that are kept with their values."""
 
 _DIFFERENCE = pa.struct(
     [
@@ -53,7 +53,7 @@ COUNTS = ("different", "orphans", "dropped", "refused")
 
 
 class Comparing:
-    """Makes the rows of REPLAYED of one part. It must be given the part's steps in their order."""
+    """Makes the rows of REPLAYED of one part. It must get the part's steps in their order."""
 
     def __init__(self, part: Part) -> None:
         self._part = part
@@ -61,8 +61,8 @@ class Comparing:
         self._same_id: list[SnapshotEntities] = []
 
     def refuse(self, record: ReplayedRecord, refusal: Refusal) -> None:
-        """Notes that the record of the next step can't be applied. Entries whose records can be
-        applied are not given to this class."""
+        """Notes that the record of the next step can't be applied. It doesn't get entries whose
+        records can be applied."""
         assert self._run is not None, "entries belong to a run"
         if self._part.owns_record(record):
             self._run.refused += 1
@@ -76,7 +76,7 @@ class Comparing:
             self._run.refused += count
 
     def take(self, step: Step, image: Callable[[], Image]) -> Iterator[Row]:
-        """The rows that are complete after a step other than an entry. The caller reads them before
+        """The rows that are complete after a step other than an entry. The caller takes them before
         the next step. image: gives the state of the run up to this step."""
         if isinstance(step, Begin):
             self._run = _Run(step.run)
@@ -94,8 +94,8 @@ class Comparing:
             self._run = None
 
     def rest(self) -> Iterator[Row]:
-        """The rows that are complete after the last step: the comparisons of each two contents of
-        the last snapshot id, for this part's keys."""
+        """The rows that are complete after the last step: the comparisons of each pair of contents
+        of the last snapshot id, for this part's keys."""
         for one, other in combinations(self._same_id, 2):
             found = _owned(self._part, one.image, other.image)
             explained = (*found.orphans, *found.dropped)[:SAMPLE]
@@ -114,7 +114,7 @@ class _Run:
 
     run: ReplayRun
     refused: int = 0
-    """How many of its records, which this part owns, can't be applied."""
+    """The number of the run's records that this part owns and that can't be applied."""
     first: Refusal | None = None
     """The first of these records."""
 
@@ -157,7 +157,7 @@ def _content_ids(part: Part, held: SnapshotEntities) -> Row:
 
 
 def difference_of(row: Row) -> EntityDifference:
-    """An element of a sample as a value."""
+    """The difference in an element of a sample."""
     return EntityDifference(row["entity"], row["key"], row["in_snapshot"], row["in_log"])
 
 
@@ -170,8 +170,8 @@ _SAMPLES = ("sample", "explained_sample")
 
 
 def folded(rows: Iterable[Row]) -> list[Row]:
-    """The rows of REPLAYED of all parts as those of one part: a row for each content of a snapshot
-    compared with the log, for each two contents of one id, and for each run of the log."""
+    """The rows of REPLAYED of all parts, added up: a row for each content of a snapshot compared
+    with the log, for each pair of contents of one id, and for each run of the log."""
     of_one: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         run = row["base_offset"] if row["content_sha256"] is None else None
@@ -207,5 +207,5 @@ def _first(samples: Iterable[list[Row] | None]) -> list[Row] | None:
 
 
 def _place(difference: Row) -> list[tuple[bool, Any]]:
-    """The sort key of a difference. None sorts before all else."""
+    """The sort key of a difference. None comes first."""
     return [(value is not None, value) for value in difference.values()]

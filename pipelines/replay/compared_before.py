@@ -1,5 +1,5 @@
 """The contents of snapshots that an earlier build found equal to the log. They aren't replayed
-again while the log below their ends is the same."""
+again as long as the log below their ends is unchanged."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ VALID: Sql = (
     f"verdict = {DATA_FUSION.literal(Validity.VALID.value)} "
     "AND cardinality(broken_rules) = 0 AND cardinality(notes) = 0"
 )
-"""Condition on gold.snapshot_validity: nothing was found at the snapshot, so it was compared."""
+"""Condition on gold.snapshot_validity: the snapshot has no finding, so it was compared."""
 _Ids = tuple[int, int, str]
 
 
 @dataclass(frozen=True)
 class ComparedBefore:
-    """What an earlier build found of a cluster."""
+    """What an earlier build found about a cluster."""
 
     branch: pa.Table = field(default_factory=COMMITTED_LOG.arrow_columns(ENTRY).empty_table)
-    """ENTRY of its rows of silver.committed_log."""
+    """The columns ENTRY of the cluster's rows of silver.committed_log."""
     equal: Collection[_Ids] = ()
     """End offset, epoch and content of each snapshot that was equal to the log."""
     stayed: int = 0
@@ -44,19 +44,19 @@ class ComparedBefore:
         self, committed: Sequence[pa.Table], snapshots: Iterable[PlannedSnapshot]
     ) -> frozenset[_Ids]:
         """The snapshots that were equal to the log and still are. committed: rows of
-        silver.committed_log, ascending by offset. A snapshot beside another one of its id is left
-        out."""
+        silver.committed_log, ascending by offset. A snapshot is left out where there is another
+        content of its id."""
         of_id = Counter(one[:2] for one in snapshots)
         end = self.same_until(committed) if self.equal else 0
         return frozenset(one for one in self.equal if one[0] <= end and of_id[one[:2]] == 1)
 
     def same_until(self, committed: Sequence[pa.Table]) -> int:
-        """The offset (exclusive) up to which the branch and its records are as they were.
-        committed: as in still_equal."""
+        """The offset (exclusive) up to which the branch and its records are unchanged. committed:
+        as in still_equal."""
         return min(self.stayed, self._branches_part(committed))
 
     def _branches_part(self, committed: Sequence[pa.Table]) -> int:
-        """The offset from which on the branch is another one, or ends."""
+        """The offset from which on the branch differs, or ends."""
         before = self.branch.sort_by("offset")
         now = pa.concat_tables([one.select(ENTRY) for one in committed] or [before.slice(0, 0)])
         count = min(before.num_rows, now.num_rows)
@@ -85,7 +85,7 @@ def without_equal(
     plan: ReplayPlan, equal: Collection[_Ids], cluster_id: str
 ) -> tuple[ReplayPlan, list[Row]]:
     """The plan without the snapshots that are known to be equal to the log from offset 0 on; and
-    their rows of REPLAYED."""
+    the rows of REPLAYED about these snapshots."""
     first = plan.runs[0] if plan.runs and plan.runs[0].start == 0 else None
     end = 0 if first is None else first.end
     skipped = [one for one in plan.snapshots if one[:3] in equal and one.end_offset <= end]

@@ -36,20 +36,22 @@ SPREAD = pa.schema([
     ("is_control", pa.bool_()), ("record_type", pa.string()), ("record_version", pa.int32()),
     ("payload", pa.string()), ("value", pa.binary()),
 ])  # fmt: skip
-"""source: the branch or snapshot that has the record (module parts). position: the log offset at
-which the part needs the record. offset: for a snapshot the record's index. payload: JSON, set only
-where `value` is NULL."""
+"""source: the branch or snapshot that has the record (module parts).
+position: the log offset at which the part needs the record.
+offset: for a snapshot the record's index.
+payload: JSON, set only where `value` is NULL.
+"""
 
 KNOWN_CONTROL = [control.name for control in ControlType if control > ControlType.COMMIT]
 STATEFUL_CONTROL = ("KRAFT_VERSION", "KRAFT_VOTERS")
-"""The control records that this release knows, and those of them that are part of the state."""
+"""The control records that are part of the state."""
 
 
 def bucket_of(key: PartitionKey, buckets: int) -> int:
-    """The bucket of a key, which is the same on every machine, unlike one by hash().
+    """The bucket of a key. It is the same on every machine, unlike a bucket by hash().
 
-    The keys of topics are spread over all buckets. Another family, of which a log has fewer
-    records, is in one bucket, which the types of its records name: they need not be decoded.
+    The keys of topics are spread over all buckets. Any other family has fewer records in a log, and
+    is in one bucket. The type of a record names that bucket, so the record need not be decoded.
     """
     spread = key if key.family == "topic" else PartitionKey(key.family, "")
     return zlib.crc32("\0".join(spread).encode()) % buckets
@@ -83,7 +85,7 @@ def record_of(row: tuple[Any, ...]) -> ReplayedRecord:
 
 
 _MOST_SINGLY = 20
-"""How many rows are read one by one before all rows are read together."""
+"""The number of rows that are read one by one before all rows are read together."""
 _ENTRY = slice(SPREAD.names.index("offset"), SPREAD.names.index("is_control"))
 
 
@@ -92,10 +94,10 @@ class LogEntry(NamedTuple):
 
     offset: int
     timestamp_us: int | None
-    """In microseconds since the epoch; None where Kafka has no time."""
+    """The time in microseconds since 1970; None where Kafka has no time."""
     leader_epoch: int
     commitment: str
-    """As in silver.committed_log; superseded or unproven for a record of a tail."""
+    """The commitment as in silver.committed_log; superseded or unproven for a record of a tail."""
     record: ReplayedRecord
 
 
@@ -157,7 +159,7 @@ class Entries:
 
     @cached_property
     def _is_other(self) -> npt.NDArray[np.bool_]:
-        """For each row whether its type is one that the kernel never takes."""
+        """For each row, whether the kernel never takes rows of its type."""
         return ~self.kernel_rows.taken
 
     @cached_property
@@ -166,7 +168,7 @@ class Entries:
 
     @cached_property
     def _others(self) -> dict[int, tuple[Any, ...]]:
-        """The rows of types that the kernel never takes, read together."""
+        """The rows of types that the kernel never takes, all read together."""
         others = self._rows.filter(pa.array(self._is_other))
         return dict(zip(np.flatnonzero(self._is_other).tolist(), rows_of(others), strict=True))
 
@@ -181,8 +183,8 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
 
 
 def stretches(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The rows of a batch, cut wherever one of these columns, which have no NULLs, changes its
-    value."""
+    """The rows of a batch, cut wherever a value of one of these columns changes. The columns have
+    no NULLs."""
     if not batch.num_rows:
         return
     differ = np.zeros(batch.num_rows - 1, np.bool_)

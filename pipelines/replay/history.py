@@ -32,8 +32,8 @@ _ROWS_AT_ONCE = 8192
 
 
 class History:
-    """Holds the versions that are open, and the rows of versions that ended. It must be given the
-    steps of one part in their order."""
+    """Holds the open versions, and the rows of ended versions. It must get the steps of one part in
+    their order."""
 
     def __init__(self, part: Part) -> None:
         self._versions: list[tuple[Any, ...]] = []
@@ -48,8 +48,8 @@ class History:
         return self._of.replay.image()
 
     def read(self, entries: Entries) -> Iterator[tuple[ReplayedRecord, Refusal]]:
-        """Applies a step of entries. Gives the records that can't be applied, except those that
-        only `refused` counts. They come in the order of offsets."""
+        """Applies a step of entries. Gives the records that can't be applied, except the records
+        that `refused` only counts. They come in the order of offsets."""
         row = 0
         while row < len(entries):
             row = self._partitions.take(entries, row, self._of)
@@ -65,14 +65,13 @@ class History:
         self._partitions.tell(entries, self._of)
 
     def refused(self) -> int:
-        """The number of further records since the last call that can't be applied, and that `read`
-        didn't give. All of them belong to this part, and come after the first such record of the
-        run."""
+        """The number of records since the last call that can't be applied, and that `read` didn't
+        give. All of them belong to this part, and come after the first such record of the run."""
         count, self._of.refused = self._of.refused, 0
         return count
 
     def take(self, step: Step) -> None:
-        """Applies a step other than entries. It reads the entries of a Tail."""
+        """Applies a step other than entries. For LostRecords it reads their entries."""
         if isinstance(step, Begin):
             self._begin(step)
         elif isinstance(step, LostRecords):
@@ -81,8 +80,8 @@ class History:
             self._end(step)
 
     def _begin(self, step: Begin) -> None:
-        """Begins a run. The entities of its snapshot are valid from the snapshot's last contained
-        record on."""
+        """Begins a run. The entities of its snapshot are valid from the snapshot's
+        last record on."""
         before, replay = self._of, VersionedReplay(step.image)
         self._of = PartitionsReplay(
             self._part, replay, changes=before.changes, batches=before.batches
@@ -118,8 +117,8 @@ class History:
             self._tell(namer, writes, entry, names)
 
     def _end(self, step: End) -> None:
-        """Ends a run. Versions that are open at the log's end stay open; at another end it is
-        unknown until when they are valid."""
+        """Ends a run. Versions that are open at the log's end stay open. At another end, the end of
+        their validity is unknown."""
         if self._part.bucket == 0:  # every part sees the same runs
             self._ranges.append((step.run.base_offset, step.run.end))
         to_offset = None if step.is_log_end else step.run.end
@@ -139,7 +138,7 @@ class History:
         return bool(self._of.batches) or count >= _ROWS_AT_ONCE
 
     def taken(self) -> Iterator[pa.RecordBatch]:
-        """The rows made so far, which History then forgets."""
+        """Gives the rows made so far, and then forgets them."""
         yield from self._of.batches
         self._of.batches.clear()
         told = (
@@ -174,7 +173,7 @@ class History:
         until: tuple[int | None, int | None],
         names: Mapping[str, str],
     ) -> None:
-        """Adds a version. until: offset and time, None where the version is open."""
+        """Adds a version. until: offset and time of its end; None where the version is open."""
         if not self._owns(kind, key):
             return
         name, value_text = name_of(kind, key, value, names), kind.value_text(key, value)

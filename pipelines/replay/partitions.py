@@ -2,8 +2,8 @@
 possible.
 
 The scalar replay has the true state of everything except partitions. Before it applies a record
-that reads or removes partitions, `hand_over` gives it these partitions. What it writes to
-partitions and topics, `learn` tells the kernel.
+that reads or removes partitions, `hand_over` gives it these partitions. After it has written
+partitions and topics, `learn` passes these writes to the kernel.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _OF_ALL = frozenset({*MARKERS, "CLEAR_ELR_RECORD"})
 _NOWHERE = -1
 """The record offset of a version that began in a snapshot."""
 _REFILL_SHARE = 8
-"""Giving the kernel a partition takes an eighth of the time in which the scalar replay applies a
-record. A log with transactions switches between the two often."""
+"""The time to give the kernel a partition is an eighth of the time in which the scalar replay
+applies a record. A log with transactions switches between the two often."""
 
 
 @dataclass
@@ -57,9 +57,10 @@ class PartitionsReplay:
     namer: ChangeNamer = field(default_factory=ChangeNamer)
     opened: Open = field(default_factory=dict)
     is_explained: bool = False
-    """Whether a record that can't be applied was given already; further ones are only counted."""
+    """Whether a record that can't be applied was given already; further such records are only
+    counted."""
     refused: int = 0
-    """How many records can't be applied."""
+    """The number of records that can't be applied."""
     changes: list[tuple[Any, ...]] = field(default_factory=list)
     """The rows made so far as single changes."""
     batches: list[pa.RecordBatch] = field(default_factory=list)
@@ -103,7 +104,7 @@ class Partitions:
         return row
 
     def tell(self, entries: Entries, of: PartitionsReplay) -> None:
-        """Adds the rows of these entries that were not added yet, to those of the replay `of`."""
+        """Adds the rows of these entries that were not added yet to the replay `of`."""
         if self._replay is None:
             return
         self._tell_new_topics(entries, of)
@@ -198,7 +199,7 @@ class Partitions:
         )
 
     def _learn_topics(self, topics: Sequence[tuple[str, str | None]]) -> None:
-        """Takes over the ids and names of topics. The name of a removed topic is None."""
+        """Takes over the ids and names of topics. A removed topic has the name None."""
         assert self._replay is not None
         for chunk in _chunks(topics):
             values = [
@@ -293,5 +294,5 @@ def _integers(numbers: Longs, missing: Any = None) -> pa.Array:
 
 
 def _times(microseconds: Longs) -> pa.Array:
-    """us since the epoch; NULL for NOWHEN."""
+    """Times in microseconds since 1970 as an array; NULL for NOWHEN."""
     return _integers(microseconds, microseconds == NOWHEN).cast(_TIME)

@@ -38,7 +38,7 @@ IN_SNAPSHOT = -1
 """The offset of an entity of the snapshot with which a replay began."""
 
 OF_SNAPSHOT, OF_TAIL, OF_LOG = "0", "1", "2"
-"""How a row's `source` begins. Rows of one position are wanted in this order."""
+"""The beginnings of a row's `source`. Rows of one position come in this order."""
 SOURCE_OF_SNAPSHOT = f"{OF_SNAPSHOT}%010d%s"
 """The `source` of a snapshot's row. It has the epoch and the content, so that rows sort by both."""
 _ROWS_AT_ONCE = 4096
@@ -54,24 +54,24 @@ class SnapshotEntities(NamedTuple):
 
 
 class Begin(NamedTuple):
-    """A run begins: all following entries belong to it."""
+    """A run begins: all following entries belong to this run."""
 
     run: ReplayRun
     image: Image
-    """The state before the first of them."""
+    """The state before the run's first entry."""
 
 
 class End(NamedTuple):
-    """A run ends: all its entries came."""
+    """A run ends: no entry of it follows."""
 
     run: ReplayRun
     is_log_end: bool
-    """Whether the log ends there, too."""
+    """Whether the log ends at the same offset."""
 
 
 class LostRecords(NamedTuple):
-    """The records that replicas held from an offset on beside the agreed branch. Read them before
-    the next step."""
+    """The records that replicas held from an offset on beside the agreed branch. The caller reads
+    them before the next step."""
 
     entries: Iterator[LogEntry]
 
@@ -88,8 +88,8 @@ class Part:
     buckets: int
     plan: ReplayPlan
     rows: Iterator[pa.RecordBatch]
-    """The part's records, with the columns of SPREAD, sorted by position, source and offset. They
-    have the contents of all complete snapshots."""
+    """The part's records, with the columns of SPREAD, sorted by position, source and offset. The
+    contents of all complete snapshots are among them."""
 
     def owns(self, kind: str, key: str) -> bool:
         """Whether this part writes the rows of the entity."""
@@ -100,11 +100,11 @@ class Part:
         return bucket_of(key_of(record), self.buckets) == self.bucket
 
     def steps(self) -> Iterator[Step]:
-        """All steps of this part in the order of offsets. The caller iterates them once.
+        """All steps of this part in the order of offsets. The caller iterates over them once.
 
         The steps at one offset are, in this order: the contents of snapshots that end there, the
         beginning of a run, tails that leave the branch there, and the end of a run. Entries and
-        tails in a run without a base, whose replay can't begin, are left out.
+        tails in a run without a base are left out, because its replay can't begin.
         """
         due = _Schedule(self)
         for (source, position), some in groupby(
@@ -134,7 +134,7 @@ class Part:
 
 
 class _Schedule:
-    """The steps that the plan has at each offset. is_open: whether entries belong to a run."""
+    """The steps of the plan at each offset. is_open: whether entries belong to a run."""
 
     def __init__(self, part: Part) -> None:
         plan = part.plan

@@ -1,9 +1,8 @@
-"""The values of which the plan of a cluster's replay consists: the runs of the log, and the
-snapshots. `planned` makes the plan from the offsets whose records can be replayed, and every part
-of the replay follows it.
+"""The plan of a cluster's replay: the runs of the log, and the snapshots. `planned` makes the plan
+from the offsets whose records can be replayed, and every part of the replay follows it.
 
 A run is replayed from offset 0; or, where the log begins later, from its base, the oldest snapshot
-within it.
+within the run.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pipelines.silver.committed_log import AgreedBranch
 from replica.metadata.passed_over import NOTHING, PassedOver
 
 CONTENT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
-"""The columns that name one content of one snapshot id."""
+"""The columns that identify one content of one snapshot id."""
 
 
 class PlannedSnapshot(NamedTuple):
@@ -62,16 +61,16 @@ class ReplayPlan:
     """The plan of one cluster."""
 
     runs: tuple[ReplayRun, ...]
-    """Ascending by offset."""
+    """The runs, ascending by offset."""
     snapshots: tuple[PlannedSnapshot, ...]
     """The whole snapshots, ascending by end offset."""
     log_end: int | None
     """The end (exclusive) of the cluster's agreed branch; None where no capture holds a record of
-    it."""
+    the branch."""
     unknown: frozenset[int] = frozenset()
     """The offsets of the branch whose records are of a type or version that this release doesn't
-    know. Such a record counts as a hole in the log, because no state behind it is known
-    completely."""
+    know. Such a record counts as a hole in the log, because no state after it is known completely.
+    """
 
 
 _Runs: TypeAlias = list[tuple[int, int]]
@@ -98,8 +97,8 @@ class Surveyed(NamedTuple):
     held: _Runs
     """The offsets that have a record."""
     unknown: list[int]
-    """The offsets of records whose type or version this release doesn't know, without those that
-    are passed over."""
+    """The offsets of records whose type or version this release doesn't know. Records that the
+    replay passes over are left out."""
 
 
 def surveyed(rows: pa.Table, passed_over: PassedOver = NOTHING) -> Surveyed:
@@ -143,7 +142,8 @@ def planned(
 
 
 def _base(start: int, end: int, begins: Sequence[PlannedSnapshot]) -> PlannedSnapshot | None:
-    """The oldest of the snapshots with which the run can begin. A run from offset 0 needs none."""
+    """The oldest of the snapshots with which the run can begin. A run from offset 0 needs no
+    snapshot."""
     fits = (
         one
         for one in begins
@@ -172,7 +172,8 @@ def _without(runs: _Runs, offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _epoch_before(committed: AgreedBranch, present: _Runs, end_offset: int) -> int | None:
-    """The epoch of the branch's record before an end offset; None where the branch lacks it."""
+    """The epoch of the branch's record before an end offset; None where the branch lacks that
+    record."""
     offset = end_offset - 1
     if not any(start <= offset < end for start, end in present):
         return None

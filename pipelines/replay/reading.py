@@ -39,8 +39,8 @@ from pipelines.silver.committed_log import AgreedBranch
 
 @dataclass(frozen=True)
 class BranchLog:
-    """The agreed branch as it is replayed: pieces, ascending, which together are the whole branch;
-    the branches that lost; and the whole snapshots."""
+    """The agreed branch as it is replayed: pieces, in ascending order, which together are the whole
+    branch; the branches that lost; and the whole snapshots."""
 
     pieces: tuple[BranchPiece, ...]
     tails: tuple[LostTail, ...]
@@ -52,7 +52,7 @@ class BranchLog:
 
 @dataclass(frozen=True)
 class BranchReader:
-    """Reads a branch from a cluster's tables. The piece that was read last is kept."""
+    """Reads a branch from a cluster's tables. It keeps the piece that it read last."""
 
     tables: ClusterTables
     is_whole: bool = True
@@ -78,14 +78,14 @@ class BranchReader:
 
 @dataclass(frozen=True)
 class SurveyedPiece:
-    """What one pass over a piece of the branch finds."""
+    """The results of one pass over a piece of the branch."""
 
     committed: pa.Table
-    """Its rows of silver.committed_log."""
+    """The piece's rows of silver.committed_log."""
     surveyed: Surveyed
-    """What a plan of the replay needs."""
+    """The facts that a plan of the replay needs."""
     facts: BranchFacts
-    """What other tables are made from."""
+    """The facts that other tables are made from."""
 
 
 def survey(reader: BranchReader, piece: BranchPiece, asked: BranchQuestions) -> SurveyedPiece:
@@ -110,7 +110,7 @@ class Replayed:
     """The results of a replay of the agreed branch."""
 
     written: pa.Table
-    """Rows of WRITTEN: what each record changes, of the agreed branch and of the branches that
+    """Rows of WRITTEN: the changes by each record of the agreed branch and of the branches that
     lost."""
     compared: list[Row]
     """Rows of REPLAYED: the comparisons of snapshots with the log, and the records of the log that
@@ -136,7 +136,8 @@ def replayed_whole(
     before: ComparedBefore,
 ) -> tuple[list[SurveyedPiece], Replayed]:
     """Surveys and replays a cluster whose records one process holds. agreed: the branch as ranges
-    of runs. before: what an earlier build has compared. Raises what delta-rs raises."""
+    of runs. before: the snapshots that an earlier build has compared. Raises what delta-rs raises.
+    """
     pieces = [survey(reader, piece, asked) for piece in log.pieces]
     equal = before.still_equal([one.committed for one in pieces], log.snapshots)
     contents = {one.content_sha256: one for one in log.snapshots if one[:3] not in equal}.values()
@@ -208,7 +209,7 @@ def rows_of_one(
 
 
 def _due(snapshots: Sequence[PlannedSnapshot], tails: Sequence[LostTail]) -> list[_Due]:
-    """Snapshots and tails with their positions and sources, in falling order."""
+    """Snapshots and tails with their positions and sources, in descending order."""
     due: list[_Due] = [
         (one.end_offset, SOURCE_OF_SNAPSHOT % (one.epoch, one.content_sha256), one)
         for one in snapshots

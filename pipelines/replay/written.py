@@ -19,9 +19,12 @@ WRITTEN = pa.schema(
         *((name, pa.string()) for name in ("record_type", "change", "old", "new", "commitment")),
     ]
 )
-"""what: VERSION (a row of gold.metadata_history), CHANGE (one of gold.metadata_changes: valid_from
-is its `at`, record_offset its `offset`) or RANGE (one of gold.state_ranges: valid_from_offset is
-its `from_offset`, valid_to_offset its `to_offset`)."""
+"""A row is, by `what`:
+VERSION  a row of gold.metadata_history
+CHANGE   a row of gold.metadata_changes: valid_from is its `at`, record_offset its `offset`
+RANGE    a row of gold.state_ranges: valid_from_offset is its `from_offset`, valid_to_offset its
+`to_offset`
+"""
 
 VERSION, CHANGE, RANGE = "version", "change", "range"
 
@@ -37,7 +40,8 @@ OF_RANGE = ("valid_from_offset", "valid_to_offset")
 
 
 class Since(NamedTuple):
-    """The offset and time since which a version is valid, and the record that made the version."""
+    """The offset and the time from which on a version is valid, and the record that made the
+    version."""
 
     offset: int
     timestamp_us: int | None

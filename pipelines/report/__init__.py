@@ -3,8 +3,8 @@
 - `source`: the port to the lake, and a query with its rows.
 - `queries`, `change_queries`: the SQL; `evidence`: the answers to all queries for one cluster.
 - `divergences`, `losses`: where logs diverge, and what replicas lost or would lose.
-- `verdict`: the answer in a sentence, by rules, which begins with `state_now`: what is wrong with
-  the cluster itself. `summary`: the first page.
+- `verdict`: the answer in a sentence, by rules; it begins with `state_now`: what is wrong with the
+  cluster itself. `summary`: the first page.
 - `svg`, `axis`: drawing; `lanes` with `epoch_lanes` and `leader_lanes`, `fork`, `activity`: the
   figures.
 - `record_rows`: records as `kraftlake dump` shows them. `meaning`: lost changes in words; `rounds`:
@@ -12,5 +12,5 @@
 - `travel`: the view of any moment, with a slider.
 - `view`: the content of the page for one cluster; `page`: the page itself.
 
-No Spark and no table is opened here: the caller passes a function that answers SQL.
+No module here opens Spark or a table: the caller passes a function that answers SQL.
 """

@@ -1,4 +1,5 @@
-"""Metadata activity: a lane of bars for each group of changes, so that colours carry no meaning."""
+"""Metadata activity: a lane of bars for each group of changes, so that no meaning depends on a
+colour."""
 
 from __future__ import annotations
 
@@ -83,7 +84,7 @@ def group_of(kind: str) -> str:
 
 @dataclass(frozen=True)
 class ActivityGroup:
-    """The kinds of changes of one sort of entities, the most frequent first."""
+    """The kinds of changes of one group of entities, the most frequent first."""
 
     name: str
     kinds: tuple[ActivityKind, ...]

@@ -58,7 +58,7 @@ def ticks(y: float, shown: Iterable[tuple[float, str]], *, edge: float) -> Itera
     """
     for place, (x, label) in enumerate(shown):
         anchor = "" if x < edge else "end" if x > 100 - edge else "middle"
-        # a phone has room for every second one
+        # a phone has room for every second text
         class_ = "tick broad" if place % 2 else "tick"
         yield line(x, y, x, y + 4, "axis")
         yield text(x, y + 17, label, class_=class_, anchor=anchor)

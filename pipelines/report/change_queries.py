@@ -1,6 +1,6 @@
-"""The SQL behind the activity: typed changes where the lake has them, otherwise records by
-type; the SQL about lost records: when they were written, who keeps them, and what they would have
-changed; and how many partitions there are now.
+"""The SQL about activity and lost records. Activity: typed changes where the lake has them,
+otherwise records by type. Lost records: when they were written, which nodes keep them, and what
+they would have changed. And the number of partitions now.
 
 Leader epoch and offset identify a record, because a leader writes one record at an offset.
 """
@@ -77,7 +77,7 @@ def _bucket(time: Sql, start: int, width: int) -> Sql:
 
 
 def newest_changes(cluster: str) -> Sql:
-    """The newest typed changes, with those of lost branches."""
+    """The newest typed changes, changes of lost branches included."""
     return f"""\
 SELECT "offset", leader_epoch, CAST(at AS VARCHAR) AS at, change, entity, name, old, new,
        commitment, count(*) OVER () AS total
@@ -88,11 +88,11 @@ LIMIT {MAX_CHANGES}"""
 
 
 def keepers(cluster: str, loss: LostRecordCount) -> Sql:
-    """The nodes, besides those that lost records, that never lost the last committed one of them:
-    their newest capture has its batch, or retention removed it.
+    """The nodes that never lost the last committed record of a loss, besides the nodes that lost
+    records. Their newest capture has the record's batch, or retention removed it.
 
-    The committed records are the first records of a loss. A copy on another branch than the one
-    with which the quorum continues keeps nothing.
+    The committed records are the first records of a loss. A copy keeps nothing if it is on another
+    branch than the branch with which the quorum continues.
     """
     last = loss.first + loss.committed - 1
     replica = loss.replicas[0]
@@ -144,8 +144,8 @@ ORDER BY first_offset"""
 
 def changes(cluster: str, loss: LostRecordCount) -> Sql:
     """The changes that the lost records made, by type. `again`: the number of these changes that a
-    later record, which was not superseded, makes once more: by the same change, or by creating an
-    entity with that name."""
+    later record makes once more, by the same change or by creating an entity with that name.
+    Superseded records don't count."""
     return f"""\
 WITH {_lost(loss)}, changed AS (
   SELECT c.*
@@ -178,7 +178,8 @@ _CREATIONS = "('topic_created', 'partition_created')"
 
 
 def _lost(loss: LostRecordCount) -> Sql:
-    """A CTE: the offsets of each epoch of the lost records, from first_offset to end_offset."""
+    """A CTE (common table expression): the offsets of each epoch of the lost records, from
+    first_offset to end_offset."""
     if loss.end is not None:
         rows = ", ".join(f"({epoch:d}, {loss.first:d}, {loss.end:d})" for epoch in loss.epochs)
         return f"lost AS (SELECT * FROM (VALUES {rows}) AS v(epoch, first_offset, end_offset))"

@@ -14,7 +14,7 @@ CONFLICT = "conflict"
 
 @dataclass(frozen=True, order=True)
 class Replica:
-    """A replica of the cluster at hand."""
+    """A replica of the cluster."""
 
     node_id: int
     directory_id: str
@@ -29,7 +29,7 @@ def replica_of(row: Row) -> Replica:
 class ForkBranch:
     """The records that some replicas hold from a divergence on.
 
-    epoch, crc: those of the batch at the divergence; crc is None where no batch was found.
+    epoch, crc: of the batch at the divergence; crc is None where no batch was found.
     end_offset: the largest log end offset, exclusive; None where it is unknown.
     """
 
@@ -41,8 +41,8 @@ class ForkBranch:
 
 @dataclass(frozen=True)
 class Losing:
-    """A replica that would truncate, and how many records it would lose: the worst case among its
-    pairs."""
+    """A replica that would truncate, and the number of records that it would lose: the largest
+    number among its pairs."""
 
     replica: Replica
     records: int
@@ -56,16 +56,16 @@ class Parting:
     """Replicas of one capture group whose logs differ from one offset on."""
 
     relation: str
-    """Diverged, or conflict where they differ under one epoch."""
+    """"diverged"; or "conflict" where the logs differ within one epoch."""
     offset: int
     capture_group: str
     captured_at: datetime
     """The time of the newest group that shows the divergence."""
     is_latest: bool
     branches: tuple[ForkBranch, ...]
-    """The newest epoch comes first."""
+    """The branches, the newest epoch first."""
     losing: tuple[Losing, ...]
-    """Empty in a conflict."""
+    """The replicas that would truncate; empty in a conflict."""
     since_ms: int | None = None
     """The smallest time of the batches at the divergence, in ms since 1970; None where it is
     unknown."""
@@ -80,12 +80,12 @@ class Parting:
         return tuple(sorted(one for branch in self.branches for one in branch.replicas))
 
     def loses(self, branch: ForkBranch) -> bool:
-        """Whether Raft truncates that branch."""
+        """Whether Raft truncates the branch."""
         losing = {one.replica for one in self.losing}
         return any(replica in losing for replica in branch.replicas)
 
     def with_heads(self, rows: Iterable[Row]) -> Parting:
-        """The divergence with branches that differ in their bytes. rows: those of queries.heads.
+        """The divergence with branches that differ in their bytes. rows: the rows of queries.heads.
 
         Pairs have only epochs, so before this call replicas in conflict are on one branch.
         """

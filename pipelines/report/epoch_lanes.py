@@ -1,4 +1,4 @@
-"""A lane for each replica: the epochs in its log by offset, what it lost, and its snapshots."""
+"""A lane for each replica: the epochs in its log by offset, its lost records, and its snapshots."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def lane(row: Row, title: str, evidence: Evidence, fills: Fills, *, is_voter: bo
 
 
 def _blocks(row: Row, log_start: int, fills: Fills) -> Iterator[Block]:
-    """The blocks of an epoch: two where the log start is inside of it."""
+    """The blocks of an epoch: two where the log start is inside the epoch."""
     start, end = row["start_offset"], row["end_offset"]
     if start < log_start:
         yield _block(row, start, min(end, log_start), fills, is_below=True)
@@ -83,8 +83,8 @@ def _snapshot(row: Row) -> tuple[int, str, bool]:
 
 
 def draw(identity: str, lanes: Sequence[Lane]) -> Html:
-    """The drawing of all lanes on one axis of offsets. identity: the beginning of its ids in the
-    page."""
+    """The drawing of all lanes on one axis of offsets. identity: the beginning of the drawing's ids
+    in the page."""
     shown = _shown(lanes)
     lost_ends = (loss.first + loss.records for one in shown for loss in one.losses)
     scale = Scale(0, max([1, *(one.end for one in shown), *lost_ends]))
@@ -117,7 +117,7 @@ def _draw(one: Lane, scale: Scale, y: float) -> Html:
 
 
 def _loss(loss: LostRecordCount, scale: Scale, bar: float) -> Html:
-    """The mark of a loss below the bar, with its own text."""
+    """The mark of a loss below the bar, with a text."""
     x = scale.x(loss.first)
     width = max(scale.x(loss.first + loss.records) - x, 0.5)
     told = {

@@ -21,7 +21,7 @@ MAX_EXPOSURES = 20
 
 
 def health(cluster: str) -> Sql:
-    """The rules of health that found something in the newest known state, the worst first."""
+    """The rules of health with a finding in the newest known state, the worst first."""
     return f"""\
 SELECT rule, severity, message, subjects, file, capture_id
 FROM gold.findings
@@ -58,7 +58,7 @@ LIMIT {MAX_EXPOSURES}"""
 
 MAX_BUCKETS = 60
 MAX_PARTINGS_DECODED = 6
-"""For how many divergences the branches are decoded. Other divergences are only in the table."""
+"""The most divergences whose branches are decoded. Other divergences are only in the table."""
 MAX_TRUNCATIONS_DECODED = 3
 _QUERIES = (
     queries.rounds, queries.replicas, queries.never_started, queries.captures, queries.unbuilt,
@@ -80,8 +80,8 @@ class Activity:
     width: int
     """The width of a bucket in seconds."""
     typed: bool
-    """Whether they are rows of gold.metadata_changes; otherwise they are records, counted by their
-    types."""
+    """Whether the changes are rows of gold.metadata_changes; otherwise they are records, counted by
+    their types."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class DecodedBranches:
 
     parting: Parting
     heads: Figure
-    """Which replica held which batch."""
+    """The batches at the divergence, with the replicas that held them."""
     records: Figure
     """The records of these replicas."""
     speakers: tuple[Replica, ...]
@@ -103,9 +103,9 @@ class Lost:
 
     loss: LostRecordCount
     written: Figure
-    """The times of its records."""
+    """The times of the lost records."""
     types: Figure
-    """The types of its records."""
+    """The types of the lost records."""
     changes: Figure | None
     """The changes that the records would have made, by type; None where the lake has no typed
     changes."""
@@ -139,7 +139,7 @@ class Evidence:
     truncated: dict[int, Figure] = field(default_factory=dict)
     """The decoded records of some truncations, by the truncation's place in the list."""
     losses: tuple[LostRecordCount, ...] = ()
-    """All losses; `lost` has those with their effect."""
+    """All losses; `lost` has the losses whose effect is known."""
     lost: tuple[Lost, ...] = ()
     newest_changes: Figure | None = None
     state_ranges: Figure | None = None
@@ -153,9 +153,9 @@ class Evidence:
         return () if self.state_ranges is None else self.state_ranges.rows
 
     def voters(self, before: int | None = None) -> frozenset[int]:
-        """The node ids of the voters that the newest voters record names; in a static quorum, which
-        has none, those of the newest epoch whose voters are known. before: an offset; only records
-        and epochs that begin below it count, or all where it is None."""
+        """The node ids of the voters in the newest voters record. In a static quorum, which has no
+        such record: the voters of the newest epoch whose voters are known. before: an offset; only
+        records and epochs that begin below it count, or all where it is None."""
         named = () if self.voter_sets is None else self.voter_sets.rows
         for row in reversed(named):
             if before is None or row["valid_from_offset"] < before:
@@ -169,7 +169,7 @@ class Evidence:
 
 
 def gather(source: ReportSource, summary: Row) -> Evidence:
-    """Ask all queries about the cluster of `summary`, a row of queries.CLUSTERS. Raises
+    """Asks all queries about the cluster of `summary`, a row of queries.CLUSTERS. Raises
     KraftlakeError."""
     cluster = str(summary["cluster_id"])
     plain: dict[str, Any] = {one.__name__: source.figure(one(cluster)) for one in _QUERIES}

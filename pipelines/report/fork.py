@@ -10,8 +10,8 @@ from replica.words import counted
 
 MAX_BRANCHES = 6
 _TRUNK, _BENT, _CUT = 26.0, 34.0, 97.0
-"""Where the common part ends, where branches run on, and where a losing branch is cut, in percent
-of the width."""
+"""Where the common part ends, where branches become horizontal, and where a losing branch is cut,
+in percent of the width."""
 _ROW, _LINE = 62, 15
 
 

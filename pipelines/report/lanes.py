@@ -1,5 +1,5 @@
 """Lanes of blocks, from which both timelines are drawn, and the fill of each leader's blocks. On
-one page equal fills are the same leader."""
+one page, equal fills stand for the same leader."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pipelines.report.svg import Scale, box, label, line, text
 from replica.words import counted, named
 
 _THINNEST = 0.6
-"""Blocks narrower than this many percent of the width are joined with their neighbours."""
+"""The width below which blocks are joined with their neighbours, in percent of
+the drawing's width."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +24,13 @@ class Block:
     end: float
     """The right edge on the drawing's scale."""
     fill: str
-    """A class of the style sheet."""
+    """The block's fill: a class of the style sheet."""
     texts: tuple[str, ...]
     """Labels, the longest first."""
     title: str
     """The tooltip."""
     count: int = 1
-    """How many epochs the block stands for."""
+    """The number of epochs that the block stands for."""
     is_below: bool = False
     """Whether the block is below the log start."""
 
@@ -67,10 +68,10 @@ def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) 
     parts = []
     for block in blocks:
         x, end = scale.x(block.start), scale.x(block.end)
-        # an epoch of one record has no extent on the scale, but gets a block too
+        # an epoch of one record has no extent on the scale, but also gets a block
         width = max(end - x, _THINNEST)
         left = min(x, 100 - width)
-        if block.is_below:  # its fill lets the track shine through
+        if block.is_below:  # its fill is translucent
             parts.append(box(left, y, width, height, "paper"))
         kind = f"block {block.fill}{' below' if block.is_below else ''}"
         parts.append(box(left, y, width, height, kind, block.title))
@@ -81,8 +82,9 @@ def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) 
 def draw_lane(
     title: str, blocks: Sequence[Block], scale: Scale, y: float, bar: float, height: float
 ) -> Html:
-    """A lane: its title, and below it its blocks, on a line as long as the drawing. y, bar: where
-    the title and the blocks begin, in pixels from the top. height: how high the blocks are."""
+    """A lane: its title, and below it its blocks, on a line as long as the drawing. y, bar: the
+    tops of the title and of the blocks, in pixels from the top. height: the height of the blocks in
+    pixels."""
     middle = bar + height / 2
     return joined(
         (
@@ -94,10 +96,11 @@ def draw_lane(
 
 
 HUES = 6
-"""How many leaders have a fill of their own in the style sheet. Every block also has a text."""
+"""The number of leaders that have a fill of their own in the style sheet. Every block also has a
+text."""
 OTHER, UNKNOWN, MANY = "other", "unknown", "many"
-"""The fills that no leader has alone. They stand for leaders beyond the last hue, for an epoch
-whose leader no replica tells, and for several epochs that are drawn as one block."""
+"""Fills that stand for no single leader: for leaders beyond the last hue, for an epoch without a
+known leader, and for several epochs in one block."""
 
 
 @dataclass(frozen=True)
@@ -110,17 +113,17 @@ class Key:
 
 class Fills:
     """The colours of one cluster's drawings. Each leader has its own colour, in the order of node
-    ids; the leaders beyond the number HUES share one."""
+    ids. The leaders after the first HUES share a colour."""
 
     def __init__(self, leaders: Iterable[int | None]) -> None:
-        """leaders: those of all epochs that are drawn; None stands for an epoch whose leader is
-        unknown."""
+        """leaders: the leaders of all epochs that are drawn; None stands for an epoch whose leader
+        is unknown."""
         found = set(leaders)
         self._has_unknown = None in found
         self._leaders = sorted(leader for leader in found if leader is not None)
 
     def of(self, leader: int | None) -> str:
-        """The class in the style sheet for a leader, which is one of those given to __init__."""
+        """The class in the style sheet for a leader. The leader is one of `leaders` in __init__."""
         if leader is None:
             return UNKNOWN
         place = self._leaders.index(leader)

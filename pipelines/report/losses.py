@@ -14,7 +14,7 @@ from pipelines.report.meaning import Effect
 from pipelines.report.source import Row
 
 MAX_LOSSES_TOLD = 3
-"""How many losses the verdict names, and asks the effect of."""
+"""The most losses that the verdict names, and whose effect is queried."""
 
 
 class When(Enum):
@@ -54,8 +54,8 @@ class LostRecordCount:
     effect: Effect | None = None
     """The effect of the loss; None where no query asked for it."""
     kept: bool = False
-    """Whether another replica never lost those that were committed, so that only the copies of
-    `replicas` did; False where nobody asked."""
+    """Whether another replica never lost the committed ones of these records, so that only the
+    copies of `replicas` are lost; False where no query asked for it."""
 
     @property
     def drawn_to(self) -> int:
@@ -116,8 +116,8 @@ def _gone(row: Row) -> LostRecordCount:
 
 
 def _together(found: Iterable[LostRecordCount]) -> Iterable[LostRecordCount]:
-    """The losses, with one loss for all replicas that lost the same records. The captures that show
-    it may differ."""
+    """The losses, with one loss for all replicas that lost the same records, also where different
+    captures show it."""
     alike: dict[LostRecordCount, list[LostRecordCount]] = defaultdict(list)
     for loss in found:
         alike[replace(loss, replicas=(), capture_group="", between=None)].append(loss)

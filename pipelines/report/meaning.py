@@ -1,4 +1,5 @@
-"""The changes that lost records would have made, in words: how many of each type, as a clause."""
+"""The changes that lost records would have made, in words: the number of changes of each type, as a
+clause."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from replica.words import counted, listed
 
 _MAX_PHRASES = 3
 _TOPICS = {"topic_created": "partition_created", "topic_deleted": "partition_deleted"}
-"""Changes of a topic, and the changes of its partitions that come with them."""
+"""Changes of a topic, and the changes of partitions that come with them."""
 
 
 @dataclass(frozen=True)
@@ -22,15 +23,14 @@ class LostChange:
     change: str
     count: int
     again: int = 0
-    """How many of these changes a later record, which was not lost, makes again to an entity of the
-    same name."""
+    """The number of these changes that a later record makes again, to an entity of the same name.
+    Lost records don't count."""
     with_topic: bool = False
-    """Whether the changes are those of partitions whose topic another lost record creates or
-    deletes."""
+    """Whether the changes are of partitions whose topic another lost record creates or deletes."""
 
     @property
     def never(self) -> int:
-        """How many of the changes no later record made again."""
+        """The number of changes that no later record made again."""
         return self.count - self.again
 
 
@@ -43,7 +43,8 @@ class Effect:
     is known."""
     changes: tuple[LostChange, ...] = ()
     unknown_from: int | None = None
-    """The offset from which on the records' changes are unknown; None where all are known."""
+    """The offset from which on the records' changes are unknown; None where all
+    changes are known."""
     unread: int = 0
     """The number of lost records that could not be read."""
 
@@ -56,7 +57,7 @@ def effect(
     changes: Sequence[Row] | None,
     state_ranges: Sequence[Row],
 ) -> Effect:
-    """The effect of the lost records, `records` many, from offset `first` on.
+    """The effect of a number of lost records from offset `first` on.
 
     written, types, changes: rows of change_queries.written, record_types and changes; changes is
     None where the lake has no typed changes. state_ranges: rows of queries.state_ranges.
@@ -110,7 +111,7 @@ def made(effect: Effect) -> str:
 
 
 def limits(effect: Effect) -> str:
-    """The facts about the lost records that are unknown; empty where all are known."""
+    """The unknown facts about the lost records, in words; empty where all facts are known."""
     parts = []
     if effect.unknown_from is not None:
         parts.append(
@@ -123,8 +124,8 @@ def limits(effect: Effect) -> str:
 
 
 def _phrases(changes: Sequence[tuple[LostChange, int]]) -> Sequence[tuple[str, int, str]]:
-    """(entities, how many, what was done to them), the largest number first. Types beyond a limit
-    are one phrase."""
+    """(entities, number, what was done to them), the largest number first. Types beyond a limit
+    become one phrase."""
     partitions = {one.change: count for one, count in changes if one.with_topic}
     found: list[tuple[str, int, str]] = []
     for one, count in changes:
@@ -165,8 +166,8 @@ _NOUNS = {
     "voters": "voter set",
     "kraft_version": "KRaft version",
 }
-"""The names of entities that differ from the words of their types of change, by such a type or by
-its words before the last one."""
+"""Names of entities that differ from the words of their types of change. The key is a type of
+change, or its words without the last one."""
 _PLURALS = {
     "partition's directories": "partitions' directories",
     "broker's directories": "brokers' directories",
@@ -176,8 +177,8 @@ _PLURALS = {
 
 
 def words_of(change: str) -> tuple[str, str, str]:
-    """The words for a type of change: the name of one entity, of several, and what is done to them.
-    Most are in the type's own name, such as delegation_token_created."""
+    """The words for a type of change: the entity's name in singular and plural, and what is done to
+    it. Most words are in the type's own name, such as delegation_token_created."""
     if change not in _KNOWN:
         return f"{change} change", f"{change} changes", "made"
     name, _, done = change.rpartition("_")

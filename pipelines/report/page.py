@@ -1,7 +1,7 @@
 """The report: the clusters of a lake, each with its verdict and evidence, as one HTML page.
 
 The page loads nothing from elsewhere: it has its styles and drawings, and a content security policy
-forbids all else. So a name in a log could not run as a script even if it were not escaped.
+forbids everything else. So a name in a log could not run as a script even if it were not escaped.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Report:
     clusters: tuple[ClusterView, ...]
     """The clusters on the page."""
     more: int
-    """How many other clusters the lake has."""
+    """The number of other clusters in the lake."""
     unidentified: Figure
     of_directories: tuple[str, ...] = ()
-    """The directories of which the lake was made only for this page; empty for a lake that
-    stays."""
+    """The directories of which the lake was made only for this page; empty for a lake that the user
+    keeps."""
 
 
 def make_report(
@@ -107,13 +107,13 @@ def _chosen(found: Sequence[Row], cluster: str | None) -> Sequence[Row]:
 
 
 def _behind(row: Row) -> str:
-    """How far a replica is behind, in the words of `check`; empty where nothing tells it."""
+    """How far a replica is behind, in the words of `check`; empty where it is unknown."""
     records, ms = row["lag_records"], row["lag_ms"]
     return "" if records is None else Behind(records, ms).text
 
 
 def render(report: Report) -> str:
-    """The page as UTF-8 that every codec accepts."""
+    """The page. Every codec can encode it as UTF-8."""
     style = packaged(__package__, _TEMPLATES, "report.css")
     script = joined(packaged(__package__, _TEMPLATES, name) for name in _SCRIPTS)
     policy = (

@@ -19,18 +19,18 @@ MAX_FINDINGS = 20
 """The most findings of one rule."""
 MAX_DAMAGE = 50
 MAX_SUBJECTS = 5
-"""The most partitions, nodes and so on of one rule of health."""
+"""The most partitions, nodes and other subjects of one rule of health."""
 MAX_CAPTURES = 100
 MAX_SHOWN_IN_PRINT = 2
-"""With more clusters than this, the first printed pages have only the verdict of each."""
+"""With more clusters than this, the first printed pages have only the verdict of each cluster."""
 MAX_EPOCHS, MAX_PAIRS, MAX_TYPES = 100, 50, 50
-"""Rows of tables whose queries have no LIMIT, or a larger one."""
+"""The most rows of tables whose queries have no LIMIT, or a larger one."""
 MAX_LANES = 24
 """The most lanes of a drawing."""
 SHOWN, LONG = 12, 240
-"""Offsets shown at once, and characters of a payload; what is beyond is folded."""
+"""The most offsets shown at once, and the most characters of a payload; the rest is folded."""
 BEFORE, AFTER = 3, 50
-"""Offsets shown before the divergence and from it on."""
+"""The number of offsets shown before the divergence, and from the divergence on."""
 
 REQUIRED = (
     "bronze.captures",
@@ -50,7 +50,8 @@ REQUIRED = (
 
 _NEVER_STARTED: Sql = "(SELECT capture_id FROM bronze.findings WHERE rule = 'never-started')"
 HAS_STARTED: Sql = f"c.capture_id NOT IN {_NEVER_STARTED}"
-"""Of a row c of bronze.captures: it isn't that of a log directory without a metadata log."""
+"""Condition on a row c of bronze.captures: the capture isn't of a log directory without a metadata
+log."""
 
 CLUSTERS = f"""\
 SELECT cluster_id, count(DISTINCT capture_group) AS groups, count(*) AS captures,
@@ -74,7 +75,7 @@ def ms(time: Sql) -> Sql:
 
 
 def newest(cluster: str) -> Sql:
-    """A CTE: the newest capture of each replica, of its whole log where there is one."""
+    """A CTE: the newest capture of each replica, of its whole log where there is such a capture."""
     return f"""\
 newest AS (
   SELECT node_id, directory_id, capture_id, capture_group, captured_at, source,
@@ -95,7 +96,7 @@ def rounds(cluster: str) -> Sql:
 
 def replicas(cluster: str) -> Sql:
     """Each replica in its newest capture, with the last epoch of its log, the time of its last
-    record, in ms since 1970, and how far it is behind."""
+    record in ms since 1970, and its lag."""
     return f"""\
 WITH {newest(cluster)}
 SELECT n.*, e.last_epoch, {ms("w.last_written")} AS last_written_ms, l.lag_records, l.lag_ms
@@ -117,8 +118,8 @@ ORDER BY n.node_id, n.directory_id"""
 
 
 def never_started(cluster: str) -> Sql:
-    """The log directories that were formatted, and with which their node had not started when the
-    cluster's newest captures were made."""
+    """The log directories that were formatted, and not yet used by their node when the cluster's
+    newest captures were made."""
     return f"""\
 SELECT c.node_id, c.directory_id, c.captured_at, c.source
 FROM bronze.captures AS c
@@ -141,7 +142,7 @@ LIMIT {MAX_CAPTURES}"""
 
 
 def unbuilt(cluster: str) -> Sql:
-    """The captures whose records are in no built table yet."""
+    """The captures whose records are not in any derived table yet."""
     return f"""\
 SELECT node_id, captured_at, source
 FROM bronze.captures
@@ -325,7 +326,7 @@ LIMIT {AFTER}"""
 
 
 def _judged_snapshots(cluster: str) -> Sql:
-    """A CTE: each snapshot once, with the worst verdict of any capture, or the newest."""
+    """A CTE: each snapshot once, with the worst verdict of any capture, or else the newest."""
     one = "PARTITION BY v.node_id, v.directory_id, v.end_offset, v.epoch"
     return f"""\
 judged AS (
@@ -341,7 +342,7 @@ judged AS (
 
 
 def snapshot_counts(cluster: str) -> Sql:
-    """Snapshots by verdict."""
+    """The number of snapshots by verdict."""
     return f"""\
 WITH {_judged_snapshots(cluster)}
 SELECT verdict, count(*) AS snapshots FROM judged WHERE nth = 1 GROUP BY verdict"""
@@ -366,8 +367,8 @@ LIMIT {MAX_SNAPSHOTS}"""
 
 
 def findings(cluster: str) -> Sql:
-    """The first findings of each rule. `findings` and `now` count all findings, and those of each
-    replica's newest capture."""
+    """The first findings of each rule. `findings` counts the rule's findings in all captures, `now`
+    in each replica's newest capture."""
     return f"""\
 WITH {newest(cluster)}, ranked AS (
   SELECT f.*, c.captured_at, count(*) OVER (PARTITION BY f.rule) AS findings,
@@ -388,7 +389,7 @@ ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rul
 
 
 def damage(cluster: str) -> Sql:
-    """The places in files that could not be read, of all captures."""
+    """The places in files that could not be read, in all captures."""
     return f"""\
 SELECT file, position, length, kind, detail, count(*) OVER () AS total
 FROM bronze.damage

@@ -1,4 +1,4 @@
-"""Decoded records as table rows: an offset, and a cell for each branch."""
+"""Decoded records as table rows: each row has an offset, and a cell for each branch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Cell:
 
     epoch: int
     time: str
-    """ISO-8601 in UTC."""
+    """The record's time, as ISO 8601 in UTC."""
     record_type: str
     version: int | None
     payload: str
@@ -32,7 +32,7 @@ class RecordRow:
 
     offset: int
     cells: tuple[Cell | None, ...]
-    """One cell for each branch, None where the branch has no record at this offset; a single cell
+    """One cell for each branch, None where the branch has no record at this offset. A single cell
     where all branches have the same record."""
 
 
@@ -50,7 +50,7 @@ def branch_rows(rows: Iterable[Row], speakers: Sequence[Replica]) -> tuple[Recor
 
 
 def plain_rows(rows: Iterable[Row]) -> tuple[RecordRow, ...]:
-    """The rows for records of one branch, with one cell each."""
+    """The rows of one branch's records, with one cell each."""
     return tuple(RecordRow(row["offset"], (_cell(row),)) for row in rows)
 
 

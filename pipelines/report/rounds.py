@@ -10,14 +10,14 @@ from pipelines.report.source import Row
 from replica.words import listed, ms_text, time_text
 
 _NAMED = 6
-"""How many rounds are listed one by one."""
+"""The most rounds that are listed one by one."""
 
 
 class Rounds:
     """The rounds of one cluster, by their captured_at."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        """rows: those of queries.rounds, oldest first."""
+        """rows: the rows of queries.rounds, oldest first."""
         self._rounds: dict[datetime, Round] = {}
         for row in rows:
             self._rounds.setdefault(row["captured_at"], Round(**row))
@@ -30,7 +30,7 @@ class Rounds:
 
     @property
     def text(self) -> str:
-        """The names of all rounds, or of the first and the last where there are many."""
+        """The names of all rounds; of the first and the last where there are many."""
         labels = list(dict.fromkeys(self.when(at) for at in self._rounds))
         if len(labels) > _NAMED:
             return f"from {labels[0]} to {labels[-1]}"
@@ -44,7 +44,7 @@ class Rounds:
         return time_text(captured_at) if known is None else known.label(time_text, ms_text)
 
     def short(self, captured_at: datetime) -> str:
-        """The name as it stands within a sentence, without the time of the newest record."""
+        """The name within a sentence, without the time of the newest record."""
         known = self._rounds.get(captured_at)
         if known is None or known.has_own_time:
             return time_text(captured_at)
@@ -54,4 +54,4 @@ class Rounds:
 
 
 NO_ROUNDS = Rounds(())
-"""Names captures by their times alone."""
+"""No rounds: captures are named by their times alone."""

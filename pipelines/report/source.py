@@ -21,8 +21,8 @@ class ReportSource:
     tables: Collection[str]
     """The names of the lake's tables, each as `schema.table`."""
     ask: Callable[[str], list[Row]]
-    """Takes one SELECT in DataFusion's dialect and gives its rows; times are datetimes in UTC,
-    VARIANT is decoded. `ask` raises KraftlakeError."""
+    """Answers one SELECT in DataFusion's dialect with its rows. Times are datetimes in UTC, and
+    VARIANT is decoded. Raises KraftlakeError."""
 
     def figure(self, sql: str) -> Figure:
         """The query's rows. If they have a column `total`, it is the number of rows
@@ -43,16 +43,16 @@ class Figure:
     sql: str
     rows: tuple[Row, ...] = ()
     total: int = 0
-    """The number of rows without the query's LIMIT."""
+    """The number of rows that the query would give without its LIMIT."""
 
     @property
     def more(self) -> int:
-        """How many rows the LIMIT left out."""
+        """The number of rows that the LIMIT left out."""
         return self.total - len(self.rows)
 
 
 def moment(text: str | None) -> datetime | None:
-    """A record's time in the form of the queries: ISO-8601 text in UTC.
+    """A record's time, from its form in the queries: ISO 8601 text in UTC.
 
     None where there is no time, and for times that Python's calendar lacks: a log may hold any
     time.

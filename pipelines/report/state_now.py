@@ -1,4 +1,4 @@
-"""What is wrong now, by the newest captures and the newest known state, as `check` decides it."""
+"""What is wrong now, by the newest captures and the newest known state, as `check` judges it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def facts_now(evidence: Evidence) -> tuple[Fact, ...]:
 
 
 def gaps_now(evidence: Evidence) -> tuple[Gap, ...]:
-    """What could not be judged, as the gaps of check's verdict on the newest captures."""
+    """What could not be judged: the gaps of check's verdict on the newest captures."""
     return tuple(gap for row in _verdict_rows(evidence) for gap in gaps_in(row))
 
 

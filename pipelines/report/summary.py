@@ -1,4 +1,4 @@
-"""The first page: when the incident was, what it did to the cluster, and how certain that is."""
+"""The first page: the time of the incident, its effect on the cluster, and how certain both are."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from replica.doctor.health.exposure import NOTHING, PAIR
 from replica.words import counted, listed, ms_range_text, ms_text, time_text
 
 MAX_SHOWN = 3
-"""How many losses are named one by one."""
+"""The most losses that are named one by one."""
 MAX_OUTAGES = 3
-"""How many outages that are over are named one by one."""
+"""The most ended outages that are named one by one."""
 HIGH, LIMITED = "high", "limited"
 
 
@@ -29,10 +29,10 @@ class Summary:
     """The sentences of the first page about one cluster."""
 
     when: tuple[str, ...]
-    """When records were lost, when partitions had no leader, and when the quorum had which
-    leader."""
+    """Sentences about times: of lost records, of partitions without leader, and of the quorum's
+    leaders."""
     impact: tuple[str, ...]
-    """What that meant for partitions and records, and the state now."""
+    """The effect on partitions and records, and the state now."""
     certainty: str
     """LIMITED where `confidence` has reasons for doubt, otherwise HIGH."""
     confidence: tuple[str, ...]
@@ -85,7 +85,7 @@ def summary(
 
 
 def outages(steps: ReportSteps) -> tuple[Outage, ...]:
-    """Each time during which partitions were without leader, the oldest first."""
+    """Each time during which partitions had no leader, the oldest first."""
     counts = [leaderless for leaderless, _ in troubles(steps)]
     found = []
     for troubled, places in groupby(range(len(counts)), key=lambda step: counts[step] > 0):
@@ -133,7 +133,7 @@ def _when_out(found: Sequence[Outage]) -> Iterator[str]:
 
 
 def _when_often_out(over: Sequence[Outage]) -> Iterator[str]:
-    """One sentence for many outages that are over."""
+    """One sentence for many outages that have ended."""
     times = [one for one in over if one.seconds is not None]
     starts = [one.since_ms for one in over if one.since_ms is not None]
     ends = [one.until_ms for one in over if one.until_ms is not None]
@@ -210,7 +210,8 @@ def _of_records(facts: ReportFacts, *, is_all: bool) -> Iterator[str]:
 
 
 def _most(facts: ReportFacts, name: str) -> int:
-    """The most records of a kind that one loss took from the cluster, and not only from a copy."""
+    """The most records of a kind that one loss took from the cluster. Losses of a single copy don't
+    count."""
     taken = (loss for loss in facts.losses if name != "committed" or not loss.kept)
     return max((int(getattr(loss, name)) for loss in taken), default=0)
 
@@ -246,7 +247,7 @@ def _if_gone(row: Row) -> str:
 
 
 def _already(row: Row | None) -> str:
-    """How many of these partitions have the problem without any failure."""
+    """How many of these partitions already have the problem without a further failure."""
     counts = [] if row is None else [row["leaderless"], row["below_min_isr"]]
     told = listed([str(count) for count in counts if count])
     return f" ({told} already {'are' if told != '1' else 'is'})" if told else ""

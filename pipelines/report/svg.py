@@ -1,7 +1,7 @@
 """Inline SVG made of small pieces, without a viewBox, so that text keeps its size on a phone.
 
-Along x all values are percent of the drawing's width, along y pixels: a drawing is as wide as the
-page, and nothing in it is scaled.
+Values along x are percent of the drawing's width, values along y are pixels. A drawing is as wide
+as the page, and nothing in it is scaled.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pipelines.html_text import EMPTY, Html, element, joined
 CHARACTER = 7.2
 """The width of a label's character in pixels, rounded up."""
 NARROW, BROAD = 330, 900
-"""Pixels a drawing has on a phone, and on a screen of a computer."""
+"""The width of a drawing in pixels on a phone, and on a computer's screen."""
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ class RuleCount:
     """The rule's id."""
     severity: str
     findings: int
-    """The number in all captures."""
+    """The number of findings in all captures."""
     now: int
-    """The number in the newest capture of each replica."""
+    """The number of findings in the newest capture of each replica."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class ReportFacts:
 
     names: Names
     members: int
-    """How many replicas the newest capture group has."""
+    """The number of replicas in the newest capture group."""
     end_offset: int
     """The largest log end offset of these replicas, exclusive."""
     relations: Mapping[str, int]
@@ -54,11 +54,11 @@ class ReportFacts:
     """The number of snapshots, by their verdict (gold.snapshot_validity)."""
     rules: tuple[RuleCount, ...]
     damage: int
-    """How many places are damaged."""
+    """The number of damaged places."""
     kinds: tuple[str, ...]
-    """The kinds of this damage."""
+    """The kinds of the damage."""
     unbuilt: int
-    """How many captures came in after the last build."""
+    """The number of captures that came in after the last build."""
     rounds: Rounds = NO_ROUNDS
     end_written_ms: int | None = None
     """The largest time of these replicas' records, in ms since 1970; None where no table has it."""
@@ -76,7 +76,7 @@ class Clause:
 
     level: Level
     text: str
-    """Begins with a small letter, and ends without a full stop."""
+    """A clause that begins with a small letter, and ends without a full stop."""
 
 
 @dataclass(frozen=True)
@@ -86,15 +86,14 @@ class ReportVerdict:
     level: Level
     """The worst level of the facts and clauses."""
     clauses: tuple[Clause, ...]
-    """What the logs and files of its replicas show."""
+    """What the logs and files of the cluster's replicas show."""
     now: tuple[Fact, ...] = ()
     """The facts of check's verdict on the newest captures, the worst first."""
 
     @property
     def headline(self) -> str:
-        """What users notice now, or what an operator has to look after, such as `Now: 614 of 690
-        partitions have no leader.`. It is empty where nothing is wrong besides what the clauses
-        describe."""
+        """What users notice now, or what an operator must do, such as `Now: 614 of 690 partitions
+        have no leader.`. It is empty where nothing is wrong besides what the clauses describe."""
         above = self.of_other_clusters
         others = [fact for fact in self.now if not _is_of_losses(fact) and fact not in above]
         if not others:
@@ -105,14 +104,14 @@ class ReportVerdict:
 
     @property
     def of_other_clusters(self) -> tuple[Fact, ...]:
-        """What has to be read before the sentence, because whoever acts before that is put right
-        acts on the wrong disk. Empty where the facts begin with it."""
+        """Facts that must be read before the sentence: as long as they hold, an operator would act
+        on the wrong disk. Empty where the facts begin with such a fact."""
         return tuple(fact for fact in self.now[1:] if fact.is_of_other_clusters)
 
     @property
     def sentence(self) -> str:
-        """The headline and all clauses as one text. The clauses come first where the worst fact is
-        one that they describe, such as a loss: they give its times."""
+        """The headline and all clauses as one text. The clauses come first where they describe the
+        worst fact, such as a loss: they give its times."""
         text = "; ".join(clause.text for clause in self.clauses)
         clauses = f"{text[0].upper()}{text[1:]}."
         if not self.headline:
@@ -208,7 +207,7 @@ def _lost(loss: LostRecordCount, facts: ReportFacts) -> str:
 
 
 def _rests_on_a_stop(loss: LostRecordCount, now: Iterable[Fact]) -> bool:
-    """Whether check's verdict says so of these records."""
+    """Whether check's verdict says that these records are lost only if replicas stay stopped."""
     where = f"(from offset {loss.first} on)"
     return loss.when is When.PENDING and any(
         IF_STOPPED in fact.text and where in fact.text for fact in now if _is_of_losses(fact)
@@ -216,7 +215,8 @@ def _rests_on_a_stop(loss: LostRecordCount, now: Iterable[Fact]) -> bool:
 
 
 def _between(loss: LostRecordCount, rounds: Rounds) -> str:
-    """When a capture last showed the records, and the first one that shows them to be gone."""
+    """The time of the last capture with the records, and of the first capture that shows them to be
+    gone."""
     if loss.between is None:
         return "since"
     last, gone = loss.between
@@ -282,7 +282,7 @@ def _damage(facts: ReportFacts) -> Iterator[Clause]:
 
 
 def _not_known(facts: ReportFacts) -> Iterator[Clause]:
-    """The known state ends at the first record that this release doesn't know."""
+    """A clause where the known state ends at the first record that this release doesn't know."""
     is_newer = any(one.id in NOT_KNOWN and one.now for one in facts.rules)
     if is_newer and facts.known_to is not None and facts.known_to < facts.end_offset:
         yield Clause(
@@ -299,7 +299,7 @@ def _not_judged(facts: ReportFacts) -> Iterator[Clause]:
 
 
 def _rules(rules: Iterable[RuleCount]) -> Iterator[Clause]:
-    """The findings that no other clause is about."""
+    """The findings that no other clause describes."""
     others = [one for one in rules if one.id not in TOLD_BY_LOSSES]
     for severity in ("error", "warning"):
         now = [one for one in others if one.severity == severity and one.now]

@@ -37,7 +37,7 @@ class PartingView:
     records: tuple[RecordRow, ...]
     """The records at the offsets around the divergence, with one cell for each branch."""
     more: int
-    """How many more offsets differ, whose records are not shown."""
+    """The number of further offsets that differ, whose records are not shown."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class RuleView(RuleCount):
     """The findings of one rule."""
 
     rule: Rule | None
-    """None for a rule of another release."""
+    """The rule; None for a rule of another release."""
     rows: tuple[Row, ...]
 
     @property
@@ -56,7 +56,7 @@ class RuleView(RuleCount):
 
 @dataclass(frozen=True)
 class HealthView:
-    """A rule of health that found something."""
+    """A rule of health with a finding."""
 
     id: str
     severity: str
@@ -64,7 +64,7 @@ class HealthView:
     subjects: tuple[Row, ...]
     """The first entities with the finding, each with `name` and `what`."""
     rule: Rule | None
-    """None for a rule of another release."""
+    """The rule; None for a rule of another release."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class TruncatedView:
     """The truncation's row in the table."""
     records: tuple[RecordRow, ...]
     more: int
-    """How many of its records are left out."""
+    """The number of the truncation's records that are left out."""
     sql: str
 
 
@@ -85,7 +85,7 @@ class ClusterView:
     `travel` is None where the lake lacks the tables of the cluster's history."""
 
     identity: str
-    """The beginning of its ids in the page."""
+    """The beginning of the cluster's ids in the page."""
     evidence: Evidence
     names: Names
     rounds: Rounds
@@ -179,7 +179,7 @@ def _health(row: Row) -> HealthView:
 
 
 def _partings(evidence: Evidence) -> list[Parting]:
-    """All divergences; those with decoded branches are told apart by their batches."""
+    """All divergences. Where branches are decoded, they are told apart by their batches."""
     decoded = {
         (one.parting.capture_group, one.parting.offset, one.parting.relation): one.parting
         for one in evidence.decoded

@@ -18,7 +18,7 @@ _ROUND_SECONDS = (
 
 class Names:
     """The names of one cluster's replicas. A name is the node id. Where several directories have
-    this node id, it is followed by the beginning of the directory id."""
+    this node id, the beginning of the directory id follows it."""
 
     def __init__(self, replicas: Iterable[Replica]) -> None:
         self._directories = Counter(replica.node_id for replica in set(replicas))
@@ -47,7 +47,7 @@ def round_seconds(least: float) -> int:
 
 
 def duration_text(seconds: float) -> str:
-    """A duration in the largest unit of which it has at least one, to about two digits."""
+    """A duration to about two digits, in the largest unit of which it has at least one."""
     for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

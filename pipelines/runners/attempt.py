@@ -12,11 +12,11 @@ from replica.errors import KraftlakeError
 
 
 class TaskError(Exception):
-    """An error of a task that isn't one of ours. Its text is that of the error, with its type.
-    remote: the traceback in the task's process."""
+    """An error of a task that isn't a KraftlakeError. Its text is the text of the error, with the
+    error's type. remote: the traceback in the task's process."""
 
     def __init__(self, text: str, remote: str) -> None:
-        super().__init__(text, remote)  # by which it is pickled
+        super().__init__(text, remote)  # pickle makes a copy by these arguments
         self.text, self.remote = text, remote
 
     def __str__(self) -> str:
@@ -32,7 +32,7 @@ class Attempted:
     result: Any
     """The unit's result; None where the unit failed."""
     error: Exception | None
-    """Our own error, or OSError, or TaskError."""
+    """A KraftlakeError, OSError or TaskError; None where the unit succeeded."""
     seconds: float
     """How many seconds the unit took."""
 

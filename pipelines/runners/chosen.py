@@ -23,9 +23,9 @@ def is_submitted() -> bool:
 
 
 def chosen_engine(option: str | None) -> Engine:
-    """The engine: as the option says, else as the variable KRAFTLAKE_ENGINE says; else Spark where
-    spark-submit started the job, and the local one elsewhere. Raises UsageError for a name that is
-    no engine's."""
+    """The engine that the option names, else the engine that the variable KRAFTLAKE_ENGINE names;
+    else Spark where spark-submit started the job, and the local engine elsewhere. Raises UsageError
+    for a name that is no engine's."""
     for place, name in (("--engine", option), (VARIABLE, os.environ.get(VARIABLE))):
         if name:
             try:

@@ -20,9 +20,9 @@ from pipelines.runners.stage import Result, Stage, Unit
 from replica.errors import KraftlakeError
 
 MOST_THREADS = 4
-"""A thread takes some 150 MB while it decodes."""
+"""The most threads: a thread takes some 150 MB while it decodes."""
 PROCESS_WEIGHT = 60_000
-"""How many records take as long to compute as a process takes to start."""
+"""The number of records whose computation takes as long as the start of a process."""
 
 
 class LostProcessError(KraftlakeError):
@@ -77,7 +77,7 @@ class LocalRunner(Runner):
         self, function: partial[Attempted], units: Sequence[Unit]
     ) -> Iterator[Attempted]:
         if self._pool is None:
-            # a fork would have the locks of delta-rs's threads, but not the threads
+            # a forked process would have the locks of delta-rs's threads, but not the threads
             self._pool = ProcessPoolExecutor(self.at_once, get_context("spawn"), begin_process)
         try:
             yield from self._pool.map(function, range(len(units)), units)

@@ -1,10 +1,11 @@
 """Runs stages in Spark's executors.
 
-The units of a stage are divided among tasks: a heavy unit has a task of its own, and light ones
-share one. A DataFrame has a row, and a partition, for each task: with the units of this task alone,
-so that what goes to executors grows with the units and not with units times tasks. Each task makes
-its units by the function that mapInArrow carries to it, and gives a row for each. So a stage is one
-Spark job, and only DataFrames are used: the runner works by Spark Connect, too.
+The units of a stage are divided among tasks: a heavy unit has a task of its own, and light units
+share a task. A DataFrame has a row, and a partition, for each task. The row has only the units of
+this task, so that the data for executors grows with the number of units, not with units times
+tasks. Each task makes its units by the function that mapInArrow carries to it, and gives a row for
+each. So a stage is one Spark job, and only DataFrames are used: the runner works by Spark Connect,
+too.
 """
 
 from __future__ import annotations
@@ -39,9 +40,11 @@ _PARTITIONS = "spark.sql.leafNodeDefaultParallelism"
 _ATTEMPTED = pa.schema([("number", pa.int32()), ("attempted", pa.binary())])
 _ATTEMPTED_DDL = "number int, attempted binary"
 _LEAST_WEIGHT = 20_000
-"""How many records are worth a task of their own, which costs some tens of milliseconds."""
+"""The least number of records that are worth a task of their own. A task costs some tens of
+milliseconds."""
 _TASKS_OF_A_CORE = 3
-"""How many tasks each core gets where there are more units: the last ones end at about one time."""
+"""The number of tasks for each core where there are more units. With several, all cores finish at
+about the same time."""
 
 
 @dataclass
@@ -72,7 +75,7 @@ class SparkRunner(Runner):
 
     @contextmanager
     def _tasks(self, packs: Sequence[Pack]) -> Iterator[DataFrame]:
-        """A partition for each pack, which it holds, for a query within this context."""
+        """A DataFrame with a partition for each pack, for a query within this context."""
         held = pa.table({"pack": [pickle.dumps(pack) for pack in packs]}, _PACKS)
         with settings(self.spark, {_PARTITIONS: str(len(packs))}):
             yield self.spark.createDataFrame(held)
@@ -89,10 +92,11 @@ class SparkRunner(Runner):
         """Spreads rows over groups by one shuffle of Spark, and gives the result of each group, in
         the order of `groups`.
 
-        spread: a stage whose function gives batches of rows of a unit. rows: their schema; its
-        column `group` has the index of the row's group, and it has a column of bytes. order: the
-        columns by which the rows of a group are sorted. walk: a stage whose function takes a group
-        and, as `rows`, an iterator of the batches of its rows. Raises as `run`.
+        spread: a stage whose function gives batches of rows of a unit. rows: the schema of these
+        rows; its column `group` has the index of the row's group, and it has a column of bytes.
+        order: the columns by which the rows of a group are sorted. walk: a stage whose function
+        takes a group and, as `rows`, an iterator of the batches of its rows. Raises the errors of
+        `run`.
         """
         from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -133,7 +137,7 @@ class SparkRunner(Runner):
     def _packed(self, stage: Stage[Unit, Result], units: Sequence[Unit]) -> list[Pack]:
         """The units of each task."""
         weights = [*map(stage.weight, units)]
-        if max(weights) <= 1:  # units that don't tell their weight
+        if max(weights) <= 1:  # the weights of units are unknown
             least = max(1, len(units) // (self.at_once * _TASKS_OF_A_CORE))
         else:
             least = max(_LEAST_WEIGHT, sum(weights) // (self.at_once * _TASKS_OF_A_CORE))
@@ -193,7 +197,7 @@ def _failed(tried: Attempted, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _of_bytes(schema: pa.Schema) -> str:
-    """The first column of bytes."""
+    """The name of the first column of bytes."""
     return str(next(field.name for field in schema if pa.types.is_binary(field.type)))
 
 

@@ -1,4 +1,4 @@
-"""A stage of the pipeline: one function, and what one unit of its work is."""
+"""A stage of the pipeline: a function, and the kind of unit that it works on."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ class Stage(Generic[Unit, Result]):
     """A step of the pipeline that is done in units, each by one task."""
 
     name: str
-    """As the summary and Spark's UI show it."""
+    """The name in the summary and in Spark's UI."""
     grain: Grain
     """What a unit of the stage is, such as a cluster or a file."""
     function: Callable[[Unit], Result]
     """Makes the result of a unit. It runs in any process of any machine, so the function, its units
-    and its results can be pickled; units and results are small, rows go into files."""
+    and its results can be pickled. Units and results are small; rows go into files."""
     reads: tuple[str, ...] = ()
     """The names of the tables that the stage reads."""
     writes: tuple[str, ...] = ()
     """The names of the tables that the stage writes."""
     weight: Callable[[Unit], int] = _one
-    """How much work a unit is; the unit of weight is a record."""
+    """The amount of work of a unit, in records."""
     in_threads: bool = False
-    """Whether the function's work is done by code that frees Python's lock, so that threads can
-    share it."""
+    """Whether the function works in code that frees Python's lock, so that threads can share the
+    work."""

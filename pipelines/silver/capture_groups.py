@@ -1,5 +1,5 @@
-"""A row for each capture group of a cluster: what its logs show by the reasoning of
-replica.history; and the order of groups in time."""
+"""A row for each capture group of a cluster: the facts that replica.history derives from its logs.
+And the order of groups in time."""
 
 from __future__ import annotations
 
@@ -31,23 +31,24 @@ from replica.model.keys import ReplicaKey
 
 
 def finding_of_group(captures: Sequence[tuple[str, ReplicaLog]]) -> dict[str, Any]:
-    """What a capture group shows, by column name.
+    """The facts about a capture group, by column name.
 
     captures: (capture_id, log) of each replica of the group, in the order of their keys.
 
-    - pairs: the columns of gold.divergence_points for each two replicas, and the first offset at
-      which both hold one epoch with two contents, or None for replicas that aren't in conflict.
+    - pairs: the columns of gold.divergence_points for each pair of replicas, and the first offset
+      at which both hold one epoch with two contents, or None for replicas that aren't in conflict.
     - contested: the ranges from `start` (inclusive) to `end` (exclusive) that have two proven
       entries, with the epoch at `start`, and the capture of the first replica that holds `start`.
     - epochs: the offset at which each replica's log first holds an epoch, and the commitment of the
       entry at that offset.
     - branch: the epochs of the agreed branch with their first offsets, ascending.
     - branch_parts: the captures whose logs hold the branch from `start` (inclusive) to `end`
-      (exclusive). overruled: what the logs hold proven beside the branch, where proofs contradict.
+      (exclusive).
+    - overruled: the proven entries of logs beside the branch, where proofs contradict.
     - branch_start (inclusive), branch_end (exclusive): None where all logs are empty.
-    - progress: replica.doctor.quorum.progress of each replica; evidence: majority or snapshot;
-      evidence_offset (inclusive) and evidence_epoch: the entry that proves; holders: the node ids
-      that hold this entry; position: the last epoch and the end offset that the replica names in an
+    - progress: replica.doctor.quorum.progress of each replica. evidence: majority or snapshot.
+      evidence_offset (inclusive) and evidence_epoch: the entry that proves. holders: the node ids
+      that hold this entry. position: the last epoch and the end offset that the replica names in an
       election.
     """
     group = compare_group([log for _, log in captures])
@@ -165,8 +166,8 @@ def group_findings(
     known: Mapping[str, Row] = MappingProxyType({}),
 ) -> list[Row]:
     """A row of silver.capture_groups for each capture group. captures: the cluster's rows of
-    bronze.captures. known: such rows by capture_group: what a group shows depends on nothing but
-    the files of its captures, of which its id is a hash."""
+    bronze.captures. known: such rows by capture_group. They are reused, because the row of a group
+    depends only on the files of its captures, and the group's id is a hash of these."""
     return [
         {
             "cluster_id": cluster_id,

@@ -2,9 +2,9 @@
 
 An entry that one capture group proves stays proven, unless a newer group proves another history at
 or before its offset, in a cluster that broke Raft's promises. Where no group proves anything, the
-newest group whose branch reaches an offset decides, as in gold.leader_epoch_history. Behind the
-first offset at which histories contradict each other, and nobody knows which is right, nothing is
-proven.
+newest group whose branch reaches an offset decides, as in gold.leader_epoch_history. Where
+histories contradict each other and nothing shows which is right, no entry is proven from the first
+such offset on.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _COMMITMENTS = (_UNPROVEN, _PROVEN)
 _END = (1 << 63) - 1
 """A number above every offset."""
 _MOST_PIECES = 4_000_000
-"""How many equal pieces are held at once, besides those that differ."""
+"""The most equal pieces that are held at a time, besides pieces that differ."""
 
 Batch = tuple[int, int, int]
-"""(base_offset, leader_epoch, crc)."""
+"""A batch as (base_offset, leader_epoch, crc)."""
 _Columns = TypeVar("_Columns", bound="_Ranges")
 
 
 @dataclass(frozen=True)
 class _Ranges:
-    """Ranges of offsets of batches. Each index has a range from low (inclusive) to high
+    """Ranges of offsets of batches. At each index there is a range from low (inclusive) to high
     (exclusive)."""
 
     low: Longs
@@ -55,7 +55,7 @@ class _Ranges:
         return len(self.low)
 
     def at(self: _Columns, places: npt.NDArray[Any]) -> _Columns:
-        """The ranges at these places."""
+        """The ranges with these indexes."""
         columns = (one.name for one in fields(self) if one.name != "cluster_id")
         return replace(self, **{name: getattr(self, name)[places] for name in columns})
 
@@ -99,20 +99,20 @@ class AgreedBranch(_Ranges):
         return pa.array(_COMMITMENTS).take(pa.array(self.is_proven[places] + 0))
 
     def places(self, offsets: Longs) -> Longs:
-        """The index of the range that holds each offset. -1 where no range does."""
+        """The index of the range that holds each offset; -1 where no range holds it."""
         found = np.searchsorted(self.low, offsets, side="right") - 1
         if not len(self):
             return found
         return np.where(self.high[np.maximum(found, 0)] > offsets, found, -1)
 
     def epoch_at(self, offset: int) -> int | None:
-        """The epoch of the entry at an offset; None where no replica holds one."""
+        """The epoch of the entry at an offset; None where no replica holds an entry there."""
         (place,) = self.places(np.array([offset])).tolist()
         return None if place < 0 else int(self.leader_epoch[place])
 
     def is_contested(self, offset: int, epoch: int) -> bool:
-        """Whether the entry at an offset is of this epoch, and isn't proven though a group proves
-        the epoch: another history contradicts it."""
+        """Whether the entry at an offset is of this epoch, and isn't proven although a group proves
+        the epoch: another history contradicts the entry."""
         (place,) = self.places(np.array([offset])).tolist()
         return place >= 0 and bool(self.leader_epoch[place] == epoch and not self.is_proven[place])
 
@@ -160,8 +160,7 @@ def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> 
 
 
 def _settled(branch: AgreedBranch, contested_from: int | None) -> AgreedBranch:
-    """The branch, in which no entry from this offset on is proven: nobody knows which history is
-    right there."""
+    """The branch without proofs from this offset on: nothing shows there which history is right."""
     if contested_from is None:
         return branch
     begins = np.flatnonzero((branch.low < contested_from) & (branch.high > contested_from))
@@ -175,9 +174,9 @@ def _settled(branch: AgreedBranch, contested_from: int | None) -> AgreedBranch:
 
 
 def _contested_from(held: HeldBatches, branch: AgreedBranch, groups: Iterable[Row]) -> int | None:
-    """The first offset from which on nobody knows which history is right, that of the branch or
-    that of a log which leaves it there: the two logs conflict, or both histories are proven to be
-    committed. None where there is no such offset."""
+    """The first offset from which on nothing shows which history is right, the history of the
+    branch or the history of a log that leaves the branch there: the two conflict, or both are
+    proven to be committed. None where there is no such offset."""
     batches = held.batches
     is_on = branch.has(batches.base_offset, batches.leader_epoch, batches.crc)
     places = branch.places(batches.base_offset)
@@ -231,7 +230,7 @@ def _cut_to(held: HeldBatches, part: Row) -> tuple[Longs, Longs, Longs]:
 
 def _newest_of_each(pieces: Iterable[_Pieces]) -> _Pieces:
     """Each piece once, with the moment of the newest group whose branch has it. An unchanged log
-    gives the same pieces in every group."""
+    has the same pieces in every group."""
     waiting: list[_Pieces] = []
     count = 0
     for some in pieces:
@@ -262,10 +261,11 @@ def _joined(pieces: Sequence[_Pieces]) -> _Pieces:
 
 
 def _cut(pieces: _Pieces, groups: Sequence[Row]) -> _Pieces:
-    """The pieces without what newer groups contradict. groups: ascending by their moments.
+    """The pieces without the parts that newer groups contradict. groups: ascending by their
+    moments.
 
-    A newer group may prove that a newer epoch began; where nothing is proven, its branch
-    decides.
+    A newer group may prove that a newer epoch began. Where nothing is proven, the branch of the
+    newer group decides.
     """
     newer = _NewerGroups(groups)
     pieces = pieces.at(np.lexsort([pieces.moment, pieces.leader_epoch]))
@@ -291,7 +291,7 @@ def _within(pieces: _Pieces, start: int, end: int) -> _Pieces:
 
 
 def _gaps(ranges: Ranges) -> Iterator[OffsetRange]:
-    """The offsets between, before and behind ranges, which must be in order."""
+    """The offsets between, before and after ranges. The ranges must be in order."""
     start = 0
     for one in ranges:
         yield OffsetRange(start, one.start)
@@ -300,15 +300,15 @@ def _gaps(ranges: Ranges) -> Iterator[OffsetRange]:
 
 
 class _NewerGroups:
-    """The groups of one cluster, and what those of them that are newer than a rank say about the
-    branch. groups: ascending by their moments; a group's rank is its index."""
+    """The groups of one cluster, and what the groups newer than a rank say about the branch.
+    groups: ascending by their moments; a group's rank is its index."""
 
     def __init__(self, groups: Sequence[Row]) -> None:
         self._groups = [(rank, group) for rank, group in enumerate(groups) if group["branch"]]
 
     def first_successor(self, epoch: int, rank: int) -> int:
         """The offset at which the groups prove that the first newer epoch begins. No record of
-        `epoch` was committed there or later."""
+        `epoch` was committed at that offset or later."""
         starts = (
             entry["start_offset"]
             for group in self._newer_than(rank)
@@ -319,7 +319,7 @@ class _NewerGroups:
 
     def passed(self, epoch: int, rank: int) -> Ranges:
         """The offsets at which the groups' branches hold an entry, or will hold another entry than
-        that of `epoch`."""
+        the entry of `epoch`."""
         return union(
             OffsetRange(
                 group["branch_start"],
@@ -333,7 +333,7 @@ class _NewerGroups:
 
 
 def _proven_end(group: Row) -> int:
-    """The end (exclusive) of what the group proves. -1 where it proves nothing."""
+    """The end (exclusive) of what the group proves; -1 where it proves nothing."""
     proven = (part["end"] for part in group["branch_parts"] if part["commitment"] == _PROVEN)
     return max(proven, default=-1)
 

@@ -115,9 +115,9 @@ def _checkpoint_agrees(found: Row, capture: Row, *, is_newest: bool) -> bool:
     """Whether the checkpoint has the epoch where it must. The checkpoint starts at the log start
     (LeaderEpochFileCache.truncateFromStart).
 
-    An epoch that ends at or below the log start is absent, unless it is the one in force there,
-    which the cache never loses. An epoch without batches is the newest one, at the log end: the
-    leader enters it before it writes (KafkaMetadataLog.initializeLeaderEpoch).
+    An epoch that ends at or below the log start is absent. The epoch in force at the log start is
+    never absent. An epoch without batches is the newest one, at the log end: the leader enters it
+    before it writes (KafkaMetadataLog.initializeLeaderEpoch).
     """
     start, entry = found["start_offset"], found["checkpoint_start"]
     log_start = capture["log_start_offset"]

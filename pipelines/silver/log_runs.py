@@ -3,8 +3,8 @@ held.
 
 A log of ten million batches becomes some hundred runs, because the logs of a quorum differ at few
 places. The tables derived from logs treat a run as one batch: they need its offsets, its epoch, and
-which replicas held it when. A batch is a run of its own if it is a control batch, if its header
-claims other offsets than its records have, or if another batch of its epoch has its offsets.
+which replicas held it at which times. A batch is a run of its own if it is a control batch, if its
+header claims other offsets than its records have, or if another batch of its epoch has its offsets.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _TIME = pa.timestamp("us", tz="UTC")
 def log_runs(rows: pa.Table) -> pa.Table:
     """The runs of a cluster's batches, as rows of the table, ascending by offset.
 
-    rows: COLUMNS of bronze.log_batches; with a column `batches` a row stands for so many batches
-    (see `rows_of_runs`), so runs of neighbouring offsets can be joined. Batches that no capture
-    held undamaged are in no run.
+    rows: COLUMNS of bronze.log_batches. With a column `batches`, a row stands for that many batches
+    (see `rows_of_runs`), so that runs of neighbouring offsets can be joined. Batches that no
+    capture held undamaged are in no run.
     """
     rows = rows.filter(rows["crc_valid"]).combine_chunks()
     if not rows.num_rows:
@@ -75,8 +75,8 @@ def _begins(base: Longs, last: Longs, epoch: Longs, holders: Longs, alone: Longs
 
 
 def _at_edges(base: Longs, last: Longs, begins: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Which batches begin behind the edge of a run of any epoch: there the agreed branch may leave
-    a run."""
+    """Which batches begin after the edge of a run of any epoch. The agreed branch may leave a run
+    there."""
     starts = np.flatnonzero(begins)
     ends = np.append(starts[1:], len(base)) - 1
     edges = np.unique(np.concatenate([base[starts], last[ends] + 1]))
@@ -101,7 +101,7 @@ def _is_contested(base: Longs, last: Longs, epoch: Longs) -> npt.NDArray[np.bool
 def _table(
     rows: pa.Table, in_order: Longs, starts: Longs, entry: Longs, order: Longs, firsts: Longs
 ) -> pa.Table:
-    """The rows of the table. starts: the first batch of each run, of those `in_order`."""
+    """The rows of the table. starts: the first batch of each run, as an index into `in_order`."""
 
     def added(column: Longs) -> Longs:
         return np.add.reduceat(column[entry][in_order], starts)
@@ -144,7 +144,7 @@ _OF_HOLDER = ("node_id", "directory_id", "last_seen", "truncated_at", "in_log")
 
 
 def _holders(rows: pa.Table, of_run: Sequence[Longs]) -> pa.Array:
-    """Who held the first batch of each run, by replica."""
+    """The replicas that held the first batch of each run, as the table has them."""
     places = np.concatenate(of_run)
     taken = rows.select(_OF_HOLDER).take(pa.array(places)).combine_chunks()
     kind = LOG_RUNS.arrow_schema.field("holders").type
@@ -191,8 +191,8 @@ def _kind_of(name: str) -> pa.DataType:
 
 
 def _holder_codes(rows: pa.Table) -> Longs:
-    """For each row a number that is the same for rows of one replica that captures held over the
-    same times. Numbers ascend by replica."""
+    """For each row a number, which is equal for rows of one replica that captures held over the
+    same times. The numbers ascend by replica."""
     codes = np.zeros(rows.num_rows, np.int64)
     for name in REPLICA_KEYS:
         codes = _paired(codes, _ranks(rows[name]))
@@ -216,7 +216,7 @@ _SPANS = LOG_RUNS.arrow_schema.field("holders").type.value_type.field("in_log").
 
 
 def _ranks(column: pa.ChunkedArray) -> Longs:
-    """For each value its rank among the different values."""
+    """For each value its rank among the distinct values."""
     encoded = column.combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0)
@@ -226,7 +226,7 @@ def _ranks(column: pa.ChunkedArray) -> Longs:
 
 
 def _paired(codes: Longs, values: Longs) -> Longs:
-    """A number for each different pair, ascending by the first and then the second."""
+    """A number for each distinct pair, ascending by the first value and then by the second."""
     order = np.lexsort([values, codes])
     is_new = np.zeros(len(order), np.int64)
     is_new[1:] = (codes[order][1:] != codes[order][:-1]) | (values[order][1:] != values[order][:-1])
@@ -236,7 +236,7 @@ def _paired(codes: Longs, values: Longs) -> Longs:
 
 
 def _codes_of_groups(codes: Longs, firsts: Longs) -> Longs:
-    """For each group of neighbouring rows a number that is the same for groups with the same codes.
+    """For each group of neighbouring rows a number, which is equal for groups with the same codes.
     firsts: the first row of each group."""
     counts = np.diff(np.append(firsts, len(codes)))
     found = np.zeros(len(firsts), np.int64)

@@ -34,8 +34,8 @@ def voter_sets(
     for replica, source, found, voters in _named(bronze, control, snapshot_sets):
         if voters is not None and found["epoch"] is not None:
             named[*replica, source, found["offset"], found["epoch"]].append(voters)
-    # The same record is in the files of several captures. Where contents under one key differ (only
-    # damage or a broken quorum causes that), max() always chooses the same one.
+    # The same record is in the files of several captures. Contents under one key differ only by
+    # damage or in a broken quorum. Then max() always chooses the same content.
     names = (*REPLICA_KEYS, "source", "offset", "epoch")
     rows = [
         {**dict(zip(names, key, strict=True)), "voters": max(found, key=nulls_first)}
@@ -68,7 +68,7 @@ def _named(
 
 
 def _without_repetitions(rows: Sequence[Row]) -> list[Row]:
-    """The rows without each LEADER_CHANGE behind a voters record, whose ids it only repeats
+    """The rows without each LEADER_CHANGE after a voters record: it only repeats the record's ids
     (KIP-853)."""
     offsets = (row["offset"] for row in rows if row["source"] in ("kraft_voters", "snapshot"))
     first = min(offsets, default=_NO_OFFSET)

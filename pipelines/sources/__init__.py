@@ -28,10 +28,10 @@ _KEY = secrets.token_bytes(32)
 
 
 def register(spark: SparkSession) -> None:
-    """Make the sources known to a session. Another call changes nothing.
+    """Makes the sources known to a session. Another call changes nothing.
 
     All that they read then shows equal secrets as equal fingerprints, unless options say otherwise:
-    their key is made once for this process.
+    the key of fingerprints is made once for this process.
     """
     for source in (KraftLogDataSource, KraftSnapshotDataSource):
         spark.dataSource.register(_keyed(source))

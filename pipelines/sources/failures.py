@@ -14,9 +14,9 @@ _HIDE = "SPARK_HIDE_TRACEBACK"
 
 @contextmanager
 def one_line() -> Iterator[None]:
-    """Runs a part of a source or of a function on DataFrames, in a worker of Spark: PySpark shows
-    an error of ours without its traceback. The worker ends with the error, so the variable that is
-    set here holds for nothing else. Errors that nobody raised on purpose keep their traceback."""
+    """Runs a part of a source or of a function on DataFrames, in a worker of Spark. PySpark then
+    shows a KraftlakeError without its traceback. The worker ends with the error, so the variable
+    that is set here affects nothing else. Other errors keep their traceback."""
     try:
         yield
     except KraftlakeError:

@@ -1,4 +1,4 @@
-"""The files of a path or URI that a source is given."""
+"""The files at the path or URI that a source gets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from replica.model.keys import ReplicaId
 
 @dataclass(frozen=True)
 class Owner:
-    """Where files lie, and whose they are."""
+    """The directory of files, and the replica that they belong to."""
 
     directory: str
     """The metadata directory as an absolute path, or as a URI without its secret parts."""
@@ -43,8 +43,8 @@ class SourceFile:
     owner: Owner | None = None
     """The owner of the file; None where the caller doesn't ask for it."""
     stamp: FileStamp | None = None
-    """The stamp by which a later read notices that the file was changed; None where nobody writes
-    to the file, or where the caller doesn't ask for the stamp."""
+    """The stamp by which a later read notices that the file was changed. None where no process
+    writes to the file, or where the caller doesn't ask for the stamp."""
 
 
 def log_files(path: str) -> list[SourceFile]:
@@ -58,8 +58,8 @@ def snapshot_files(path: str) -> list[SourceFile]:
 
 
 def _files(path: str, kind: FileKind) -> list[SourceFile]:
-    """The files of a kind in directories. A file that the path itself names may have any name that
-    isn't one of the other kind."""
+    """The files of a kind in directories. A file that the path itself names may have any name
+    except a name of the other kind."""
     if is_uri(path):
         found_there = remote_files(path)
         if [file.relative for file in found_there] == [""]:
@@ -85,8 +85,8 @@ _FORMATS = {FileKind.SEGMENT: "kraft_log", FileKind.SNAPSHOT: "kraft_snapshot"}
 
 
 def _refuse_other(shown: str, wanted: FileKind) -> None:
-    """Raises UsageError where kraft_log is given a single snapshot, or kraft_snapshot a single
-    segment: the other of the two sources reads it. wanted: the kind that the asked source reads."""
+    """Raises UsageError where kraft_log gets a single snapshot, or kraft_snapshot a single segment:
+    the other source reads it. wanted: the kind that this source reads."""
     kind = classify(file_name(shown)).kind
     if kind in _FORMATS and kind is not wanted:
         raise UsageError(

@@ -53,7 +53,7 @@ CAPTURES_COLUMNS = {
     "size_bytes": "bigint",
     "mark": "string",
 }
-"""Each column's type in Spark's DDL."""
+"""Each column's type in Spark's DDL (data definition language)."""
 CAPTURES_SCHEMA = StructType([StructField(n, data_type(of)) for n, of in CAPTURES_COLUMNS.items()])
 State = tuple[int, int, str]
 """The columns about a directory: segments, size_bytes, mark."""

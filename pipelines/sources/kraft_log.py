@@ -81,8 +81,8 @@ RECORD_COLUMNS = {
     "file": "string", "position": "bigint", "base_offset": "bigint", "leader_epoch": "int",
     "crc": "bigint", "offset": "bigint", **_OF_RECORD,
 }  # fmt: skip
-"""position: the batch's first byte. error: why a record could not be read, NULL where it could. A
-row with an error has record_type UNREADABLE and, in `value`, the batch's bytes."""
+"""position: the batch's first byte. error: why a record could not be read; NULL for a record that
+was read. A row with an error has record_type UNREADABLE and, in `value`, the batch's bytes."""
 SNAPSHOT_COLUMNS = {
     "file": "string", "position": "bigint", "end_offset": "bigint", "epoch": "int",
     "index": "bigint", **_OF_RECORD,
@@ -100,8 +100,8 @@ _CONTENTS = {
 
 
 class KraftLogReader(DataSourceReader):
-    """Plans ranges on the driver; `read` runs on the workers and yields Arrow batches. key: of
-    fingerprints where no option names one; None for a new one."""
+    """Plans ranges on the driver; `read` runs on the workers and yields Arrow batches. key: the key
+    of fingerprints where no option names one; None for a new key."""
 
     def __init__(self, options: Mapping[str, str], key: bytes | None = None) -> None:
         self.columns = {**OWNER_COLUMNS, **self.own_columns(options)}
@@ -115,14 +115,15 @@ class KraftLogReader(DataSourceReader):
         self.redaction = _redaction(self.redactor, options)
 
     def own_columns(self, options: Mapping[str, str]) -> Mapping[str, str]:
-        """The columns besides those of the owner, with their types in Spark's DDL."""
+        """The columns besides the owner's columns, with their types in Spark's DDL."""
         content = options.get("content", "records")
         if content not in _CONTENTS:
             raise UsageError(f"option content={content}: expected one of {', '.join(_CONTENTS)}")
         return _CONTENTS[content]
 
     def schema(self) -> StructType:
-        """The columns. A wrong local path raises its error here, which is when `load` is called."""
+        """The columns. For a wrong local path it raises UnreadableFileError, at the
+        time of `load`."""
         if self.files is None and not is_uri(self.path):
             for file in self.source_files():
                 if not os.access(file.path, os.R_OK):
@@ -147,7 +148,7 @@ class KraftLogReader(DataSourceReader):
         return [*plan(with_owners(files, self.replica), self.range_bytes)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        if isinstance(partition, RangePartition):  # else Spark's stand-in for no partition
+        if isinstance(partition, RangePartition):  # else Spark's placeholder for no partition
             with one_line():
                 data = read_range(partition.path, partition.start, partition.end)
                 yield from self.rows(data, partition)
@@ -163,7 +164,7 @@ class KraftLogDataSource(DataSource):
 
     reads: ClassVar[type[KraftLogReader]] = KraftLogReader
     key: ClassVar[bytes | None] = None
-    """The key of fingerprints; None for a new one for each read."""
+    """The key of fingerprints; None to make a new key for each read."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         with one_line():
@@ -216,7 +217,8 @@ def redactor_in(options: Mapping[str, str], default_key: bytes) -> Redactor | No
 
 
 def _redaction(redactor: Redactor | None, options: Mapping[str, str]) -> str:
-    """The same text for readers whose redactors show the same: no secret follows from it."""
+    """A text that is equal for readers whose redactors show equal fingerprints. No secret follows
+    from it."""
     if redactor is None:
         return "none"
     shown = sorted(_shown_configs(options.get("showConfigs", "[]")))
@@ -241,8 +243,8 @@ def _shown_configs(text: str) -> frozenset[str]:
 
 
 class KraftSnapshotReader(KraftLogReader):
-    """Plans ranges as the reader of logs does. The offsets of a snapshot's records are their
-    indexes."""
+    """Plans ranges as KraftLogReader does. The offsets of a snapshot's records are
+    their indexes."""
 
     def own_columns(self, options: Mapping[str, str]) -> Mapping[str, str]:
         return SNAPSHOT_COLUMNS

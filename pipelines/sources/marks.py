@@ -1,4 +1,4 @@
-"""The states of the logs below some paths, by which a follower sees that one has changed."""
+"""The states of the logs below some paths. By them a follower sees that a log has changed."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def marks_while_there(path: str) -> Mapping[str, Mark] | None:
 
 
 def _mark_of(file: SourceFile) -> Mark | None:
-    """The mark of a file. None where the file is gone, because Kafka deletes segments behind a
-    snapshot."""
+    """The mark of a file. None where the file is gone, because Kafka deletes segments below a
+    snapshot's end."""
     if is_uri(file.path):
         return (size_of_file(file),)
     try:

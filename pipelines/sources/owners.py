@@ -1,5 +1,5 @@
-"""Whose files a source reads: the directory in which a file lies, and the replica that this
-directory belongs to by its meta.properties."""
+"""The owners of the files that a source reads: the directory in which a file lies, and the replica
+that this directory belongs to by its meta.properties."""
 
 from __future__ import annotations
 

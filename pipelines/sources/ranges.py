@@ -2,7 +2,7 @@
 
 The planner doesn't open a file that fits in one range. It scans a larger file once, and cuts it
 only where the batches around the cut are sound, because a scan judges a doubtful batch by the
-batches behind it. So the ranges together give exactly what one scan of the file gives.
+batches after it. So the ranges together give exactly what one scan of the file gives.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from replica.scan.native import Longs
 
 DEFAULT_RANGE_BYTES = 32 * 1024 * 1024
 _SOUND_BATCHES = 3
-"""How many sound batches in sequence must come before a cut: one more than a scan looks ahead."""
+"""The number of sound batches in sequence that must come before a cut: one more than a scan looks
+ahead."""
 _NO_OFFSET = -2
 """Stands for a last offset that doesn't fit 64 bits: no batch can follow it."""
 
@@ -50,9 +51,9 @@ class RangePartition(InputPartition):
     expected_offset: int | None
     """The base offset of the first batch if the log is sound; None where any offset will do."""
     owner: Owner | None = None
-    """As in SourceFile."""
+    """As in SourceFile: the owner of the file."""
     stamp: FileStamp | None = None
-    """As in SourceFile."""
+    """As in SourceFile: the stamp by which a later read notices that the file was changed."""
 
     def __hash__(self) -> int:
         return hash((self.path, self.start, self.end))
@@ -60,7 +61,7 @@ class RangePartition(InputPartition):
 
 @dataclass(frozen=True)
 class Places:
-    """The batches of a file in its order, by column."""
+    """The batches of a file in the file's order, by column."""
 
     position: Longs
     base_offset: Longs
@@ -95,8 +96,8 @@ class Places:
 
 
 def positive(options: Mapping[str, str], name: str) -> int | None:
-    """The value of an option that must be a number above 0. None where the option isn't given.
-    Raises UsageError where the value is not such a number."""
+    """The value of an option that must be a number above 0; None where the option isn't given.
+    Raises UsageError for any other value."""
     text = options.get(name)
     if text is None:
         return None
@@ -144,7 +145,8 @@ def _cuts(
     in_sequence[1:] = (position[1:] == end[:-1]) & (base[1:] == places.next_offset[:-1])
     numbers = np.arange(len(position))
     last_doubtful = np.maximum.accumulate(np.where(in_sequence & places.crc_valid, -1, numbers))
-    sound = numbers[1:] - 1 - last_doubtful[:-1]  # batches in sequence just before
+    # the number of sound batches in sequence just before
+    sound = numbers[1:] - 1 - last_doubtful[:-1]
     candidates = 1 + np.flatnonzero(in_sequence[1:] & (sound >= _SOUND_BATCHES))
     start = first
     while True:
@@ -158,7 +160,7 @@ def _cuts(
 
 def end_of(file: SourceFile) -> int:
     """The byte to stop at (exclusive). Raises UnreadableFileError where that is the file's size,
-    and the system or the object store refuses to tell it."""
+    and the system or the object store refuses to give the size."""
     return size_of_file(file) if file.end is None else file.end
 
 
@@ -185,9 +187,9 @@ def read_range(path: str, start: int, end: int) -> bytes:
 @contextmanager
 def range_source(part: RangePartition) -> Iterator[Source]:
     """The bytes of a range of a local file or URI. Of a local file only a window is in memory at a
-    time, so nobody may write to the file meanwhile. Raises UnreadableFileError; at the end of the
-    context ChangedFileError where the file has another stamp than the range, so that nothing of
-    what was read counts."""
+    time, so no process may write to the file meanwhile. Raises UnreadableFileError. At the end of
+    the context it raises ChangedFileError where the file has another stamp than the range; then the
+    bytes that were read don't count."""
     try:
         yield _range_source(part)
     except (UnreadableFileError, DataError) as error:

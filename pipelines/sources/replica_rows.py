@@ -1,5 +1,5 @@
-"""What a metadata directory says besides its records: its small files, its snapshots, and what the
-rules of `kraftlake check` find in it without a replay."""
+"""A metadata directory's facts besides its records: its small files, its snapshots, and the
+findings of `kraftlake check` without a replay."""
 
 from __future__ import annotations
 

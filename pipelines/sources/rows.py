@@ -26,7 +26,7 @@ OWNER = pa.schema(
         ("directory", pa.string()),
     ]
 )
-"""Whose a row is, in the columns of every source."""
+"""The columns of every source that name the owner of a row."""
 OF_BATCH = ("last_offset", "record_count", "size_bytes")
 """The columns of a record's row about its batch, besides those that the bulk reader gives for every
 record."""
@@ -62,7 +62,7 @@ def snapshot_records(
     snapshot_id: tuple[int | None, int | None],
     names: Collection[str],
 ) -> Iterator[Any]:
-    """A row for each record of a snapshot, whose index is the record's offset. snapshot_id: end
+    """A row for each record of a snapshot; the record's offset is its index. snapshot_id: end
     offset and epoch. names, redactor: as in `records`."""
     end_offset, epoch = snapshot_id
     for table in _scanned(data, part, redactor):
@@ -106,7 +106,7 @@ def _cells(table: Any, part: RangePartition) -> _Cells:
 
 
 def owner_values(owner: Owner) -> dict[str, Any]:
-    """The values of the columns OWNER, which say where a row's file lies and whose it is."""
+    """The values of the columns OWNER, which name a row's directory and replica."""
     replica = dict.fromkeys(OWNER.names) if owner.replica is None else asdict(owner.replica)
     return {**replica, "directory": owner.directory}
 
@@ -116,6 +116,6 @@ def _constant(value: object, kind: pa.DataType, rows: int) -> pa.Array:
 
 
 def _batch(cells: _Cells, names: Collection[str]) -> Any:
-    # a VARIANT is known to Spark by its field's metadata, which the array's type carries
+    # Spark recognizes a VARIANT by its field's metadata, which the array's type carries
     fields = [pa.field(name, cells[name].type) for name in names]
     return pa.RecordBatch.from_arrays([cells[name] for name in names], schema=pa.schema(fields))

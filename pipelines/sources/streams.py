@@ -1,7 +1,7 @@
-"""Streaming readers of kraft_log and kraft_snapshot. A stream's offset says how far each file was
-read.
+"""Streaming readers of kraft_log and kraft_snapshot. A stream's offset has the position up to which
+each file was read.
 
-A log is read up to its last whole batch; a batch that a running node is still writing waits for the
+A log is read up to its last whole batch. A batch that a running node is still writing waits for the
 next micro-batch. The reader keeps no state: only the stream's checkpoint has its position.
 
 A file with another content than before (truncated and rewritten, or replaced) is read again from
@@ -39,10 +39,11 @@ from replica.format.walk import LocatedBatch
 from replica.scan.segments import scan
 
 Position = list[int]
-"""How far one file was read: generation (how many times its content was replaced), end (byte,
-exclusive), base offset of the batch that follows, and position and `_trace` of the last batch."""
+"""The position up to which one file was read: generation (how many times its content was replaced),
+end (byte, exclusive), base offset of the batch that follows, and position and `_trace` of the last
+batch."""
 Offset = dict[str, Position]
-"""Positions by path, which Spark writes into the checkpoint as JSON."""
+"""Positions by path. Spark writes them into the checkpoint as JSON."""
 
 _GENERATION, _END, _NEXT_OFFSET, _LAST, _TRACE = range(5)
 _UNREAD = (0, 0, -1, 0, 0)
@@ -61,8 +62,8 @@ class RangeReader(Protocol):
 
 
 class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Takes the options maxBytesPerTrigger and maxFilesPerTrigger. Where both are given, both limit
-    a micro-batch."""
+    """A stream over files. It takes the options maxBytesPerTrigger and maxFilesPerTrigger. Where
+    both are given, both limit a micro-batch."""
 
     def __init__(self, options: Mapping[str, str], reader: RangeReader) -> None:
         self.reader = reader
@@ -95,7 +96,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 continue
             try:
                 found = self.advance(path, begin, size, bytes_left)
-            except VanishedFileError:  # deleted behind a snapshot
+            except VanishedFileError:  # deleted below a snapshot's end
                 found = None
             if found is None:
                 continue
@@ -128,7 +129,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def advance(
         self, path: str, begin: Position, size: int, max_bytes: int | None
     ) -> Position | None:
-        """The position up to which a micro-batch reads: at least one batch, or one file, behind
+        """The position up to which a micro-batch reads: at least one batch, or one file, after
         `begin`. None where there is nothing more to read."""
 
     def _sizes(self) -> dict[str, int]:
@@ -149,8 +150,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [known[_GENERATION] + 1, *_UNREAD[1:]]
 
     def _is_same(self, path: str, known: Position, size: int) -> bool:
-        """Whether the file still has the last batch that was read, as replica.format.known_file
-        tells."""
+        """Whether the file still has the last batch that was read, by replica.format.known_file."""
         if size < known[_END]:
             return False
         header = read_range(path, known[_LAST], known[_LAST] + HEADER.size)
@@ -162,7 +162,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class LogStreamReader(FileStreamReader):
-    """Segments, each up to its last whole batch."""
+    """Reads segments, each up to its last whole batch."""
 
     def advance(
         self, path: str, begin: Position, size: int, max_bytes: int | None
@@ -189,8 +189,8 @@ class LogStreamReader(FileStreamReader):
 
 
 def _trace(header: BatchHeader) -> int:
-    """32 bits that tell this batch from others, made of values that every reader may know. With a
-    CRC of the records, a reader could check guesses of secrets in them."""
+    """32 bits that distinguish this batch from others. They are made only of values that every
+    reader may know: by a CRC of the records, a reader could check guesses of secrets in them."""
     return zlib.crc32(encode_header(header._replace(crc=0)))
 
 
@@ -199,7 +199,7 @@ def _end_of(batch: LocatedBatch) -> int:
 
 
 class SnapshotStreamReader(FileStreamReader):
-    """Complete snapshots, each as a whole, once."""
+    """Reads complete snapshots, each as a whole, once."""
 
     def advance(
         self, path: str, begin: Position, size: int, max_bytes: int | None

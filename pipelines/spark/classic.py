@@ -1,4 +1,4 @@
-"""What is asked of a session's JVM, and what is asked of a server of Spark Connect in its place."""
+"""Calls of a session's JVM, and their equivalents on a server of Spark Connect."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 _PLAN = f"{_PLANS}LogicalPlan"
 _COMMANDS = (f"{_PLANS}Command", f"{_PLANS}ParsedStatement")
 _LOOKING = ("Show", "Describe", "Explain")
-"""Beginnings of the names of commands that change nothing."""
+"""The beginnings of the names of commands that change nothing."""
 _OTHER_WORK = ("ScriptTransformation", "Call", "UnresolvedExecuteImmediate", "InsertIntoDir")
-"""Plans that run programs, procedures or a text as SQL, or write, and are no commands for Spark."""
+"""Plans that run programs, procedures or a text as SQL, or that write, though Spark doesn't take
+them for commands."""
 
 
 def parallelism(spark: SparkSession) -> int:
-    """The number of tasks that the session runs at the same time. By Spark Connect a Spark job is
-    run to find it."""
+    """The number of tasks that the session runs at the same time. By Spark Connect a Spark job
+    finds it."""
     if not is_connect(spark):
         return int(spark.sparkContext.defaultParallelism)
     parts = spark.range(1 << 16).selectExpr("spark_partition_id() AS part").distinct()
@@ -31,8 +32,8 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def described(spark: SparkSession, text: str) -> Iterator[None]:
-    """The Spark jobs of this context have a description in Spark's UI and event log. By Spark
-    Connect they have a tag instead, without the signs that no tag may have."""
+    """Gives the Spark jobs of this context a description in Spark's UI and event log. By Spark
+    Connect they get a tag instead, without the signs that no tag may have."""
     if is_connect(spark):
         tag = text.replace(",", ";")
         spark.addTag(tag)
@@ -51,7 +52,7 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
 
 def forget_java(spark: SparkSession) -> None:
     """Removes the SQL functions that call any static method of Java by its name from the session.
-    It can't be called for a session of Spark Connect."""
+    Not for a session of Spark Connect."""
     jvm = cast(Any, spark._jvm)
     schema, catalog = map(jvm.scala.Option.apply, ("builtin", "system"))
     registry = spark._jsparkSession.sessionState().functionRegistry()
@@ -62,8 +63,8 @@ def forget_java(spark: SparkSession) -> None:
 
 def causes(error: Exception) -> list[str]:
     """The Java errors behind an error of PySpark or py4j, as texts of class and message. The first
-    text is the outer error, and the last text is the innermost cause. Where no Java error is behind
-    it, the only text is that of the error itself."""
+    text is the outer error, the last text the innermost cause. Where there is no Java error, the
+    only text is the error's own."""
     texts = []
     java = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
     while java is not None:
@@ -73,8 +74,8 @@ def causes(error: Exception) -> list[str]:
 
 
 def other_plan(spark: SparkSession, query: str) -> str | None:
-    """The name of the plan by which a query does more than to read, by Spark's own parse of it.
-    None where it only reads. Not by Spark Connect."""
+    """The name of the plan by which a query does more than read, by Spark's own parse of the query.
+    None where it only reads. Not for a session of Spark Connect."""
     state = spark._jsparkSession.sessionState()
     plans = [state.sqlParser().parsePlan(query)]
     gateway = cast(Any, spark.sparkContext._gateway)

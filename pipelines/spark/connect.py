@@ -18,8 +18,8 @@ _TIMEOUT_S = 10
 
 
 def remote_address(asked: Mapping[str, str]) -> str | None:
-    """The server's address that spark.remote or SPARK_REMOTE names, as sc://host:port. None where
-    neither does. Raises UsageError for another form."""
+    """The server's address that spark.remote or SPARK_REMOTE names, as sc://host:port; None where
+    neither is set. Raises UsageError for another form."""
     address = asked.get("spark.remote") or os.environ.get("SPARK_REMOTE") or None
     if address is not None and not address.startswith("sc://"):
         raise UsageError(
@@ -35,15 +35,15 @@ def is_connect(spark: SparkSession) -> bool:
 
 
 def refuse_remote(command: str) -> None:
-    """Raises UsageError where Spark would be a server's, for a command that must have a Spark of
-    its own."""
+    """Raises UsageError where Spark would run on a server, for a command that needs a Spark of its
+    own."""
     if remote_address({}) is not None:
         raise UsageError(f"{command} needs a Spark of its own: unset SPARK_REMOTE.")
 
 
 def connected(address: str, app_name: str) -> SparkSession:
-    """A session of the server; the session that this process has already, where it has one. Raises
-    UsageError where the server doesn't answer, sooner than pyspark, which would try for minutes."""
+    """A session of the server, or the session that this process has already. Raises UsageError
+    where the server doesn't answer, sooner than pyspark, which would try for minutes."""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port or _PORT

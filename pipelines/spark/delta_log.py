@@ -1,5 +1,5 @@
-"""What Spark itself sees of a Delta table: of a session with its JVM, Delta's own log; by Spark
-Connect, what SQL says of it."""
+"""What Spark itself sees of a Delta table: Delta's own log where the session has its JVM, the
+answers of SQL by Spark Connect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pipelines.dialects import SPARK
 from pipelines.spark.connect import is_connect
 
 _ODD_FILE = "deletionVector IS NOT NULL OR NOT path RLIKE '^[A-Za-z0-9_][A-Za-z0-9_=.-]*$'"
-"""Condition on Delta's add actions: what kraftlake writes has plain names of files."""
+"""Condition on Delta's add actions: a file that kraftlake doesn't write. Its own files have plain
+names and no deletion vector."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class SeenTable:
 def seen_table(spark: SparkSession, path: str) -> SeenTable:
     """The table at a path.
 
-    Spark Connect shows less of the table: the schema lacks the metadata of columns that Delta keeps
-    to itself, and writer_features has the features of readers, too.
+    By Spark Connect less of the table is known: the schema lacks the column metadata that Delta
+    keeps to itself, and writer_features has the features of readers, too.
     """
     if is_connect(spark):
         detail = spark.sql(f"DESCRIBE DETAIL delta.{SPARK.identifier(path)}").collect()[0]
@@ -68,7 +69,7 @@ def seen_table(spark: SparkSession, path: str) -> SeenTable:
 
 
 def odd_files(spark: SparkSession, path: str) -> list[str]:
-    """Paths of data files that lie elsewhere or have a deletion vector; one at most."""
+    """The paths of data files that lie elsewhere or have a deletion vector; one at most."""
     if is_connect(spark):  # a deletion vector is a feature of the table
         files = spark.read.format("delta").load(path).inputFiles()
         return [one for one in files if "/" in one.rpartition(f"{path.rstrip('/')}/")[2]][:1]
@@ -77,7 +78,7 @@ def odd_files(spark: SparkSession, path: str) -> list[str]:
 
 
 def _snapshot(spark: SparkSession, path: str) -> Any:
-    """The newest snapshot, an object of Java's, of no public API of Delta's."""
+    """The newest snapshot: a Java object, which is not in Delta's public API."""
     jvm = cast(Any, spark._jvm)
     log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
     empty = jvm.scala.Option.empty
@@ -85,7 +86,7 @@ def _snapshot(spark: SparkSession, path: str) -> Any:
 
 
 def _features(found: Any) -> list[str]:
-    """An Option of a Set of Scala's; empty where there is none."""
+    """The elements of a Scala Option of a Set; empty where the Option is empty."""
     return _listed(found.get().toSeq()) if found.isDefined() else []
 
 

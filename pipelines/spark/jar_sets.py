@@ -9,7 +9,7 @@ from pathlib import Path
 
 COMMAND = "python -P -m pipelines.spark.jars"
 _FEW = 3
-"""How many names a message lists."""
+"""The most names that a message lists."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class JarSet:
 def cache_dir(*names: str) -> Path:
     """A folder of kraftlake's cache, which may not exist yet."""
     root = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification says to ignore a relative one.
+    # the XDG specification says to ignore a relative path
     base = Path(root) if os.path.isabs(root) else Path(os.path.expanduser("~")) / ".cache"
     return base.joinpath("kraftlake", *names)
 

@@ -103,14 +103,15 @@ def _intact(path: Path, jar: Jar) -> bool:
 
 
 def _fetch(wanted: JarSet) -> None:
-    """Downloads the jars into a folder beside the cache's, checks and then renames them.
+    """Downloads the jars into a folder beside the cache's folder, checks them, and then renames
+    them.
 
     Two processes may do this at the same time: a rename is atomic, and both have the same bytes.
     """
     java, cache = find_java(), wanted.cache
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        # On the cache's own file system, or the rename would be a copy.
+        # in the cache's own file system, because a rename across file systems would be a copy
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache.parent) as work:
             to_stderr(
                 f"kraftlake: fetching {wanted.name} {len(wanted.jars)} jars ({wanted.size} MB, "
@@ -137,7 +138,7 @@ def _run_ivy(java: Path, work: Path, wanted: JarSet) -> Path:
     retrieved = work / "jars"
     command = [
         str(java),
-        f"-Divy.default.ivy.user.dir={work / 'user'}",  # or it makes ~/.ivy2
+        f"-Divy.default.ivy.user.dir={work / 'user'}",  # otherwise Ivy makes ~/.ivy2
         "-jar", str(_ivy_jar()),
         "-settings", str(settings),
         "-ivy", str(module),
@@ -164,7 +165,7 @@ def _run_ivy(java: Path, work: Path, wanted: JarSet) -> Path:
 
 
 def _ivy_reason(output: str) -> str:
-    """The line of Ivy's report that has the reason; where no line has it, words that say so."""
+    """The line of Ivy's report that has the reason; where no line has it, a text that says so."""
     lines = [line.strip() for line in output.splitlines()]
     for mark in ("Server access error", "Exception", "module not found", "Unable to"):
         for line in lines:
@@ -209,7 +210,7 @@ def _ivy_settings(ivy_cache: Path) -> str:
 
 
 def _ivy_module(wanted: JarSet) -> str:
-    """A module that depends on the jars only: the configuration `master` of a pom is the jar
+    """A module that depends on the jars only. In a pom, the configuration `master` is the jar
     without its dependencies. A mirror that has jars without poms has only `default`."""
     dependencies = "".join(
         f'    <dependency org="{jar.organisation}" name="{jar.module}" rev="{jar.revision}" '
@@ -226,7 +227,8 @@ def _ivy_module(wanted: JarSet) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """`python -P -m pipelines.spark.jars`: prints what `spark-submit --jars` takes. Exit 0 or 2."""
+    """`python -P -m pipelines.spark.jars`: prints the value for `spark-submit --jars`. Exits with 0
+    or 2."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=main.__doc__)
     parser.add_argument("--jars-dir", help="an offline folder that holds the jars")
     parser.add_argument("--s3", action="store_true", help="also those for lakes in S3")

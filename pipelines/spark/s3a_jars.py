@@ -1,6 +1,6 @@
 """Hadoop's s3a for pyspark's Hadoop, with only the parts of AWS' SDK that it needs.
 
-Written by `python -m tests.object_stores.s3a_closure`. The SDK as one bundle would be 686 MB.
+Written by `python -m tests.object_stores.s3a_closure`. The whole SDK in one bundle would be 686 MB.
 """
 
 from __future__ import annotations

@@ -54,13 +54,14 @@ def spark_session(
     lake: str | os.PathLike[str] | None = None,
     extra_conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A session that reads and writes Delta, with times in UTC; the running session where there is
-    one.
+    """A session that reads and writes Delta, with times in UTC. Where a session is running, it is
+    that session.
 
     lake: recorded as spark.kraftlake.lake, so that event logs and bug reports show the lake.
-    extra_conf: settings, as those of spark-submit's --conf. Raises UsageError where Java 17+ is
+    extra_conf: settings, as with spark-submit's --conf. Raises UsageError where Java 17+ is
     missing, where there are neither jars nor a network, for a running session without Delta, for a
-    server that can't be reached, and for another release of Spark or Delta than this code needs."""
+    server that can't be reached, and for another release of Spark or Delta than this code needs.
+    """
     check_installed()
     asked = dict(extra_conf or {})
     if lake is not None:
@@ -86,8 +87,8 @@ def spark_session(
 
 
 def is_running() -> bool:
-    """Whether this process has a session of its own or of spark-submit already. pyspark has no
-    public way to ask without creating one."""
+    """Whether this process has a session already, its own or spark-submit's. pyspark has no public
+    way to ask this without creating a session."""
     return SparkContext._active_spark_context is not None
 
 
@@ -101,16 +102,17 @@ def check_startable() -> None:
 
 
 def _given() -> dict[str, str]:
-    """The settings that spark-submit, or the user's own Spark folder, has made already."""
+    """The settings that spark-submit, or the user's own Spark folder, has already set."""
     if is_submitted():
-        SparkContext.getSystemProperty("SPARK_SUBMIT")  # connects, or SparkConf would be empty
+        # this connects; without it SparkConf is empty
+        SparkContext.getSystemProperty("SPARK_SUBMIT")
         return dict(SparkConf().getAll())
     own = os.environ.get("SPARK_CONF_DIR")
     return read_properties(Path(own) / "spark-defaults.conf") if own else {}
 
 
 def _adopt(session: SparkSession, asked: Mapping[str, str]) -> SparkSession:
-    """A session that others made, with times in UTC; its other settings stay as they are."""
+    """A session that other code made, with times in UTC. Its other settings stay as they are."""
     if DELTA_EXTENSION not in (session.conf.get(EXTENSIONS, "") or ""):
         raise UsageError(
             "a Spark session without Delta is running in this process or on the server: stop it, "
@@ -127,7 +129,7 @@ def _adopt(session: SparkSession, asked: Mapping[str, str]) -> SparkSession:
 
 def _adopt_s3a(session: SparkSession) -> None:
     """Sets, for this session, the settings of s3a that the context lacks. Hadoop's readers see
-    them."""
+    these settings."""
     if not has_s3a(SparkContext._jvm):
         raise UsageError(
             "the Spark session that runs in this process can't read S3: start it with the jars "
@@ -148,7 +150,7 @@ def _join(settings: Mapping[str, str]) -> SparkSession:
 
 
 def _start(settings: Mapping[str, str]) -> SparkSession:
-    """Starts the JVM, then the context in it. A stopped session's JVM is used again."""
+    """Starts the JVM, then the context in it. The JVM of a stopped session is used again."""
     conf = SparkConf(loadDefaults=False)
     for key, value in settings.items():
         conf.set(key, value)
@@ -166,23 +168,24 @@ def _jvm_environment(settings: Mapping[str, str]) -> dict[str, str]:
     assert spec.origin is not None
     wanted = {
         "JAVA_HOME": str(find_java().home),
-        # A SPARK_HOME of another release would start another Spark than this pyspark's.
+        # A SPARK_HOME of another release would start another Spark than pyspark's.
         "SPARK_HOME": str(Path(spec.origin).parent),
     }
     conf_dir = conf_directory()
     if isinstance(conf_dir, Path) and not os.environ.get("SPARK_CONF_DIR"):
-        wanted["SPARK_CONF_DIR"] = str(conf_dir)  # how the JVM finds log4j2.properties
+        wanted["SPARK_CONF_DIR"] = str(conf_dir)  # the JVM finds log4j2.properties by it
     if is_local(settings[MASTER]):
         wanted["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
         if "spark.local.dir" not in settings and "SPARK_LOCAL_DIRS" not in os.environ:
-            # Spark writes rows there that it moves or has no memory for, with the umask's rights
+            # Spark moves rows there, or writes rows there that don't fit in memory, with the
+            # umask's rights
             wanted["SPARK_LOCAL_DIRS"] = folder_of_this_process("kraftlake-spark-")
     return wanted | _interpreter(settings)
 
 
 def _interpreter(settings: Mapping[str, str]) -> dict[str, str]:
-    """The interpreter of this process: local workers import this code, so they need it.
-    spark-submit alone reads the setting of that name, before it starts this process."""
+    """The setting of this process's interpreter: local workers import this code, so they need it.
+    Only spark-submit reads the setting of that name, before it starts this process."""
     return {"PYSPARK_PYTHON": sys.executable} if is_local(settings[MASTER]) else {}
 
 

@@ -1,7 +1,7 @@
-"""The jars that a session lacks: Delta's, and for a lake in S3 s3a's.
+"""The jars that a session lacks: Delta's jars, and for a lake in S3 the jars of s3a.
 
-Releases of Spark and Delta that this code is not written for are refused by their names, before
-anything starts. Most of them would start, and fail later with a Java class or method that doesn't
+Releases of Spark and Delta that this code isn't written for are refused by their names, before
+anything starts. Most of them would start, and fail later because a Java class or method doesn't
 exist.
 """
 
@@ -26,15 +26,15 @@ from replica.installation import line_that_adds
 from replica.shell_text import line
 
 SPARK_VERSION = "4.2"
-"""The feature release. A test compares it with pyproject.toml's."""
+"""The feature release of Spark. A test compares it with pyproject.toml's."""
 
-# A jar's name, or a Maven coordinate of --packages: the module, with Scala's version and, from
-# Delta 4.1 on, Spark's before it; then Delta's.
+# A jar's name, or a Maven coordinate of --packages. It has the module, with Scala's version and,
+# from Delta 4.1 on, before that Spark's; then Delta's version.
 _NAMED = re.compile(r"(delta-(?:core|spark)_[0-9._]+)[-:]([0-9][0-9A-Za-z.]*?)(?=\.jar\b|[,!]|$)")
 
 
 def check_installed() -> None:
-    """Raises UsageError where the Python packages pyspark or delta-spark are of another release."""
+    """Raises UsageError where the Python package pyspark or delta-spark is of another release."""
     spark = pyspark.__version__
     if not f"{spark}.".startswith(f"{SPARK_VERSION}."):
         raise UsageError(
@@ -45,7 +45,7 @@ def check_installed() -> None:
     try:
         delta = version("delta-spark")
     except PackageNotFoundError:
-        return  # --packages ships it without metadata; names_delta looks at its jar
+        return  # --packages brings it without metadata; names_delta checks its jar
     if delta != DELTA_VERSION:
         raise UsageError(
             f"this Python has delta-spark {delta}, kraftlake needs {DELTA_VERSION}: "
@@ -55,9 +55,9 @@ def check_installed() -> None:
 
 def names_delta(named: Iterable[str]) -> bool:
     """Whether a jar of Delta is among the names: file names, paths, URLs, Maven coordinates, or
-    several of them with commas between.
+    several of these with commas between them.
 
-    Raises UsageError where one is of another Delta, or made for another Spark or Scala.
+    Raises UsageError where a jar is of another Delta, or made for another Spark or Scala.
     """
     ours = DELTA_JARS[0]
     found = [match for text in named for match in _NAMED.findall(text)]
@@ -81,10 +81,10 @@ class _Need:
 
     jars: JarSet
     is_among: Callable[[Iterable[str]], bool]
-    """Whether names of files, URLs or Maven coordinates name its main jar; it raises UsageError
-    where they name one of another release."""
+    """Whether names of files, URLs or Maven coordinates name the set's main jar. Raises UsageError
+    where they name the jar of another release."""
     main_class: str
-    """A class that a JVM with the set has."""
+    """A class in the set."""
 
     def is_named(self, settings: Mapping[str, str]) -> bool:
         """Whether the settings name the set themselves."""
@@ -117,7 +117,7 @@ def jars_for(
 
 
 def add_jars(settings: dict[str, str], paths: Sequence[Path]) -> None:
-    """Adds the paths to those that the settings name."""
+    """Adds the paths to the jars that the settings name."""
     if paths:
         before = [name for name in settings.get(_JARS, "").split(",") if name]
         settings[_JARS] = ",".join([*before, *map(str, paths)])

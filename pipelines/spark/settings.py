@@ -1,4 +1,4 @@
-"""The settings of a session of Spark, and those of other programs that read a lake by Spark.
+"""The settings of a session of Spark, and of other programs that read a lake by Spark.
 
 The order in which settings win: the caller's; those of spark-submit, or of the spark-defaults.conf
 in the user's SPARK_CONF_DIR; for a local master conf/spark-local.conf; conf/spark-defaults.conf;
@@ -26,7 +26,7 @@ EXTENSIONS = "spark.sql.extensions"
 WAREHOUSE = "spark.sql.warehouse.dir"
 MASTER = "spark.master"
 
-# For every master: without these the tables or their times would be wrong.
+# For every master: without these settings the tables or their times would be wrong.
 _ESSENTIAL = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.catalogImplementation": "in-memory",  # Hive's would drop metastore_db into the cwd
@@ -34,14 +34,14 @@ _ESSENTIAL = {
     "spark.ui.showConsoleProgress": "false",  # it overwrites our own lines on stderr
 }
 FORCED = {"spark.sql.session.timeZone": "UTC"}
-"""Never the user's to change: every time in the lake is UTC, and SQL renders it in this zone."""
+"""A user can't change these: every time in the lake is UTC, and SQL renders it in this zone."""
 
 _AUTHENTICATE, _SECRET = "spark.authenticate", "spark.authenticate.secret"
 _COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
 
 
 def session_settings(app_name: str, given: Mapping[str, str]) -> dict[str, str]:
-    """All settings of a new session, but for the jars. given: the settings of the caller and of
+    """All settings of a new session, except the jars. given: the settings of the caller and of
     spark-submit."""
     master = given.get(MASTER) or _default_master()
     given = {MASTER: master, **given}
@@ -61,7 +61,7 @@ def session_settings(app_name: str, given: Mapping[str, str]) -> dict[str, str]:
     settings[EXTENSIONS] = ",".join(extensions)
     if WAREHOUSE not in settings:
         settings[WAREHOUSE] = scratch_warehouse()
-    # For local[...] Spark makes a secret itself.
+    # For local[...] Spark makes a secret by itself.
     if master.startswith("local-cluster") and settings.get(_AUTHENTICATE) == "true":
         settings.setdefault(_SECRET, token_hex(32))
     return settings
@@ -71,13 +71,13 @@ def client_settings(asked: Mapping[str, str]) -> dict[str, str]:
     """The settings with which other programs of Spark on this machine read a lake as spark_session
     does.
 
-    asked: the caller's own, which win over conf/spark-defaults.conf. Delta's jars are those that
-    pipelines.spark.jars finds.
+    asked: the caller's own settings, which win over conf/spark-defaults.conf. Delta's jars are
+    those that pipelines.spark.jars finds.
     """
     settings: dict[str, str] = {}
     jars = jars_for(settings, offline_jars(), in_s3=False)
     add_jars(settings, jars)
-    # the Thrift server's sessions know no class but those that the JVM started with
+    # the Thrift server's sessions know only the classes that the JVM started with
     settings["spark.driver.extraClassPath"] = os.pathsep.join(map(str, jars))
     master = _default_master()
     return {
@@ -102,8 +102,8 @@ def offline_jars() -> str | None:
 
 
 def scratch_warehouse() -> str:
-    """A folder that is deleted when the process ends. Spark needs one; tables are in lakes, never
-    in the caller's cwd."""
+    """A folder that is deleted when the process ends. Spark needs a warehouse; tables are in lakes,
+    never in the current folder."""
     return Path(folder_of_this_process("kraftlake-warehouse-")).as_uri()
 
 
@@ -135,8 +135,8 @@ def _files_settings(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _names_collector(options: str) -> bool:
-    """Whether these options, or the environment, name a garbage collector for the JVM: it refuses
-    to start with two of them."""
+    """Whether these options, or the environment, name a garbage collector for the JVM. It refuses
+    to start with two collectors."""
     variables = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
     everything = " ".join((options, *(os.environ.get(name, "") for name in variables)))
     return _COLLECTOR.search(everything) is not None

@@ -1,4 +1,4 @@
-"""The replay of a large cluster in parts: a bucket of entities each."""
+"""The replay of a large cluster in parts. Each part has the entities of a bucket."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from pipelines.tables.contract import Contract
 
 _NOTHING = Replaced(())
 _FILE_BYTES = 128 * 1024 * 1024
-"""The bytes of Arrow of which one data file is written."""
+"""The bytes of Arrow that one data file is made from."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Bucket:
 
 
 class BucketTold(NamedTuple):
-    """The result of replay_bucket, besides its data files: rows of REPLAYED and of
+    """The result of replay_bucket besides its data files: rows of REPLAYED and of
     gold.state_ranges."""
 
     compared: list[Row]
@@ -74,18 +74,18 @@ def replay_bucket(unit: Bucket, pins: Pins) -> UnitResult:
 
 @dataclass(frozen=True)
 class Spread:
-    """A unit: records of a cluster that are spread over the buckets of its replay."""
+    """A unit: records of a cluster that are spread over the buckets of the cluster's replay."""
 
     bucket: Bucket
     of: BranchPiece | PlannedSnapshot | LostTail
-    """A piece of the branch; or a whole snapshot or a branch that lost."""
+    """A piece of the branch, a whole snapshot, or a branch that lost."""
     group: int
     """The number of the cluster's first bucket among the buckets of all clusters."""
     records: int
 
 
 SPREAD_GROUPS = pa.schema([pa.field("group", pa.int32(), nullable=False), *SPREAD])
-"""Rows of SPREAD with the number of their bucket among those of all clusters."""
+"""Rows of SPREAD with the number of their bucket among the buckets of all clusters."""
 
 
 def spread_units(bucket: Bucket, group: int) -> Iterator[Spread]:
@@ -122,7 +122,7 @@ def walk_bucket(unit: Bucket, rows: Iterator[pa.RecordBatch], pins: Pins) -> Uni
 
 
 def replay_part(part: Part, tails: Sequence[LostTail], pins: Pins) -> UnitResult:
-    """Walks over the records of one part of a replay, and writes what they change."""
+    """Walks over the records of one part of a replay, and writes the changes that they make."""
     out = Output(pins, _NOTHING)
     versions = _Files(out, gold.METADATA_HISTORY, metadata_history)
     agreed = _Files(out, gold.METADATA_CHANGES, reported_changes)
@@ -155,7 +155,8 @@ def replay_part(part: Part, tails: Sequence[LostTail], pins: Pins) -> UnitResult
 
 
 def _is_contested(changes: pa.RecordBatch, tails: Sequence[LostTail]) -> npt.NDArray[np.bool_]:
-    """Whether a branch that lost may have the same change. Of equal changes only one is kept."""
+    """Whether a branch that lost may have the same change. Of equal changes only one change is
+    kept."""
     offsets = changes.column("record_offset").to_numpy()
     found = np.zeros(len(offsets), np.bool_)
     for tail in tails:
@@ -170,9 +171,9 @@ class _Files:
     out: Output
     contract: Contract
     made: Callable[[pa.Table], pa.Table]
-    """Makes the table's rows of rows of WRITTEN."""
+    """Makes the table's rows from rows of WRITTEN."""
     size: int | None = _FILE_BYTES
-    """The bytes of Arrow in one file; None where all rows are to be in one file."""
+    """The bytes of Arrow in one file; None where one file gets all rows."""
     waiting: list[pa.RecordBatch] = field(default_factory=list)
     waiting_bytes: int = 0
 

@@ -1,5 +1,5 @@
-"""New rows of gold.metadata_changes of a large cluster, compared with the table's: its change data
-feed gets only what differs."""
+"""New rows of gold.metadata_changes of a large cluster, compared with the table's rows: the table's
+change data feed gets only rows that differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipelines.tables import gold
 from pipelines.tables.contract import Contract
 
 _ROWS_COMPARED = 300_000
-"""About how many new rows are compared with a table's rows together."""
+"""The most new rows that are compared with a table's rows together, about."""
 
 
 @dataclass(frozen=True)

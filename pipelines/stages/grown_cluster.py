@@ -39,7 +39,7 @@ from pipelines.unchanged_logs import Stayed
 
 @dataclass(frozen=True)
 class Grown:
-    """A unit: one cluster, of which a part has stayed as it was."""
+    """A unit: one cluster of which a part is unchanged."""
 
     cluster: Clusters
     stayed: Stayed
@@ -51,7 +51,7 @@ class Grown:
 
 @dataclass(frozen=True)
 class _GrownTables(StoredTables):
-    """The cluster in the lake. Contents of snapshots are kept: they are read twice."""
+    """The cluster in the lake. It keeps the contents of snapshots, because they are read twice."""
 
     contents: dict[str, pa.Table] = field(default_factory=dict)
 
@@ -62,8 +62,8 @@ class _GrownTables(StoredTables):
 
 
 def derive_grown(unit: Grown, pins: Pins) -> UnitResult:
-    """Makes the same rows as whole.derive. Where a new row is left out of what is derived, it calls
-    whole.derive."""
+    """Makes the same rows as whole_cluster.derive. Where a new row is left out of what is derived,
+    it calls whole_cluster.derive."""
     (cluster_id,) = unit.cluster.clusters
     out = Output(pins, unit.cluster.replaced, is_whole=True)
     known = pins.rows(silver.LOG_RUNS, [cluster_id])
@@ -91,8 +91,8 @@ def derive_grown(unit: Grown, pins: Pins) -> UnitResult:
 
 
 def begin_of_runs(runs: pa.Table, offset: int) -> int:
-    """The greatest offset, at most the given one, that lies within no run. runs: rows of
-    silver.log_runs."""
+    """The greatest offset that lies within no run and isn't greater than the given offset. runs:
+    rows of silver.log_runs."""
     base, last = longs(runs["base_offset"]), longs(runs["last_offset"])
     while True:
         reaching = base[(last >= offset) & (base < offset)]
@@ -102,7 +102,8 @@ def begin_of_runs(runs: pa.Table, offset: int) -> int:
 
 
 def _joined(stayed: pa.Table, batches: pa.Table) -> pa.Table:
-    """The runs of all batches. stayed: runs. batches: those of no such run."""
+    """The runs of all batches. stayed: runs. batches: the batches that are in none
+    of these runs."""
     rows = rows_of_runs(stayed)
     one = pa.repeat(pa.scalar(1, pa.int64()), batches.num_rows)
     new = batches.append_column("batches", one).select(rows.column_names).cast(rows.schema)
@@ -110,7 +111,7 @@ def _joined(stayed: pa.Table, batches: pa.Table) -> pa.Table:
 
 
 def _new_rows(pins: Pins, cluster_id: str, begin: int) -> dict[Contract, pa.Table]:
-    """The batches that begin at an offset or behind it, and their records."""
+    """The batches that begin at or after an offset, and their records."""
     where = f"{DATA_FUSION.of_clusters([cluster_id])} AND base_offset >= {begin:d}"
     tables = (bronze.LOG_BATCHES, bronze.LOG_RECORDS)
     return {one: pins.columns(one, one.column_names, where) for one in tables}
@@ -124,7 +125,7 @@ def _judge(
     end_offset: int,
 ) -> None:
     """Judges the rows of bronze that weren't judged before, and all rows of the tables in `few`.
-    end_offset: that of Stayed."""
+    end_offset: as in Stayed."""
     rows = {one: few[one] for one in few if one is not bronze.SNAPSHOTS}
     for one in judge_layer({**rows, **new}).values():
         out.note(one)
@@ -140,7 +141,8 @@ def _judge(
 
 
 def _note_stayed(out: Output, cluster_id: str, begin: int, end_offset: int) -> None:
-    """Notes that the rows which have stayed break nothing: those of which some does don't stay."""
+    """Notes that unchanged rows break no expectation: a cluster with unchanged rows that break one
+    has no unchanged part."""
     below = (
         (bronze.LOG_BATCHES, "base_offset", begin),
         (bronze.LOG_RECORDS, "base_offset", begin),
@@ -169,7 +171,7 @@ def _compared_before(
 
 
 def _earlier_exposure(pins: Pins, cluster_id: str) -> EarlierExposure | None:
-    """What the build before found of the newest state; None where it knew no state."""
+    """What the build before found about the newest state; None where it knew no state."""
     mine = [cluster_id]
     known = newest_range(pins.rows(gold.STATE_RANGES, mine).to_pylist())
     if known is None:

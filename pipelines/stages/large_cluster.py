@@ -2,8 +2,8 @@
 `whole_cluster`, in units of bounded size.
 
 `judge_offsets` -> `agree` -> `survey_piece` -> `replay_bucket` -> `newest` -> `look_back`, as often
-as needed -> `tell`. The rows of a table that has one for each record, or each change, are written
-by the stage that makes them.
+as needed -> `tell`. Where a table has a row for each record, or each change, the stage that makes
+the rows writes them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ FEW = tuple(
 )
 _NOTHING = Replaced(())
 _STEPS_OF_A_RANGE = 1_000_000
-"""About how many steps of the history are read in one unit, some ten seconds' work."""
+"""The steps of the history that are read in one unit, about: some ten seconds of work."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def judged(
     """Judges the rows that fulfil a condition, in the query that reads them. Returns the
     judgements, and the rows that are left out.
 
-    joined: tables that are only joined by the suites of the others, for the same condition.
+    joined: tables that only the suites of the other tables join, for the same condition.
     """
     names = [one.name for one in (*contracts, *joined)]
     rows = {name: f"(SELECT * FROM {table_name(name)} WHERE {where})" for name in names}
@@ -108,11 +108,11 @@ class Agreeing:
     runs: Sequence[pa.Table]
     """The runs of all ranges of the cluster's offsets."""
     leaves_out: bool
-    """As in StoredTables."""
+    """Whether some batches or records are left out of what is derived."""
     records: int
     replaced: Replaced
     rounds: frozenset[int] = frozenset()
-    """As in Clusters."""
+    """The numbers of the ingest rounds whose members are wanted."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Agreed:
 
     @property
     def entries(self) -> int:
-        """How many offsets the branch has."""
+        """The number of offsets in the branch."""
         return self.branch.entries
 
 
@@ -177,7 +177,8 @@ class Piece:
 
 
 def pieces(agreed: Agreed) -> Iterator[Piece]:
-    """The units of a cluster's branch, ascending, and of its snapshots, each content once."""
+    """The units of a cluster's branch, in ascending order, and of its snapshots,
+    each content once."""
     about = agreed.asked, not agreed.log.is_whole
     before: Row | None = None
     for piece in agreed.log.pieces:
@@ -239,9 +240,9 @@ class Telling:
     """The new files of gold.metadata_history."""
     replaced: Replaced
     past: Past | None = None
-    """Since when the newest state is as it is; None while that isn't known."""
+    """Since when the newest state has held; None while that isn't known."""
     beside: BesideCluster = NOTHING_BESIDE
-    """See Silver.beside."""
+    """What other directories of the newest captures' round show of the cluster's voters."""
 
     @property
     def cluster_id(self) -> str:
@@ -279,11 +280,11 @@ class LookingBack:
 
     cluster_id: str
     history: tuple[str, ...]
-    """As in Telling."""
+    """The new files of gold.metadata_history."""
     state_row: Row
     steps: StepRange
     asked: Waiting | None
-    """The questions that newer ranges have left open; None where all are open."""
+    """The questions that newer ranges have left open; None where no question is answered yet."""
 
     @property
     def records(self) -> int:

@@ -34,8 +34,8 @@ BETWEEN_CLUSTERS = f"rule IN ({DATA_FUSION.literals(rule.id for rule in _BETWEEN
 """SQL condition for the rows of gold.findings that the stage `rounds` makes."""
 _MADE_APART = {FINDINGS.name: BETWEEN_CLUSTERS}
 OF_UNITS = tuple(contract for contract in DERIVED if contract is not VERDICTS)
-"""The derived tables of which a unit of clusters makes rows. Those of gold.verdicts come last,
-because they need the rows that the stage `rounds` makes."""
+"""The derived tables of which a unit of clusters makes rows. The rows of gold.verdicts are made
+last, because they need the rows that the stage `rounds` makes."""
 _MOST_COMPARED = 1_000
 """Reading more rows than this takes longer than writing them anew, and one more commit."""
 
@@ -50,7 +50,7 @@ class UnitResult:
     left_out: tuple[LeftOut, ...] = ()
     """Rows of bronze from which nothing was derived."""
     told: Any = None
-    """What other stages need to know of the unit."""
+    """Facts about the unit that other stages need."""
 
     @property
     def files(self) -> tuple[NewFile, ...]:
@@ -63,13 +63,13 @@ class Replaced:
     """The rows that a unit's new rows replace."""
 
     clusters: tuple[str, ...]
-    """The ids of the clusters whose rows go."""
+    """The ids of the clusters whose rows are removed."""
     own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The files, by table, of the pinned version that have rows of these clusters alone."""
+    """By table, the files of the pinned version that have rows of these clusters alone."""
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The files, by table, that also have rows of other clusters: these files are written anew."""
+    """By table, the files that also have rows of other clusters: these files are written anew."""
     gone: tuple[str, ...] = ()
-    """All clusters whose rows in the shared files go; other units have their new rows."""
+    """All clusters whose rows in the shared files are removed; other units have their new rows."""
 
 
 @dataclass
@@ -80,15 +80,15 @@ class Output:
     """The tables at the versions that the build reads."""
     replaced: Replaced
     is_whole: bool = False
-    """Whether it takes all rows of the unit's clusters, so that a file which has just these rows
-    can stay."""
+    """Whether this object takes all rows of the unit's clusters. Then a file with exactly these
+    rows can stay."""
     kept: set[str] = field(default_factory=set, init=False)
     made: list[Made] = field(default_factory=list, init=False)
     left_out: list[LeftOut] = field(default_factory=list, init=False)
     judgements: list[Judgement] = field(default_factory=list, init=False)
 
     def result(self, told: Any = None) -> UnitResult:
-        """The result of the unit, with all that this object was given. told: as in UnitResult."""
+        """The result of the unit, with everything that this object took. told: as in UnitResult."""
         return UnitResult((*self.made,), (*self.judgements,), (*self.left_out,), told)
 
     def note(self, judged: Judged) -> pa.Table:
@@ -98,7 +98,7 @@ class Output:
         return judged.admitted
 
     def put(self, contract: Contract, content: Content, context: Sequence[Row] = ()) -> None:
-        """Takes new rows of a table, judges them and writes them. context: rows before them, which
+        """Takes new rows of a table, judges them and writes them. context: rows before these, which
         other units make.
 
         Raises OSError and UnwritableFileError where a file can't be written, and what delta-rs
@@ -118,7 +118,7 @@ class Output:
             self.write(contract, rows)
 
     def _has_file_of(self, contract: Contract, rows: pa.Table) -> bool:
-        """Whether the one file that would go has the same rows. Only small tables are compared."""
+        """Whether the only file to be removed has the same rows. Only small tables are compared."""
         own = self.replaced.own.get(contract.name, ())
         is_shared = contract.name in self.replaced.shared
         if not self.is_whole or is_shared or len(own) != 1 or rows.num_rows > _MOST_COMPARED:
@@ -195,8 +195,8 @@ class Output:
 
 
 def differences(contract: Contract, before: pa.Table, after: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The rows whose keys are new; and, with the column IS_GONE, the rows that have other values
-    now, and those whose keys are gone. Keys are unique."""
+    """The rows whose keys are new. And, with the column IS_GONE, the rows whose other values
+    changed, and the rows whose keys are gone. Keys are unique."""
     context = SessionContext()
     for name, rows in (("b", before), ("a", after)):
         nothing = pa.RecordBatch.from_pylist([], rows.schema)
@@ -214,7 +214,7 @@ def differences(contract: Contract, before: pa.Table, after: pa.Table) -> tuple[
 
 
 def _keys_in(contract: Contract, rows: pa.Table, others: pa.Table) -> pa.Array:
-    """For each row whether its keys are those of one of the others."""
+    """For each row, whether one of the other rows has its keys."""
     keys = {tuple(row.values()) for row in others.select(contract.keys).to_pylist()}
     found = (tuple(row.values()) in keys for row in rows.select(contract.keys).to_pylist())
     return pa.array([*found], pa.bool_())

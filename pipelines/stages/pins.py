@@ -29,8 +29,8 @@ class Pins:
     passed_over: PassedOver = NOTHING
     """The types of records that a replay passes over."""
     token: str = field(default_factory=lambda: uuid4().hex, compare=False)
-    """Distinguishes the reads of two runs even where lake and versions are equal, because a lake
-    can be deleted and made again."""
+    """A text that distinguishes the reads of two runs even where lake and versions are equal,
+    because a lake can be deleted and made again."""
 
     def table(self, name: str) -> DeltaTable:
         """The table, opened once by each process."""
@@ -48,8 +48,8 @@ class Pins:
         return self.columns(contract, contract.column_names, DATA_FUSION.of_clusters(clusters))
 
     def answer(self, names: Iterable[str], query: str) -> Iterator[pa.RecordBatch]:
-        """The answer of a query in DataFusion's SQL, batch by batch. names: the tables that it may
-        name, as suite_sql.table_name does."""
+        """The answer to a query in DataFusion's SQL, batch by batch. names: the tables that the
+        query may name, as suite_sql.table_name writes them."""
         asked = queries({table_name(name): self.table(name) for name in names})
         yield from batches_of(asked.execute(query))
 

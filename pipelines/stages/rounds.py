@@ -1,4 +1,4 @@
-"""The findings about clusters that were captured together, from the files of all of them; and
+"""Findings about clusters that were captured together, from the files of all these clusters; and
 tables whose rows belong to no cluster."""
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _OF_CAPTURES = (*REPLICA_KEYS, "capture_id", "ingest_seq", "source")
 
 
 def directories_of(pins: Pins, numbers: Collection[int]) -> dict[int, RoundDirectories]:
-    """The directories of each of these rounds, by its number. The name of meta.properties is
-    only looked up in rounds with a directory that was formatted and never started."""
+    """The directories of each of these rounds, by the round's number. The name of meta.properties
+    is only looked up in rounds with a directory that was formatted and never started."""
     never = f"rule = {DATA_FUSION.literal(NEVER_STARTED.id)}"
     formatted = {*pins.columns(bronze.FINDINGS, ["capture_id"], never)["capture_id"].to_pylist()}
     rows = _captures(pins, _OF_CAPTURES, numbers)

@@ -24,7 +24,7 @@ _READ = tuple(one.name for one in bronze.DERIVED_FROM)
 
 @dataclass
 class BuildStages:
-    """The input that all stages of a build share, and the results that they have given."""
+    """The input that all stages of a build share, and the results of the stages that have run."""
 
     pins: Pins
     """The tables that the stages read, at fixed versions."""

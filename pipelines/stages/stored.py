@@ -36,7 +36,7 @@ class StoredTables(ClusterTables):
     cluster_id: str
     pins: Pins
     small: Mapping[Contract, pa.Table]
-    """The rows of its tables that have few, which were judged before."""
+    """The rows of the cluster's small tables, which were judged before."""
     leaves_out: bool = False
     """Whether some batches or records are left out of what is derived."""
 
@@ -86,8 +86,8 @@ class StoredTables(ClusterTables):
         return self.pins.columns(contract, names, mine)
 
     def _records(self, contract: Contract, names: Sequence[str], where: Sql) -> pa.Table:
-        """The records with `payload` as JSON. A payload is read only where it is all that is left
-        of a record: for most records it is larger than all other columns together."""
+        """The records with `payload` as JSON. A payload is read only where nothing else of a record
+        is left: for most records it is larger than all other columns together."""
         rows = self._read(contract, names, where)
         nothing = pa.nulls(rows.num_rows, pa.string())
         if not rows["value"].null_count:

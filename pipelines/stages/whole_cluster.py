@@ -58,7 +58,7 @@ class Clusters:
     rounds: frozenset[int] = frozenset()
     """The numbers of the ingest rounds whose members are wanted."""
     beside: Mapping[str, BesideCluster] = field(default_factory=dict)
-    """See Silver.beside; by cluster."""
+    """By cluster: what other directories of the newest captures' round show of its voters."""
 
 
 def derive(unit: Clusters, pins: Pins) -> UnitResult:
@@ -86,7 +86,7 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
             evidence += newest_evidence(derived)
             members += members_of(one, unit.rounds)
     for contract in OF_UNITS:
-        if contract.change_feed:  # its rows of clusters that are gone are deleted one by one
+        if contract.change_feed:  # the feed needs a deletion of each row of clusters that are gone
             tables[contract] = tables[contract] or [contract.arrow_schema.empty_table()]
     for contract, parts in tables.items():
         out.put(contract, pa.concat_tables(parts))
@@ -110,7 +110,7 @@ def of_one(
 
 
 def derived_from(of: Silver) -> tuple[Gold, dict[Contract, pa.Table]]:
-    """All tables of silver and gold of a cluster but for gold.verdicts, and the inputs of gold's
+    """All tables of silver and gold of a cluster except gold.verdicts, and the inputs of gold's
     functions."""
     made = {one: table_of(one, node(of)) for one, node in SILVER_FUNCTIONS.items()}
     derived, of_records = replayed_tables(of)

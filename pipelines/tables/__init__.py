@@ -1,1 +1,1 @@
-"""Table contracts: what every table of the lake holds, as data."""
+"""Table contracts: the content of every table of the lake, as data."""

@@ -1,4 +1,4 @@
-"""What a table promises: its columns with their types and meaning, and its keys.
+"""The contract of a table: its columns with their types and meaning, and its keys.
 
 What Spark writes goes through `Contract.select`. So code that would change a table by mistake fails
 where it writes, with the name of the column, and not in a reader months later.
@@ -73,7 +73,7 @@ def data_type(ddl: str) -> DataType:
 
 
 def _arguments(inner: str) -> list[str]:
-    """The parts between the commas that are not within angle brackets."""
+    """The parts between commas outside of angle brackets."""
     found, depth = [""], 0
     for sign in inner:
         depth += (sign == "<") - (sign == ">")
@@ -87,7 +87,7 @@ def _arguments(inner: str) -> list[str]:
 _NAME = re.compile(r"(bronze|silver|gold|own)\.[a-z][a-z0-9_]*")
 
 FEED_RETENTION_DAYS = 30
-"""For how many days at least a table's changes can be read from its change data feed."""
+"""The least number of days for which a table's changes can be read from its change data feed."""
 _CHANGE_FEED = {
     "delta.enableChangeDataFeed": "true",
     # both are needed to read a change: the commit that names it, and the file that holds it
@@ -96,9 +96,9 @@ _CHANGE_FEED = {
 }
 
 _CHECKPOINTS = {"delta.checkpointInterval": "10"}
-"""After how many commits a checkpoint is written: Spark's default. The default of delta-rs is 100,
-and delta-rs reads all commits since the last checkpoint when it opens a table, in half a
-millisecond each."""
+"""The number of commits after which a checkpoint is written: Spark's default. The default of
+delta-rs is 100, and delta-rs reads all commits since the last checkpoint when it opens a table, in
+half a millisecond each."""
 
 # Casts that can't lose a value: from a type to any later type of the same row.
 _WIDENINGS: tuple[tuple[type[DataType], ...], ...] = (
@@ -116,7 +116,7 @@ class Column:
     """A column of a table."""
 
     name: str
-    """Its name in SQL."""
+    """The column's name in SQL."""
     type: str
     """The column's type in Spark's DDL, such as "array<int>" or "variant"."""
     description: str
@@ -162,17 +162,17 @@ class Contract:
     """The contract of one table."""
 
     name: str
-    """Such as "bronze.captures"."""
+    """The name with the schema, such as "bronze.captures"."""
     description: str
     columns: tuple[Column, ...]
     keys: tuple[str, ...]
-    """The columns that tell one row from another."""
+    """The columns that identify a row."""
     change_feed: bool = False
     """Whether Delta keeps the changes of rows for readers of its change data feed: for
     FEED_RETENTION_DAYS, also when VACUUM runs."""
 
     def __post_init__(self) -> None:
-        # we write the contracts: a mistake in one is a bug, which the import shows
+        # we write the contracts, so a mistake in one is a bug, which must show at import
         assert _NAME.fullmatch(self.name), (
             f"{self.name}: not bronze., silver., gold. or own., and a name"
         )
@@ -187,7 +187,7 @@ class Contract:
 
     @property
     def schema_name(self) -> str:
-        """The layer: bronze, silver or gold; or own."""
+        """The layer: bronze, silver, gold or own."""
         return self.name.split(".")[0]
 
     @property

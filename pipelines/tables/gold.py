@@ -326,5 +326,5 @@ QUARANTINED_ROWS = Contract(
 )
 
 QUALITY = (QUALITY_RESULTS, QUARANTINED_ROWS)
-"""Tables with the results of a run about other tables. They are apart from GOLD, because they
-differ from run to run."""
+"""Tables with the results of a run about other tables. They are not in GOLD, because they differ
+from run to run."""

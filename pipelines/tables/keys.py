@@ -1,5 +1,5 @@
-"""The keys of bronze's tables as names of columns, and values that rows of these tables hold. This
-module is for code that runs without Spark, so it doesn't import the contracts."""
+"""The keys of bronze's tables as names of columns, and values in rows of these tables. This module
+is for code that runs without Spark, so it doesn't import the contracts."""
 
 from __future__ import annotations
 

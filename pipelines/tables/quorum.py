@@ -1,5 +1,5 @@
-"""The tables of gold about the quorum itself: which offsets each replica has, which voters vote,
-and how the log grows."""
+"""The tables of gold about the quorum itself: which offsets each replica has, which voters have
+voted, and how the log grows."""
 
 from __future__ import annotations
 

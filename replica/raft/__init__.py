@@ -1,9 +1,9 @@
 """The consensus core of KRaft, which does no I/O: it takes values, and returns one `Effects` value.
 
 A host feeds `Raft.step` with one input and the time in ms, carries out what `Effects.in_order`
-gives, and calls again no later than `Raft.next_deadline`. The core reads no clock, draws no
-random number of its own and holds no log bytes: it knows where the log's batches, epochs and
-snapshots lie, but not what the records say.
+gives, and calls again no later than `Raft.next_deadline`. The core reads no clock, draws no random
+number of its own and holds no log bytes: it knows where the log's batches, epochs and snapshots
+lie, but not what the records say.
 
 What a host imports
 - `Raft`: one replica. `Config`: its settings.
@@ -11,16 +11,15 @@ What a host imports
 - `Effects`: what a step asks the host to do. `Send`, `Reply`: two of its parts, for the network.
 - `messages`: the module of the requests and answers in them.
 - `StateMachine`: what a host drives with the committed records.
-- `Offence`: a message that no correct peer sends, with its sender; Raft counts it. `HostError`:
-  what no correct host does.
+- `Offence`: a message that no correct peer sends, with its sender; Raft counts it. `HostError`: a
+  call that no correct host makes.
 docs/explanation/a-host-in-sixty-lines.md has a whole host.
 
 To read it in order
 - `inputs`: everything that can happen to a replica. `effects`: what a step asks the host to do, and
   what has to wait for a flush. `messages`: requests and responses of peers, without wire versions.
-- `roles`: one frozen value for each role in an epoch, and how far a replica's log is, as its leader
-  knows. `transitions`: the table of all changes of role. `log_state`: the view of the
-  log.
+- `roles`: one frozen value for each role in an epoch, and what a leader knows about each replica's
+  log. `transitions`: the table of all changes of role. `log_state`: the view of the log.
 - `core`: the one mutable value that all handlers work on. Its parts are `view` (the facts),
   `epoch_bounds` (what peers say about epochs), `leader.work` (what a leader keeps) and `outbox`
   (what the host has to do).
@@ -29,7 +28,7 @@ To read it in order
 - `request_checks`: checks of what peers send. `mistakes`: what is wrong with illegal messages.
 - `election`: votes and pre-votes. `quorum_epochs`: how a leader announces its epoch and resigns.
 - `leader`: `leading` (begin, appends, resignation), `replication` (answers to fetches, the high
-  watermark), `work` (with how far the logs of observers are), `parked` (fetches that wait) and
+  watermark), `work` (with the progress of observers), `parked` (fetches that wait) and
   `accumulator` (appends within the linger), `voter_changes`, `describing`, and `draft`: fetches of
   KIP-595's draft.
 - `follower`: `fetching` (what a follower does with a leader's answers), `fetch_requests`,
@@ -41,10 +40,10 @@ Three offsets say what is committed. `Core.committed` is what this replica knows
 is what it tells others: a new leader tells nothing until a record of its own epoch is committed.
 `leader_watermark` is what a follower's leader told it, and may lie above the follower's log end.
 
-There are two situations in which a quorum of Kafka's own core stops for good, and a quorum of this
-core goes on: here a replica stands in elections until its removal is committed (`Core.may_stand`),
-and an observer finds its leader again even if the leader is none of its bootstrap servers
-(`follower.fetching`). A replica that learned nothing from an answer waits before it asks again.
+In two situations a quorum of Kafka's own core stops for good, and a quorum of this core goes on. A
+removed voter stands in elections until its removal is committed (`Core.may_stand`). An observer
+finds its leader again even if the leader is not among its bootstrap servers (`follower.fetching`).
+A replica waits before it asks again if an answer told it nothing new.
 
 Sources: KIP-595, 630, 853, 996 and 1166, and Kafka's raft module for what these KIPs leave open.
 """

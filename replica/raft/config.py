@@ -14,7 +14,7 @@ from replica.model.voters import Voter, VoterSet
 from replica.raft.mistakes import HostError
 
 FOREVER = 2**63 - 1
-"""A time in ms that never comes: the deadline of what is not due at all."""
+"""A time in ms that never comes: the deadline of an action that is not due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class Config:
 
     cluster_id: str
     local: Voter | None
-    """This replica with its endpoints and the kraft.versions that it supports; None for a replica
-    without a node id, which only observes."""
+    """This replica, its endpoints and the kraft.versions that it supports; None for a replica
+    without a node id, which can only be an observer."""
     static_voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
-    """controller.quorum.voters, in force while neither the log nor a snapshot names voters."""
+    """controller.quorum.voters: the voters while neither the log nor a snapshot names any."""
     bootstrap_ids: tuple[int, ...] = ()
     """Negative ids, which the host maps to controller.quorum.bootstrap.servers."""
     default_listener: str = "CONTROLLER"
@@ -38,38 +38,39 @@ class Config:
     request_timeout_ms: int = 2_000
     retry_backoff_ms: int = 20
     fetch_max_bytes: int = 1024 * 1024
-    """How much one fetch asks a leader for (KIP-1219)."""
+    """The most bytes of records that one fetch asks for (KIP-1219)."""
     fetch_snapshot_max_bytes: int = 1024 * 1024
-    """How much of a snapshot one fetch asks a leader for (KIP-1219)."""
+    """The most bytes of a snapshot that one fetch asks for (KIP-1219)."""
     response_max_bytes: int = 10 * 1024 * 1024
-    """The largest answer that this replica gives as leader."""
+    """The largest answer that this replica gives as leader, in bytes."""
     append_linger_ms: int = 25
-    """How long records of a leader's state machine wait for others that share their batch."""
+    """The longest time that a leader's records wait for further records to share their batch."""
     append_when_idle: bool = True
     """Whether a leader appends waiting records before the end of the linger when all earlier
-    records are committed; with False they always wait for its end, as in Kafka."""
+    records are committed; with False, records always wait for the end of the linger, as in Kafka.
+    """
     max_batch_bytes: int = 8 * 1024 * 1024
-    """The largest batch that a leader appends."""
+    """The largest batch that a leader appends, in bytes."""
     max_pending_batches: int = 10
-    """How many batches may wait until their linger is over (see BatchAccumulator)."""
+    """The most batches that may wait for the end of the linger (see BatchAccumulator)."""
     retention_bytes: int = 100 * 1024 * 1024
-    """metadata.max.retention.bytes, -1 for no limit."""
+    """metadata.max.retention.bytes; -1 for no limit."""
     retention_ms: int = 7 * 24 * 3_600_000
-    """metadata.max.retention.ms, -1 for no limit."""
+    """metadata.max.retention.ms; -1 for no limit."""
     start_lag_ms: int | None = None
-    """metadata.start.offset.lag.time.max.ms; if set, the log start moves by KIP-630's policy and
-    not by Kafka's (see `log_start`)."""
+    """metadata.start.offset.lag.time.max.ms of KIP-630. If it is set, the log start moves by
+    KIP-630's policy, else by Kafka's (see `log_start`)."""
     auto_join: bool = False
     """Whether an observer that has endpoints makes itself a voter (KIP-1186)."""
     removed_voter_stands: bool = True
-    """Whether a replica that a voter-set change has removed may stand for election: see
-    Core.may_stand. Kafka's replicas behave as with False."""
+    """Whether a removed voter may stand for election (see Core.may_stand). Kafka's replicas behave
+    as with False."""
 
     def __post_init__(self) -> None:
         if any(node_id >= NO_NODE for node_id in self.bootstrap_ids):
             raise HostError(f"bootstrap servers have ids below -1, not {self.bootstrap_ids}")
-        # a leader may hold a fetch back for fetch_max_wait_ms, and the follower must wait longer
-        # for it
+        # a leader may hold a fetch back for fetch_max_wait_ms, so the follower must wait longer
+        # than that
         if self.fetch_max_wait_ms >= self.request_timeout_ms:
             raise UsageError(
                 f"controller.quorum.request.timeout.ms is {self.request_timeout_ms}: set it above "

@@ -1,7 +1,7 @@
-"""One request in flight for each peer, and a pause after a failure or before the same request again
-(Kafka: RequestManager, which has no pause before a request that was answered).
+"""One request in flight for each peer, and a pause after a failure or before the same request is
+sent again (Kafka: RequestManager, which has no pause after an answered request).
 
-This module only keeps the books: callers give the time in ms, and send the requests themselves.
+This module only remembers the requests: callers give the time in ms, and send the requests.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from replica.raft.messages import PeerRequest
 
 @dataclass(frozen=True, slots=True)
 class PeerConnection:
-    """What a peer was asked."""
+    """The request that waits for a peer's answer, or the pause before the next one."""
 
     correlation_id: int | None = None
-    """The correlation id of the request in flight; None where there is none."""
+    """The correlation id of the request in flight; None if no request is in flight."""
     until: int = 0
-    """When (ms) the wait for the answer ends, or the pause after a failed request."""
+    """The time (ms) at which the wait for the answer ends, or the pause after a failed request."""
     request: PeerRequest | None = None
-    """The request in flight; None where there is none."""
+    """The request in flight; None if no request is in flight."""
 
 
 _READY = PeerConnection()
@@ -36,27 +36,28 @@ class PeerConnections:
         self._retry_backoff_ms = retry_backoff_ms
         self._connections: dict[int, PeerConnection] = {}
         self._newest: dict[tuple[int, type[PeerRequest]], tuple[PeerRequest, int]] = {}
-        """By peer and kind, the newest request and when (ms) it may be sent again."""
+        """For each peer and type of request: the newest request, and the time (ms) from which it
+        may be sent again."""
         self._last_correlation_id = 0
 
     def is_ready(self, node_id: int, now_ms: int) -> bool:
-        """Whether the peer can be asked now: this replica waits for no answer of it, and no pause
-        after a failure goes on."""
+        """Whether a request may be sent to the peer now: no request to it is in flight, and the
+        pause after a failed one is over."""
         return self._of(node_id).until <= now_ms
 
     def ready_at(self, node_id: int) -> int:
-        """The time (ms) from which the peer can be asked even if no answer comes before; 0 for
+        """The time (ms) from which a request may be sent to the peer even if no answer comes; 0 for
         now."""
         return self._of(node_id).until
 
     def sendable_at(self, node_id: int, request: PeerRequest) -> int:
-        """The time (ms) from which this request may be sent to the peer even if no answer comes
-        before; 0 for now.
+        """The time (ms) from which this request may be sent to the peer even if no answer comes; 0
+        for now.
 
-        A request that is equal to the newest of its kind waits until `retry_backoff_ms` after that
-        one was sent. That one's answer has brought nothing, or there would be another request, and
-        a confused peer may give this answer without end. A fetch that waits for records at its
-        leader takes longer than this pause.
+        A request that equals the newest one of its type waits until `retry_backoff_ms` after that
+        one was sent. Its answer has changed nothing, or this request would differ, and a faulty
+        peer may give the same answer without end. A fetch that waits for records at its leader
+        takes longer than this pause.
         """
         newest, again = self._newest.get((node_id, type(request)), (None, 0))
         return max(self.ready_at(node_id), again if newest == request else 0)
@@ -81,35 +82,35 @@ class PeerConnections:
         return self._last_correlation_id
 
     def asked(self, node_id: int) -> PeerRequest | None:
-        """The request to this peer that is in flight; None where there is none."""
+        """The request to this peer that is in flight; None if no request is in flight."""
         return self._of(node_id).request
 
     def expects(self, node_id: int, correlation_id: int, now_ms: int) -> bool:
-        """Whether this replica still waits for the answer with this id. It waits no more once the
-        request's time is over or a newer request went out: an old answer must not be handled after
-        a newer one of another peer."""
+        """Whether this replica still waits for the answer with this id. The wait ends with the
+        request's timeout or with a newer request: an old answer must not be handled after a newer
+        one of another peer."""
         connection = self._of(node_id)
         return connection.correlation_id == correlation_id and connection.until > now_ms
 
     def forget(self, node_id: int) -> None:
-        """Note that the request in flight is over. The peer may be asked again at once."""
+        """Note that the request in flight is over. The next request may be sent at once."""
         self._connections.pop(node_id, None)
 
     def pause(self, node_id: int, now_ms: int) -> None:
-        """Note that the request in flight has failed, or had a bad answer. The peer is asked
-        nothing for `retry_backoff_ms`."""
+        """Note that the request in flight has failed, or had a bad answer. No request is sent to
+        the peer for `retry_backoff_ms`."""
         self._connections[node_id] = PeerConnection(None, now_ms + self._retry_backoff_ms)
 
     def reset(self) -> None:
-        """Forget all requests. A change of role does so, and late answers are ignored."""
+        """Forget all requests, so that late answers are ignored. Each change of role calls this."""
         self._connections.clear()
         self._newest.clear()
 
     def ready_bootstrap(
         self, bootstrap_ids: Sequence[int], now_ms: int, draw: Callable[[int], int]
     ) -> int | None:
-        """A random bootstrap server that can be asked now. None where no server can be asked, or
-        while a request to any peer is in flight. draw: see core.Draw."""
+        """The id of a random bootstrap server to which a request may be sent now. None if there is
+        no such server, or while a request to any peer is in flight. draw: see core.Draw."""
         if self.has_any_in_flight(now_ms) or not bootstrap_ids:
             return None
         start = draw(len(bootstrap_ids))
@@ -117,13 +118,13 @@ class PeerConnections:
         return next((node for node in ordered if self.is_ready(node, now_ms)), None)
 
     def next_bootstrap_at(self, bootstrap_ids: Sequence[int], now_ms: int) -> int:
-        """The time (ms) from which a bootstrap server may be asked: when the request in flight
-        ends, if there is one, else when the first server's pause ends."""
+        """The time (ms) from which a request may be sent to a bootstrap server: the end of the wait
+        for the request in flight, if there is one, else the end of the shortest pause."""
         ends = self._ends_of_waits(now_ms) or [self.ready_at(node) for node in bootstrap_ids]
         return min(ends, default=FOREVER)
 
     def _ends_of_waits(self, now_ms: int) -> list[int]:
-        """When (ms) the waits for the answers to the requests in flight end."""
+        """The times (ms) at which the requests in flight time out."""
         return [
             connection.until
             for connection in self._connections.values()

@@ -1,8 +1,8 @@
 """`Core`, the value that all handlers work on.
 
-It has four parts: the facts (`View`, of which it is one), what peers have said about epochs
-(`PeerEpochs`), what a leader keeps (`LeaderWork`), and what the host has to do (`Outbox`). Nobody
-else changes its attributes: each operation here changes the state and records the effect that
+It has four parts: the facts (`View`, its base class), what peers have said about epochs
+(`PeerEpochs`), what a leader keeps (`LeaderWork`), and what the host has to do (`Outbox`). Only the
+methods of `Core` change its attributes. Each method changes the state and records the effect that
 belongs to the change.
 """
 
@@ -45,13 +45,13 @@ from replica.raft.transitions import Role, Transition, TransitionCause, check
 from replica.raft.view import View
 
 Draw = Callable[[int], int]
-"""Randomness from the host: a number from 0 to the argument (exclusive)."""
+"""A function of the host that gives a random number from 0 to its argument (exclusive)."""
 
 _Response = TypeVar("_Response", bound=PeerResponse)
 
 
 class Core(View):
-    """The state of one replica, and what may happen to it.
+    """The state of one replica, and the operations that change it.
 
     stored: what quorum-state holds at the start.
     transitions: how the role changed in this step, in order.
@@ -88,8 +88,8 @@ class Core(View):
         self.now, self.transitions = now_ms, ()
 
     def begin_shutdown(self, timeout_ms: int) -> None:
-        """Begin a shutdown, which has to end within `timeout_ms`. Where a shutdown has begun
-        already, nothing changes."""
+        """Begin a shutdown, which has to end within `timeout_ms`. A shutdown that has begun already
+        goes on unchanged."""
         if self.shutdown_deadline is None:
             self.shutdown_deadline = self.now + timeout_ms
 
@@ -101,8 +101,8 @@ class Core(View):
     # Roles and epochs
 
     def election_timeout(self) -> int:
-        """The time (ms) at which this replica will stand in an election; FOREVER for a replica that
-        stands in none."""
+        """The time (ms) at which this replica stands in an election; FOREVER for a replica that may
+        not stand."""
         return self.drawn_deadline() if self.may_stand else FOREVER
 
     def drawn_deadline(self) -> int:
@@ -111,16 +111,16 @@ class Core(View):
         return self.now + timeout + self.draw(timeout)
 
     def keep(self, role: Role) -> None:
-        """Set a value of the same role in the same epoch that differs in its other fields."""
+        """Replace the role by a value of the same role and epoch in which other fields differ."""
         assert (type(role), role.epoch) == (type(self.role), self.role.epoch), "use become"
         self.role = role
 
     def become(self, cause: TransitionCause, role: Role) -> None:
         """Change the role, after a check that the transition is allowed.
 
-        The host persists the new role before it sends anything. A replica that stops leading
-        refuses the fetches and the change of voters that waited for it, and drops the records that
-        waited for the end of the linger. Answers to the requests of the old role are ignored.
+        The host persists the new role before it sends anything. A leader that stops leading refuses
+        the fetches and the change of voters that are waiting, and drops the records that wait for
+        the end of the linger. Answers to requests of the old role are ignored.
         """
         former = self.role
         check(former, cause, role, self.local_id)
@@ -141,7 +141,7 @@ class Core(View):
                 self.answer_change(former.change, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def persist(self) -> None:
-        """Have the host write quorum-state, if the role says something new."""
+        """Have the host write quorum-state, if the role differs from what the file holds."""
         assert 0 <= self.role.epoch <= MAX_EPOCH, f"epoch {self.role.epoch} is no int32"
         version = self.log.kraft_version
         ids = self.log.voters.ids if version == 0 else ()
@@ -152,8 +152,8 @@ class Core(View):
     def announce(self) -> None:
         """Tell the host of a new leader or epoch (Effects.leader_change).
 
-        A new leader tells of itself only once all records of earlier epochs are committed. A
-        resigned leader tells nothing until the next epoch.
+        A new leader is reported as leader only once all records of earlier epochs are committed. A
+        resigned leader reports nothing until the next epoch.
         """
         role = self.role
         if isinstance(role, Resigned):
@@ -171,9 +171,9 @@ class Core(View):
         (KafkaRaftClient.maybeTransition).
 
         heard: whether the leader itself sent the message. Only the leader's own message ends a
-        pre-vote of the same epoch; what other replicas believe doesn't. The caller has checked
-        has_consistent_leader. A replica doesn't follow a leader that may be itself before its disk
-        was wiped (View.may_be_former_self).
+        pre-vote of the same epoch; messages of other replicas don't. The caller has checked
+        has_consistent_leader. A replica doesn't follow a leader which may be the same node before
+        its disk was wiped (View.may_be_former_self).
         """
         leader_id = NO_NODE if leader_id == self.local_id else leader_id
         endpoints = () if leader_id == NO_NODE else self.endpoints_of(leader_id, named)
@@ -189,8 +189,8 @@ class Core(View):
                 self.follow(epoch, leader_id, endpoints)
 
     def note_older_leader(self, epoch: int, leader_id: int, named: Endpoints) -> None:
-        """Remember the leader of an older epoch that an answer names, if it says where that leader
-        listens and no leader of a newer one is known."""
+        """Remember the leader of an older epoch that an answer names, if the answer gives the
+        leader's endpoints and no leader of a newer epoch is known."""
         if leader_id in (NO_NODE, self.local_id) or epoch >= self.role.epoch:
             return
         endpoints = self.endpoints_of(leader_id, named)
@@ -218,8 +218,8 @@ class Core(View):
         )
 
     def detach(self, epoch: int, leader_id: int = NO_NODE) -> None:
-        """Become unattached in a newer epoch. A replica that waits for an election keeps its timer;
-        one that had a leader, or was the leader, draws a new timer."""
+        """Become unattached in a newer epoch. A replica that waits for an election keeps its timer.
+        A replica that had a leader, or was the leader, draws a new timer."""
         match self.role:
             case Follower() | Leader():
                 deadline = FOREVER
@@ -237,18 +237,18 @@ class Core(View):
 
     @property
     def next_append_offset(self) -> int:
-        """The offset of the next record that is appended: it follows the log and the records that
-        wait in the accumulator."""
+        """The offset of the next record: it comes after the log and the records that wait in the
+        accumulator."""
         return self.log.log_end + self.work.accumulator.record_count
 
     def append(self, batches: Sequence[Batch]) -> None:
-        """Append batches that start at the log end: those that a leader made, or those that a
-        follower fetched."""
+        """Append batches that start at the log end: a leader made them, or a follower fetched
+        them."""
         self.log = self.log.appended(batches)
         self.outbox.effects.append += batches
 
     def flushed(self, end_offset: int) -> None:
-        """The host has flushed the log up to this offset (exclusive)."""
+        """Note that the host has flushed the log up to this offset (exclusive)."""
         self.log = self.log.flushed(end_offset)
 
     def truncate(self, end_offset: int) -> None:
@@ -258,7 +258,7 @@ class Core(View):
         self.outbox.effects.truncate_to = end_offset
 
     def truncated(self, end_offset: int) -> None:
-        """The host has cut the log, which ends at this offset (exclusive) now."""
+        """Note that the host has cut the log, which now ends at this offset (exclusive)."""
         self.log = self.log.truncated(end_offset)
         self.truncating = False
 
@@ -282,14 +282,15 @@ class Core(View):
         self.outbox.effects.snapshot_parts.append(part)
 
     def restart_at(self, facts: SnapshotFacts) -> None:
-        """Drop the log, which is older than this snapshot, and let it go on at the snapshot's end
+        """Drop the log, which is older than this snapshot, and restart it at the snapshot's end
         offset."""
         self.log = self.log.reset_to(facts)
         self.outbox.effects.reset_to = facts.snapshot_id
         self.load(facts.snapshot_id)
 
     def start_log_at(self, offset: int) -> None:
-        """Move the log start, and remove the snapshots below it, the bootstrap snapshot too."""
+        """Move the log start, and remove the snapshots below it, including the bootstrap
+        snapshot."""
         before = {each.snapshot_id for each in self.log.snapshots}
         self.log = self.log.started_at(offset)
         gone = before - {each.snapshot_id for each in self.log.snapshots}
@@ -316,14 +317,13 @@ class Core(View):
         self.outbox.reply(request_id, response, read)
 
     def answer_change(self, change: PendingChange, error: ErrorCode, message: str = "") -> None:
-        """Answer the request for a change of the quorum, unless that request was answered
-        already."""
+        """Answer the request for this change, unless it was answered already."""
         if not change.is_answered:
             response = VoterChangeResponse(error=error, message=message)
             self.reply(change.request_id, self.signed(response))
 
     def refuse(self, request_id: Hashable, request: PeerRequest, error: ErrorCode) -> None:
-        """Answer with an error and nothing else."""
+        """Answer with this error alone."""
         self.reply(request_id, self.signed(RESPONSE_OF[type(request)](error=error)))
 
     def refuse_illegal(self, request_id: Hashable, request: PeerRequest, mistake: Mistake) -> None:
@@ -334,10 +334,11 @@ class Core(View):
     def blame(
         self, mistake: Mistake, sender: int, message: type[PeerRequest | PeerResponse]
     ) -> None:
-        """Count a message that no correct peer sends. sender: the id of the node it is from."""
+        """Count a message that no correct peer sends. sender: the node id of the peer that sent
+        it."""
         self.offences.count(Offence(mistake, sender, message.__name__))
 
     def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest) -> int:
-        """Send a request, unless the peer can't be asked now. Returns when (ms) the peer can be
-        asked next: see Outbox.send."""
+        """Send a request, unless it may not be sent to the peer now. Returns when (ms) the next
+        request may be sent (see Outbox.send)."""
         return self.outbox.send(node_id, endpoints, message, self.now)

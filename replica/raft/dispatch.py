@@ -1,7 +1,7 @@
 """Hands each message to its handler.
 
-With every response the core first checks two things: whether it waits for this response, and what
-the response says about epoch and leader (KafkaRaftClient.maybeHandleCommonResponse).
+For every response the core first checks two things: whether it waits for this response, and which
+epoch and leader the response names (KafkaRaftClient.maybeHandleCommonResponse).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _WITHOUT_EPOCH = (
     ErrorCode.INCONSISTENT_CLUSTER_ID,
     ErrorCode.INVALID_REQUEST,
 )
-"""A response with one of these errors may leave out epoch and leader."""
+"""The errors with which a response may leave out epoch and leader."""
 _FAILED_REFUSAL = ErrorCode.UNKNOWN_SERVER_ERROR
 """The error that Kafka 4.4 answers, without epoch and leader, in place of every refusal of
 FetchSnapshot: a refusal has no records, but FetchSnapshotResponseData.addSize fails without
@@ -70,8 +70,8 @@ records."""
 
 
 class ClusterAuthorizationError(KraftlakeError):
-    """A peer refuses all requests of this replica, because its principal lacks the right to send
-    them. No retry will change that."""
+    """A peer refuses all requests of this replica, because this replica's principal has no right to
+    send them. A retry doesn't help."""
 
 
 def handle_request(core: Core, event: Request) -> None:
@@ -128,8 +128,8 @@ def handle_failed(core: Core, event: Failed) -> None:
 
 
 def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
-    """Handle an answer. Returns False for a bad one, after which the replica asks its sender
-    nothing for a while."""
+    """Handle an answer. Returns False for a bad answer, after which the peer gets a pause (see
+    PeerConnections.pause)."""
     _check_authorized(message.error)
     if isinstance(message, ApiVersionsResponse):
         return handle_api_versions(core, node_id, message)
@@ -144,12 +144,12 @@ def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
 
 
 def _learn_and_take(core: Core, node_id: int, message: PeerResponse) -> bool:
-    """Learn epoch and leader from an answer, whatever was asked. Then take the rest of the answer,
-    if it is about the epoch that this replica knows. Returns the same as _handle.
+    """Learn epoch and leader from any answer. Then handle the rest of the answer, if its epoch is
+    the epoch of this replica. Returns the same as _handle.
 
     A replica that learned nothing waits before it asks again, or it would ask without end. A
-    replica that knows no epoch yet believes every epoch that the answers to its requests name: the
-    quorum may be old, and its epoch high.
+    replica that knows no epoch yet accepts every epoch in an answer: in an old quorum the epoch may
+    be high.
     """
     if message.epoch < core.role.epoch or message.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
         core.note_older_leader(message.epoch, message.leader_id, message.leader_endpoints)
@@ -201,7 +201,7 @@ def _take_answer(core: Core, node_id: int, message: PeerResponse) -> bool:
         case VoterChangeResponse():
             return handle_update_voter_response(core, message)
         case ApiVersionsResponse() | DescribeQuorumResponse() | FetchQuorumRecordsResponse():
-            return False  # ApiVersions is handled above; no replica asks for the others
+            return False  # ApiVersions is handled above; no replica sends the other requests
         case _:
             assert_never(message)
 

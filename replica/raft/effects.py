@@ -3,16 +3,16 @@ effect before it begins the next. So a vote is on disk before the reply that gra
 
 Only the flush may be done later. After an append a *flush is owed*: the host flushes when it likes,
 so that several appends share one sync, and then reports Flushed. Meanwhile replies and sends go
-out. Until the core hears of the flush, it holds back what may not be said before:
+out. Until the host reports the flush, the core holds back:
 
 - a fetch, because it tells the leader that everything below its offset is on this disk, and a
-  request for a vote, because voters compare the log that it describes
+  request for a vote, because voters compare their logs with the log end in it
   (fetch_requests.awaits_flush);
 - the commit of a leader's records, because the leader's own log counts only as far as it is flushed
   (Leader.counted).
 
-A host that crashes in the middle has carried out the first of the fields and not the others, and
-has lost what was not flushed. Every such state is safe.
+If a host crashes between two effects, the earlier effects are carried out, the later effects are
+not, and what was not flushed is lost. The replica is safe after every such crash.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from replica.raft.messages import PeerRequest, PeerResponse
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPart:
-    """Bytes of a snapshot that is being fetched, to be written from byte `position` of its file on.
-    After the last part the host freezes the snapshot and answers with SnapshotFetched or
-    SnapshotRejected."""
+    """Bytes of a fetched snapshot. The host writes them into the snapshot's file from byte
+    `position` on. After the last part the host freezes the snapshot and answers with
+    SnapshotFetched or SnapshotRejected."""
 
     snapshot_id: OffsetAndEpoch
     position: int
@@ -74,7 +74,7 @@ class Send:
     """A request to a peer."""
 
     node_id: int
-    """The id of a voter or leader, whose `endpoints` are given; or one of Config.bootstrap_ids,
+    """The id of a voter or leader, which listens at `endpoints`; or an id of Config.bootstrap_ids,
     whose address the host knows."""
     endpoints: Endpoints
     correlation_id: int
@@ -92,11 +92,11 @@ class Stopped(Enum):
 class Effects:
     """What the host has to do. A field that is None or empty asks for nothing.
 
-    Only the core changes such a value, and only until the step is over: handlers fill in the fields
-    of Core.effects, because a new frozen value for each effect took a sixth of the core's time. At
-    the end of the step Raft.step hands the value out, and the core begins another one. From then on
-    nobody changes it, so a host may keep it. A step that raises hands nothing out: what was filled
-    in before comes with the next step.
+    Only the core changes this value, and only during the step: handlers fill in the fields of
+    Core.effects, because a new frozen value for each effect took a sixth of the core's time.
+    Raft.step returns the value at the end of the step, and the core begins a new one. After that
+    the value never changes, so a host may keep it. A step that raises returns no value: the fields
+    that it has filled in come with the next step.
 
     quorum_state: write this state durably.
     truncate_to: cut the log durably at this offset (exclusive), and answer with Truncated.
@@ -107,10 +107,10 @@ class Effects:
     delete_snapshots: remove these snapshots.
     load_snapshot: let the state machine load this snapshot.
     commit: give the state machine all batches below this offset.
-    leader_change: take note of this new leader or epoch. The local replica is named as the leader
-    only once its state machine has been given all records of earlier epochs.
+    leader_change: note this new leader or epoch. The local replica is named as the leader only
+        after its state machine got all records of earlier epochs.
     replies, sends: put these messages on the network, in any order.
-    stopped: the shutdown is over, in this way.
+    stopped: the shutdown is over; the value says how it ended.
     """
 
     quorum_state: ElectionState | None = None

@@ -77,7 +77,7 @@ def grants(role: Role, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: b
         case Unattached() | Prospective():
             return grants_undecided(role.leader_id, role.voted, candidate, is_log_newer, pre_vote)
         case Follower():
-            # the epoch has a leader; a pre-vote is granted if the leader never answered this
+            # the epoch has a leader; a pre-vote is granted if that leader never answered this
             # replica, or has resigned
             return pre_vote and is_log_newer and (role.has_resigned or not role.has_fetched)
         case Candidate() | Resigned():
@@ -96,9 +96,10 @@ def grants_undecided(
 ) -> bool:
     """Whether a replica that follows no leader grants this candidate its vote.
 
-    A replica has one vote in an epoch. The candidate that has this vote gets it again, whatever its
-    log; no other candidate gets it. A vote for a node without a directory counts for every
-    directory of that node. In an epoch that has a leader, nobody else can be elected.
+    A replica has one vote in an epoch. A candidate that already has this vote gets it again,
+    whatever its log holds; no other candidate gets it. A vote for a node without a directory counts
+    for every directory of that node. In an epoch that has a leader, no other replica can be
+    elected.
     """
     if pre_vote:
         return is_log_newer
@@ -125,7 +126,7 @@ def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bo
 
 
 def handle_pre_vote_unsupported(core: Core) -> None:
-    """Stand in a real election, because one of the voters doesn't know pre-votes."""
+    """Stand in an election without a pre-vote, because a voter doesn't support pre-votes."""
     if isinstance(core.role, Prospective):
         _stand(core, TransitionCause.PRE_VOTE_UNSUPPORTED)
 
@@ -133,8 +134,8 @@ def handle_pre_vote_unsupported(core: Core) -> None:
 def poll_unattached(core: Core, role: Unattached) -> int:
     """Ask other nodes who leads, one after the other. A voter does so until its election timeout.
 
-    Kafka's observer asks the bootstrap servers alone, and finds no leader where none of them is a
-    voter any more. This one also asks the voters that its log names.
+    Kafka's observer asks the bootstrap servers alone, and finds no leader once none of these
+    servers is a voter. An observer of this core also asks the voters that its log names.
     """
     if not core.may_stand:
         named = core.log.voters.ids if core.log.voter_sets else ()
@@ -155,10 +156,11 @@ def poll_prospective(core: Core, role: Prospective) -> int:
     """Ask all voters for a pre-vote until the election timeout, then go back to the role that this
     replica had before.
 
-    A leader of an older epoch that an answer has named is asked, too. It may lead voters that this
-    log doesn't name yet: all voters may have been replaced while this replica was away. It grants
-    nothing, but adopts this replica's epoch, so that the quorum elects a leader of a newer one,
-    which this replica can follow. Kafka's voter asks the voters of its log alone.
+    This replica also asks the leader of an older epoch, if an answer has named one. That leader may
+    lead voters that the local log doesn't name yet: all voters may have been replaced while this
+    replica was away. The leader grants no pre-vote, but adopts this replica's epoch. The quorum
+    then elects a leader in a newer epoch, which this replica can follow. Kafka's voter asks only
+    the voters of its log.
     """
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
@@ -170,7 +172,7 @@ def poll_prospective(core: Core, role: Prospective) -> int:
 
 def poll_candidate(core: Core, role: Candidate) -> int:
     """Ask all voters for their vote until the election timeout, then begin the next pre-vote. After
-    a lost election only wait for the timeout."""
+    a lost election, wait for the timeout and ask nobody."""
     if core.shutdown_deadline is not None:
         return min(core.shutdown_deadline, _ask(core, role))
     if role.election_deadline <= core.now:
@@ -180,8 +182,8 @@ def poll_candidate(core: Core, role: Candidate) -> int:
 
 
 def become_prospective(core: Core) -> None:
-    """Start a pre-vote in the same epoch. The replica goes on to know this epoch's leader and its
-    own vote in it."""
+    """Start a pre-vote in the same epoch. The replica still knows this epoch's leader and its own
+    vote."""
     assert core.local_key is not None
     assert core.may_stand, "an observer stands in no election"
     role = core.role
@@ -201,7 +203,7 @@ def _stand(core: Core, cause: TransitionCause) -> None:
     """Become a candidate in the next epoch, and vote for itself."""
     assert core.local_key is not None
     role = core.role
-    if role.epoch >= MAX_EPOCH:  # there is no next epoch to be elected in
+    if role.epoch >= MAX_EPOCH:  # there is no higher epoch
         assert isinstance(role, Prospective)
         _go_back(core, role, TransitionCause.ELECTION_LOST)
         return
@@ -218,8 +220,8 @@ def own_tally(core: Core) -> VoteTally:
 
 
 def _advance(core: Core) -> None:
-    """Go on to the next role if a majority has granted: from pre-vote to election, from election to
-    leader."""
+    """Become a candidate if a majority granted the pre-vote, or the leader if a majority granted
+    the vote."""
     role = core.role
     if isinstance(role, Prospective) and role.tally.is_won:
         _stand(core, TransitionCause.MAJORITY_GRANTED)
@@ -252,9 +254,9 @@ def _go_back(core: Core, role: Prospective, cause: TransitionCause) -> None:
 def _ask(core: Core, role: Candidate | Prospective) -> int:
     """Ask the voters that have not answered. Returns when (ms) to ask again.
 
-    The requests wait until the log is flushed: a voter judges the log that the request describes,
-    and its vote holds after the candidate has crashed, so the crash must not make that log shorter.
-    Kafka's followers flush with each append.
+    The requests wait until the log is flushed. A voter decides by the log end in the request, and
+    its vote stays valid after the candidate crashes, so a crash must not make the candidate's log
+    shorter. Kafka's followers flush with each append.
     """
     if awaits_flush(core):
         return FOREVER
@@ -267,7 +269,8 @@ def _ask(core: Core, role: Candidate | Prospective) -> int:
 
 
 def _ask_older_leader(core: Core, role: Prospective) -> int:
-    """Ask a leader of an older epoch that is none of the voters. Returns when (ms) to ask again."""
+    """Ask the leader of an older epoch, if it is not among the voters. Returns when (ms) to ask
+    again."""
     leader = core.epochs.older_leader
     if leader is None or role.tally.voters.voter(leader.node_id) is not None or awaits_flush(core):
         return FOREVER
@@ -275,7 +278,7 @@ def _ask_older_leader(core: Core, role: Prospective) -> int:
 
 
 def _vote_request(core: Core, role: Candidate | Prospective) -> VoteRequest:
-    """The request for a vote or a pre-vote, which doesn't say yet whom it asks."""
+    """The request for a vote or a pre-vote, without the voter to which it will go."""
     assert core.local_key is not None
     position = core.log.position
     return VoteRequest(
@@ -303,8 +306,8 @@ def _remember_vote(core: Core, request: VoteRequest) -> None:
 def _stands_again(core: Core, request: VoteRequest) -> bool:
     """Whether the sender stands for election in an epoch in which its log already has records.
 
-    A voter of Kafka does so when it stood in the epoch, then followed the leader that won, and
-    restarts (QuorumState.initialize looks at the vote first).
+    A voter of Kafka does so if it stood in the epoch, then followed the leader that won, and then
+    restarted (QuorumState.initialize checks the vote before the leader).
     """
     is_real = not request.pre_vote and request.last_epoch == request.epoch
     is_plausible = request.end_offset > 0 and request.candidate.node_id not in (-1, core.local_id)
@@ -312,8 +315,8 @@ def _stands_again(core: Core, request: VoteRequest) -> bool:
 
 
 def _refuse_again(core: Core, request_id: Hashable, request: VoteRequest) -> None:
-    """Refuse the vote by INVALID_REQUEST, as Kafka does. The answer tells the sender the newer
-    epoch, or the leader of its epoch.
+    """Refuse the vote by INVALID_REQUEST, as Kafka does. The answer names the newer epoch, or the
+    leader of the sender's epoch.
 
     While this replica knows no leader of the sender's epoch, the answer has no error:
     INVALID_REQUEST would then end the process of a Kafka node
@@ -326,7 +329,7 @@ def _refuse_again(core: Core, request_id: Hashable, request: VoteRequest) -> Non
 
 
 def _mistake_in(core: Core, request: VoteRequest) -> Mistake | None:
-    """Why no correct candidate sends this request; None for a legal one."""
+    """Why no correct candidate sends this request; None for a legal request."""
     highest = request.epoch if request.pre_vote else request.epoch - 1
     if request.epoch < 0 or request.end_offset < 0 or not 0 <= request.last_epoch <= highest:
         return Mistake.VOTE_NUMBERS

@@ -1,9 +1,9 @@
 """How far peers may raise the epoch.
 
-Each election raises the epoch by one, and no quorum goes on to elect more than once in 100 ms. A
-peer that names an epoch far above that is confused or lies. An epoch is an int32 in Kafka's
-protocol and files. So a peer must not be able to use the epochs up: a quorum in the last epoch can
-elect no leader any more.
+Each election raises the epoch by one, and no quorum holds more than one election in 100 ms for
+long. A peer that names a much higher epoch is faulty or lies. An epoch is an int32 in Kafka's
+protocol and files, and a quorum in the last epoch can elect no leader any more. So a peer must not
+be able to use up the epochs.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ MOST_AT_ONCE = 2**20
 """The number of epochs that a replica may have missed while it was away: one election each second
 for 12 days."""
 MS_EACH = 100
-"""The time (ms) in which peers may add one epoch. So they need 6.8 years to use up 2^31 epochs."""
+"""The time (ms) in which peers may raise the epoch by one. So 2^31 epochs last for 6.8 years."""
 
 
 def is_explained(epoch: int, known: int, raised: int, running_ms: int) -> bool:
-    """Whether elections explain an epoch that a peer names. known: the newest epoch that this
-    replica knows. raised: the number of epochs that peers have added in the `running_ms` since this
-    replica started."""
+    """Whether elections explain an epoch that a peer names.
+
+    known: the newest epoch that this replica knows.
+    raised: by how many epochs peers have raised it since this replica started.
+    running_ms: the time since this replica started.
+    """
     allowed = MOST_AT_ONCE + running_ms // MS_EACH - raised
     return epoch <= min(known + max(allowed, 0), MAX_EPOCH)
 
@@ -29,8 +32,8 @@ def is_explained(epoch: int, known: int, raised: int, running_ms: int) -> bool:
 class PeerEpochs:
     """What peers have said about epochs since this replica started at `began` (ms).
 
-    older_leader: the newest older leader that answers have named since this replica entered its
-        epoch; None for no leader.
+    older_leader: the leader of an older epoch, the newest that answers have named since this
+        replica entered its epoch; None if no answer named one.
     """
 
     def __init__(self, began: int) -> None:
@@ -45,7 +48,7 @@ class PeerEpochs:
 
     def raised(self, known: int, epoch: int) -> None:
         """Note that a peer's message has brought this replica from the epoch `known` to `epoch`. A
-        replica that knew no epoch yet may come to a high one."""
+        first epoch doesn't count, because it may be high."""
         if known > 0:
             self._raised += epoch - known
 

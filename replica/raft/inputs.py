@@ -1,4 +1,4 @@
-"""Everything that can happen to a replica: the values `Raft.step` takes."""
+"""Everything that can happen to a replica: the values that `Raft.step` takes."""
 
 from __future__ import annotations
 
@@ -97,10 +97,10 @@ class Flushed:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """The answer to Effects.truncate_to, which comes before any other input.
+    """The host has carried out Effects.truncate_to. This input comes before any other.
 
-    The log now ends at `end_offset` (exclusive). That is lower than truncate_to where truncate_to
-    lay inside a batch.
+    The log now ends at `end_offset` (exclusive), which is lower than truncate_to if truncate_to was
+    inside a batch.
     """
 
     end_offset: int
@@ -108,22 +108,22 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFrozen:
-    """The local state machine's snapshot is complete and durable. Others may fetch it from now
-    on."""
+    """A snapshot of the local state machine is complete and durable. Other replicas may fetch it
+    now."""
 
     facts: SnapshotFacts
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFetched:
-    """The snapshot that was being fetched is complete, valid and durable."""
+    """The fetched snapshot is complete, valid and durable."""
 
     facts: SnapshotFacts
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRejected:
-    """The fetched bytes are no valid snapshot; the host has removed them."""
+    """The fetched bytes are not a valid snapshot; the host has removed them."""
 
     snapshot_id: OffsetAndEpoch
 
@@ -145,13 +145,13 @@ class Resign:
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """The replica should hand over what it leads, and stop within `timeout_ms`. Effects.stopped
-    says when it has stopped."""
+    """The replica should resign if it leads, and stop within `timeout_ms`. Effects.stopped says
+    when it has stopped."""
 
     timeout_ms: int
 
 
 HostReport = Flushed | Truncated | SnapshotFrozen | SnapshotFetched | SnapshotRejected | Shutdown
-"""An input that says what the host itself did or wants: it has carried out an effect, or the
-replica should stop."""
+"""An input by which the host reports that it has carried out an effect, or asks the replica to
+stop."""
 Input = Tick | Request | Response | Failed | Propose | Append | Resign | Clean | HostReport

@@ -2,8 +2,8 @@
 
 There are two policies. Kafka's policy removes the oldest snapshot, and the log below the next
 snapshot, by size and age (KafkaMetadataLog.maybeClean). By KIP-630's policy, a leader waits until
-its live replicas have reached a snapshot's end, or until a time limit; a follower moves its log
-start no further than its leader's log start and its own newest snapshot.
+all live replicas have reached a snapshot's end, or until a time limit. A follower moves its log
+start at most to its leader's log start, and at most to the end of its own newest snapshot.
 """
 
 from __future__ import annotations
@@ -49,11 +49,13 @@ def start_by_retention(
     retention_bytes: int,
     oldest_timestamp: int | None,
 ) -> int | None:
-    """The new log start (inclusive) by Kafka's policy; None where it doesn't change. The oldest
+    """The new log start (inclusive) by Kafka's policy; None if it doesn't change. The oldest
     snapshot is deleted while all files together are too large, or while it is too old. The newest
     snapshot always stays.
 
-    snapshots: in ascending order. log_bytes: the size of the log. retention_bytes: -1 for no limit.
+    snapshots: the snapshots, in ascending order.
+    log_bytes: the size of the log in bytes.
+    retention_bytes: the most bytes of log and snapshots; -1 for no limit.
     oldest_timestamp: snapshots older than this time (ms) are too old; None for no limit.
     """
     total = log_bytes + sum(facts.size for facts in snapshots)
@@ -71,9 +73,9 @@ def start_by_retention(
 def start_by_lag(
     snapshots: Sequence[SnapshotFacts], live_ends: Iterable[int], oldest_timestamp: int
 ) -> int | None:
-    """The new log start of a leader by KIP-630's policy: the highest end offset of a snapshot which
-    all live replicas have reached, or whose last record is older than `oldest_timestamp` (ms). None
-    where there is no such snapshot."""
+    """The new log start (inclusive) of a leader by KIP-630's policy: the highest end offset of a
+    snapshot that all live replicas have reached, or whose last record is older than
+    `oldest_timestamp` (ms). None if there is no such snapshot."""
     reached = min(live_ends, default=None)
     starts = [
         facts.snapshot_id.offset

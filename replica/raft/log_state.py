@@ -1,4 +1,4 @@
-"""The core's view of its log: where it starts and ends, its epochs, snapshots and voter sets.
+"""The core's view of its log: start, end, epochs, snapshots and voter sets.
 
 `LogState` is a frozen value. A handler that changes it makes a new value, and records the effect by
 which the host changes the real log. Voter sets and kraft.version are in force from their append on,
@@ -47,14 +47,14 @@ class HistoryEntry(Generic[_Value]):
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """Where the log starts and ends, and what has to be known of its content."""
+    """Where the log starts and ends, and its epochs, snapshots, voter sets and kraft.versions."""
 
     log_start: int
-    """Inclusive."""
+    """The log start offset (inclusive)."""
     log_end: int
-    """Exclusive."""
+    """The log end offset (exclusive)."""
     flushed_end: int
-    """The end of what is flushed to disk, exclusive."""
+    """The offset up to which the log is flushed to disk (exclusive)."""
     epochs: Epochs
     snapshots: tuple[SnapshotFacts, ...]
     """The complete snapshots, ascending by id."""
@@ -71,7 +71,7 @@ class LogState:
 
     @property
     def voters_offset(self) -> int | None:
-        """The offset of the voter set in force; None for the static one."""
+        """The offset of the voter set in force; None for the static voter set."""
         return self.voter_sets[-1].offset if self.voter_sets else None
 
     @property
@@ -79,8 +79,8 @@ class LogState:
         return self.versions[-1].value if self.versions else 0
 
     def kraft_version_at(self, offset: int) -> int:
-        """The kraft.version in force at `offset` (inclusive), as a snapshot that ends behind this
-        offset has it (Kafka: KRaftControlRecordStateMachine.kraftVersionAtOffset)."""
+        """The kraft.version in force at `offset` (inclusive), which a snapshot with the end offset
+        `offset` + 1 holds (Kafka: KRaftControlRecordStateMachine.kraftVersionAtOffset)."""
         known = [entry.value for entry in self.versions if entry.offset <= offset]
         return known[-1] if known else 0
 
@@ -107,14 +107,14 @@ class LogState:
     @property
     def last_epoch(self) -> int:
         """The epoch of the last record. For an empty log it is the epoch of the snapshot at which
-        the log starts, and 0 where there is none."""
+        the log starts, and 0 without such a snapshot."""
         earliest = self.snapshots[0].snapshot_id if self.snapshots else None
         return last_fetched_epoch(self.epochs, earliest)
 
     @property
     def position(self) -> OffsetAndEpoch:
         """The position that voters compare in an election: the log end, or the end of the newest
-        snapshot if that is newer (KIP-630)."""
+        snapshot if the snapshot is newer (KIP-630)."""
         log = OffsetAndEpoch(self.log_end, self.last_epoch)
         snapshot = self.latest_snapshot
         return log if snapshot is None else max(log, snapshot, key=election_order)
@@ -163,8 +163,7 @@ class LogState:
         return replace(self, snapshots=_ascending((*others, facts)))
 
     def reset_to(self, facts: SnapshotFacts) -> LogState:
-        """The state after the log was emptied and restarted at a snapshot that is newer than the
-        log was."""
+        """The state after the log was emptied and restarted at a newer snapshot."""
         offset = facts.snapshot_id.offset
         newer = [s for s in self.snapshots if s.snapshot_id > facts.snapshot_id]
         state = LogState(
@@ -178,8 +177,8 @@ class LogState:
         return _with_snapshot_control(state, facts)
 
     def started_at(self, log_start: int) -> LogState:
-        """The state with the log start moved up to a snapshot's end offset. Of what lies below,
-        only the voter set and the kraft.version in force there are kept."""
+        """The state with the log start moved up to a snapshot's end offset. Below the new log
+        start, only the voter set and the kraft.version in force there are kept."""
         kept = [s for s in self.snapshots if s.snapshot_id.offset >= log_start]
         return replace(
             self,
@@ -196,8 +195,8 @@ def opened(facts: LogFacts, static_voters: VoterSet) -> LogState:
 
     The newest snapshot of this log replaces the control records below its end, as in Kafka
     (KRaftControlRecordStateMachine.updateState). A snapshot can be newer than the log, after a
-    crash between the rename of the snapshot and the restart of the log. Such a snapshot is only
-    listed here: `Raft` then restarts the log at it.
+    crash between the rename of the snapshot and the restart of the log. This function only lists
+    such a snapshot, and `Raft` then restarts the log at it.
     """
     state = LogState(
         log_start=facts.log_start,
@@ -240,8 +239,8 @@ def _with_snapshot_control(state: LogState, facts: SnapshotFacts) -> LogState:
 
 
 def _ascending(snapshots: Sequence[SnapshotFacts]) -> tuple[SnapshotFacts, ...]:
-    """The snapshots sorted by epoch, then by offset. In one history of a log, both orders are the
-    same."""
+    """The snapshots sorted by epoch, then by offset. For the snapshots of one log, both orders are
+    the same."""
     return tuple(sorted(snapshots, key=lambda facts: election_order(facts.snapshot_id)))
 
 

@@ -2,8 +2,8 @@
 
 All messages are about the one replicated partition: replica.node checks topic and partition, and
 translates versions. Field names are those of Kafka's schemas. End offsets are exclusive, and times
-are in ms. Every response names the epoch and the leader that the answering replica knows. By these,
-replicas learn of newer epochs (KIP-595).
+are in ms. Every response names the epoch and the leader that the answering replica knows. Replicas
+learn newer epochs from them (KIP-595).
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from replica.model.voters import Endpoints, Voter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """What all requests share."""
+    """The field that all requests share."""
 
     cluster_id: str | None = None
-    """The sender's cluster id; None where the sender names no cluster, which is allowed."""
+    """The sender's cluster id; None if the sender names no cluster, which is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Response:
-    """What all responses share."""
+    """The fields that all responses share."""
 
     error: ErrorCode = ErrorCode.NONE
     epoch: int = UNDEFINED_EPOCH
     """The newest epoch that the answering replica knows."""
     leader_id: int = NO_NODE
-    """The leader of that epoch; NO_NODE where the replica knows no leader."""
+    """The leader of that epoch; NO_NODE if the replica knows no leader."""
     leader_endpoints: Endpoints = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteRequest(_Request):
-    """The candidate asks for a vote in `epoch`. With a pre-vote it asks whether the voter would
+    """The candidate asks for a vote in `epoch`. With `pre_vote` it asks whether the voter would
     vote for it in the next epoch (KIP-996)."""
 
     epoch: int
@@ -61,7 +61,7 @@ class VoteResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginQuorumEpochRequest(_Request):
-    """The leader of `epoch` announces itself to the other voters, again and again."""
+    """The leader of `epoch` announces itself to another voter. It repeats the request."""
 
     epoch: int
     leader_id: int
@@ -76,7 +76,7 @@ class BeginQuorumEpochResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndQuorumEpochRequest(_Request):
-    """The leader of `epoch` resigns; the first of its preferred successors may stand at once."""
+    """The leader of `epoch` resigns. The first preferred successor may stand at once."""
 
     epoch: int
     leader_id: int
@@ -91,10 +91,11 @@ class EndQuorumEpochResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest(_Request):
-    """A replica asks for records from `fetch_offset` on, where its own log ends."""
+    """A replica asks for records from `fetch_offset` on (inclusive), which is the end of its own
+    log."""
 
     replica: ReplicaKey
-    """The sender; its node id is NO_NODE where it has none."""
+    """The sender. Its node id is NO_NODE if it has no node id."""
     epoch: int
     fetch_offset: int
     last_fetched_epoch: int
@@ -102,13 +103,13 @@ class FetchRequest(_Request):
     max_wait_ms: int = 0
     max_bytes: int = 2**31 - 1
     high_watermark: int | None = None
-    """The high watermark that the sender knows (Fetch v18, KIP-1166), -1 where it knows none; None
-    in older versions of Fetch, which wait for records alone."""
+    """The high watermark that the sender knows (Fetch v18, KIP-1166); -1 if it knows none; None in
+    older versions of Fetch, which only wait for records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResponse(_Response):
-    """The answer to a fetch: records (perhaps none), or a diverging epoch, or the id of a snapshot
+    """The answer to a fetch: records (possibly none), a diverging epoch, or the id of a snapshot
     that the follower has to fetch first."""
 
     data: bytes | memoryview = b""
@@ -117,11 +118,11 @@ class FetchResponse(_Response):
     """The same batches as values, which the follower's host decodes. A leader makes no values,
     because that would take seven times as long as reading the bytes."""
     high_watermark: int | None = None
-    """None while the leader doesn't know it."""
+    """The leader's high watermark (exclusive); None while the leader doesn't know it."""
     log_start: int = 0
     diverging: OffsetAndEpoch | None = None
-    """An epoch and its end offset (exclusive) in the leader's log, for a follower whose log
-    differs."""
+    """For a follower whose log differs: an epoch and its end offset (exclusive) in the leader's
+    log."""
     snapshot_id: OffsetAndEpoch | None = None
 
 
@@ -155,8 +156,8 @@ class ApiVersionsRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersionsResponse(_Response):
-    """The lowest and the highest kraft.version that a node supports, both inclusive. Both are 0
-    where the node doesn't know the feature kraft.version."""
+    """The lowest and the highest kraft.version that a node supports, both inclusive. Both are 0 if
+    the node doesn't know the feature kraft.version."""
 
     min_kraft_version: int = 0
     max_kraft_version: int = 0
@@ -178,8 +179,8 @@ class AddVoterRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveVoterRequest(_Request):
-    """RemoveRaftVoter, from an administrator, or from an observer that joins and finds an older
-    directory of its own node among the voters (follower.voter_updates)."""
+    """RemoveRaftVoter (KIP-853), from an administrator, or from an observer that joins and finds an
+    older directory of its own node among the voters (follower.voter_updates)."""
 
     voter: ReplicaKey
     timeout_ms: int = 30_000
@@ -196,7 +197,8 @@ class UpdateVoterRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateFeaturesRequest(_Request):
-    """An administrator finalizes kraft.version. With validate_only nothing changes."""
+    """UpdateFeatures: an administrator finalizes kraft.version. With `validate_only` nothing
+    changes."""
 
     kraft_version: int
     validate_only: bool = False
@@ -217,14 +219,15 @@ class DescribeQuorumRequest(_Request):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """How far the log of a replica is, as the leader sees it (KIP-836). A field is -1 where the
-    leader doesn't know it."""
+    """The leader's view of how far the log of a replica is (KIP-836). A field is -1 if the leader
+    doesn't know it."""
 
     replica: ReplicaKey
     log_end: int
-    """Exclusive."""
+    """The replica's log end (exclusive)."""
     last_fetch: int
-    """When the replica fetched last, in ms of the leader's clock; -1 for the leader itself."""
+    """The time of the replica's last fetch, in ms of the leader's clock; -1 for the leader
+    itself."""
     last_caught_up: int
     """The last time (ms) at which the replica had all of the leader's log."""
 
@@ -234,7 +237,7 @@ class DescribeQuorumResponse(_Response):
     """How far the logs of all voters and observers are."""
 
     high_watermark: int = -1
-    """-1 while the leader doesn't know it."""
+    """The leader's high watermark (exclusive); -1 while the leader doesn't know it."""
     voters: tuple[ReplicaState, ...] = ()
     observers: tuple[ReplicaState, ...] = ()
 
@@ -261,13 +264,13 @@ class FetchQuorumRecordsResponse(_Response):
     """The offset at which the sender has to truncate its log; -1 unless the error is
     OFFSET_OUT_OF_RANGE."""
     next_fetch_epoch: int = -1
-    """The epoch before that offset; -1 unless the error is OFFSET_OUT_OF_RANGE."""
+    """The epoch of the record before that offset; -1 unless the error is OFFSET_OUT_OF_RANGE."""
     records: bytes = b""
-    """The bytes of the batches, which the host reads (Reply.read); with the error NOT_FOLLOWER they
-    are valid too."""
+    """The bytes of the batches, which the host reads (Reply.read). They are also valid with the
+    error NOT_FOLLOWER."""
     high_watermark: int = -1
     first_dirty_offset: int = 0
-    """The first offset that is in no snapshot, which is the end of the newest one."""
+    """The first offset that is in no snapshot: the end offset of the newest snapshot."""
     last_caught_up: int = -1
     """The time (ms) at which the sender last had all of the log; -1 while unknown."""
 
@@ -318,7 +321,7 @@ RESPONSE_OF: dict[type[PeerRequest], type[PeerResponse]] = {
 
 
 def sender_of(request: PeerRequest) -> int:
-    """The node id that a request names as its sender; NO_NODE where it names none."""
+    """The node id that a request names as its sender; NO_NODE if it names none."""
     match request:
         case VoteRequest():
             return request.candidate.node_id

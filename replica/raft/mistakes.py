@@ -1,7 +1,8 @@
-"""What peers and the host do wrong: the core counts a peer's mistakes, and raises the host's.
+"""What peers and the host do wrong: the core counts a peer's mistakes, and raises HostError for the
+host's.
 
-h11 draws the same line (RemoteProtocolError, LocalProtocolError). A mistake of the core itself is
-an AssertionError.
+h11 separates them in the same way (RemoteProtocolError, LocalProtocolError). A mistake of the core
+itself is an AssertionError.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ from replica.model.keys import NO_NODE
 
 MOST_OFFENCES = 1000
 """The number of different offences that are counted with their senders. A message names its sender
-itself, so a stranger could name ever new ones."""
+itself, so a stranger could name a new sender in each message."""
 
 
 class Mistake(StrEnum):
-    """What is wrong with a message that no correct peer sends. Each value is the text that a user
-    reads."""
+    """What is wrong with a message that no correct peer sends. Users read the value."""
 
     FETCH_NUMBERS = "fetch with impossible numbers"
     FETCH_OF_OWN_ID = "fetch from the leader's own id"
@@ -51,7 +51,7 @@ class Offence:
     mistake: what is wrong with it.
     sender: the node id that a request names as its sender, or the peer that gave an answer; NO_NODE
         for a request that names none.
-    message: the name of its class in `messages`.
+    message: the name of the message's class in `messages`.
     """
 
     mistake: Mistake
@@ -60,8 +60,8 @@ class Offence:
 
 
 class Offences:
-    """How often each offence was found. Beyond MOST_OFFENCES different ones, further offences count
-    without their senders."""
+    """The number of times that each offence was found. After MOST_OFFENCES different offences, new
+    ones count without their senders."""
 
     def __init__(self) -> None:
         self._counts: Counter[Offence] = Counter()
@@ -78,4 +78,4 @@ class Offences:
 
 
 class HostError(KraftlakeError):
-    """The host has called the core as no host may. Nothing has changed."""
+    """The host has made a call that no host may make. The call has changed nothing."""

@@ -1,6 +1,6 @@
-"""`Outbox`: what a step asks the host to do, as far as handlers have filled it in.
+"""`Outbox`: the effects of the current step, which handlers fill in.
 
-It leaves out what the host knows already, and what a peer may not be asked now.
+It leaves out what the host knows already, and requests that may not be sent to a peer now.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from replica.raft.messages import PeerRequest, PeerResponse
 class Outbox:
     """The effects of this step, and what the host and the peers know from earlier steps.
 
-    effects: the value of this step. That of an earlier step belongs to the host (see Effects).
-    connections: which peers were asked, and which of them can be asked now.
+    effects: the value of this step. The values of earlier steps belong to the host (see Effects).
+    connections: the requests in flight, and which peers may get a request now.
     stored: what quorum-state holds on the disk.
     """
 
@@ -32,7 +32,7 @@ class Outbox:
         self._announced: LeaderAndEpoch | None = None
 
     def take(self) -> Effects:
-        """The effects of the step, which is over."""
+        """The effects of the step that is over. A new step begins."""
         effects, self.effects = self.effects, Effects()
         return effects
 
@@ -43,7 +43,7 @@ class Outbox:
             self._stored = self.effects.quorum_state = state
 
     def announce(self, leader: LeaderAndEpoch) -> None:
-        """Report a leader or epoch to the host, if it wasn't reported yet."""
+        """Report a leader or epoch to the host, unless it was reported already."""
         if leader != self._announced:
             self._announced = self.effects.leader_change = leader
 
@@ -54,8 +54,8 @@ class Outbox:
 
     def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest, now_ms: int) -> int:
         """Send a request with the cluster's id. Nothing is sent while another request to that peer
-        is in flight, during the pause after a failed one, or before the same request may be sent
-        again. Returns when (ms) the peer can be asked next."""
+        is in flight, during the pause after a failed request, or before the same request may be
+        sent again. Returns when (ms) the next request may be sent to the peer."""
         sendable_at = self.connections.sendable_at(node_id, message)
         if sendable_at > now_ms:
             return sendable_at

@@ -1,4 +1,4 @@
-"""What a host plugs into the core: a state machine.
+"""The interface of the state machine, which a host gives the committed records.
 
 The core calls neither the state machine nor storage. A host builds `Raft` from what its storage
 holds (LogFacts, ElectionState), carries out each `Effects` with its storage and the state machine,
@@ -15,13 +15,14 @@ from replica.model.epochs import OffsetAndEpoch
 
 
 class StateMachine(Protocol):
-    """What applies the committed records, in the order of the log (Kafka: RaftClient.Listener).
+    """Applies the committed records in the order of the log (Kafka: RaftClient.Listener).
 
-    A host may call `commit` and `load_snapshot` in another thread. Until the call has returned, it
-    calls no other method, and whoever reads the state may see a part of what was given.
+    A host may call `commit` and `load_snapshot` in another thread. Until the call has returned, the
+    host calls no other method, and a reader of the state may see a part of the new records.
 
-    next_offset: all records below it are applied. can_snapshot: whether a snapshot of the state can
-    be written now; Kafka's metadata has none within a transaction (KIP-868).
+    next_offset: all records below this offset are applied.
+    can_snapshot: whether a snapshot of the state can be written now. Kafka's metadata has no
+        snapshot within a transaction (KIP-868).
     """
 
     next_offset: int
@@ -34,19 +35,19 @@ class StateMachine(Protocol):
         come too."""
 
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
-        """Replace the whole state by a snapshot's, at boot or after a snapshot was fetched.
-        `commit` goes on at the snapshot's end offset. This method is never called while the newest
-        Effects.leader_change names the local replica as the leader."""
+        """Replace the whole state by a snapshot's, at boot or after a snapshot was fetched. The
+        next `commit` begins at the snapshot's end offset. The host never calls this method while
+        the newest Effects.leader_change names the local replica as the leader."""
 
     def snapshot_records(self) -> Callable[[], Sequence[bytes]]:
-        """Hold the state at next_offset for a snapshot. Returns a function that gives the values of
-        the snapshot's records. It may be called in another thread while `commit` goes on. The host
-        adds the control records (voters, kraft.version)."""
+        """Freeze the state at next_offset for a snapshot. Returns a function that gives the values
+        of the snapshot's records. The host may call this function in another thread while it calls
+        `commit`. The host adds the control records (voters, kraft.version)."""
 
     def changed_ratio(self) -> float:
         """The share, from 0 to 1, of the newest snapshot's records that were changed or removed
-        since that snapshot; 1 where there is no snapshot (KIP-630:
+        since that snapshot; 1 if there is no snapshot (KIP-630:
         metadata.snapshot.min.changed_records.ratio)."""
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Hear that a snapshot which this state machine wrote is complete and durable."""
+        """Called when a snapshot of this state machine is complete and durable."""

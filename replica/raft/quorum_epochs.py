@@ -27,8 +27,8 @@ from replica.raft.transitions import TransitionCause
 
 
 def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequest) -> None:
-    """Follow the leader. Where the request was meant for another directory of this node, follow it
-    too, but answer INVALID_VOTER_KEY."""
+    """Follow the leader that sent the request. If the request names another directory of this node,
+    follow the leader too, but answer INVALID_VOTER_KEY."""
     if not _adopt(core, request_id, request):
         return
     if is_for_other_voter(core, request.voter):
@@ -38,12 +38,12 @@ def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequ
 
 
 def handle_end(core: Core, request_id: Hashable, request: EndQuorumEpochRequest) -> None:
-    """Start an election after the leader has resigned: the first successor at once, the others
-    later.
+    """Start an election after the leader has resigned: the first successor at once, the other
+    voters later.
 
     Meanwhile the other voters grant the first successor a pre-vote, because the leader itself said
-    that it has resigned. Kafka's followers refuse that pre-vote. So with more than three voters, an
-    election of Kafka waits for the fetch timeout.
+    that it has resigned. Kafka's followers refuse that pre-vote. So with more than three voters,
+    Kafka's election waits for the fetch timeout.
     """
     if not _adopt(core, request_id, request):
         return
@@ -63,7 +63,7 @@ def handle_end_response(core: Core, node_id: int) -> bool:
 
 
 def resigned(core: Core, epoch: int, successors: tuple[ReplicaKey, ...] = ()) -> Resigned:
-    """The role of a replica that has led this epoch, and doesn't lead it any more."""
+    """The role of a replica that has led this epoch and has resigned."""
     assert core.local is not None, "a leader has a node id"
     others = core.log.voters.others(core.local.key)
     return Resigned(
@@ -77,8 +77,8 @@ def resigned(core: Core, epoch: int, successors: tuple[ReplicaKey, ...] = ()) ->
 
 
 def poll_resigned(core: Core, role: Resigned) -> int:
-    """Tell the voters that have not answered yet, and after the election timeout become unattached
-    in the next epoch."""
+    """Send EndQuorumEpoch to the voters that have not answered yet. After the election timeout
+    become unattached in the next epoch."""
     deadline = role.election_deadline
     if core.shutdown_deadline is not None:
         deadline = core.shutdown_deadline
@@ -104,8 +104,8 @@ def poll_resigned(core: Core, role: Resigned) -> int:
 def _adopt(
     core: Core, request_id: Hashable, request: BeginQuorumEpochRequest | EndQuorumEpochRequest
 ) -> bool:
-    """Learn epoch and leader from a request. Returns False where the request was refused
-    instead."""
+    """Learn epoch and leader from a request, or refuse the request. Returns False if it was
+    refused."""
     if request.leader_id < 0 or request.epoch < 0:
         core.refuse_illegal(request_id, request, Mistake.EPOCH_WITHOUT_LEADER)
     elif request.epoch < core.role.epoch:
@@ -126,9 +126,9 @@ def _adopt(
 def _needs_voter_check(
     core: Core, request: BeginQuorumEpochRequest | EndQuorumEpochRequest
 ) -> bool:
-    """Whether this replica neither knows this leader nor has voted for it in this epoch. It then
-    believes the request only if the sender is a voter by its log, or while its log names no voters
-    (see is_non_voter). It may still hear of the same leader when it asks other voters."""
+    """Whether this replica neither knows this leader nor has voted for it in this epoch. This
+    replica then accepts the request only if its log names the sender as a voter, or names no voters
+    at all (see is_non_voter). It may still learn of the same leader when it asks other voters."""
     if (request.epoch, request.leader_id) == (core.role.epoch, core.role.leader_id):
         return False
     voted = core.role.voted if request.epoch == core.role.epoch else None
@@ -136,9 +136,9 @@ def _needs_voter_check(
 
 
 def _successor_backoff(core: Core, successors: tuple[ReplicaKey, ...]) -> int:
-    """How long (ms) this replica waits before it stands in the election: 0 for the first successor.
-    Each later one waits twice as long as the one before it, up to the maximum. A replica that is
-    not on the list waits for the maximum."""
+    """The time (ms) that this replica waits before it stands in the election: 0 for the first
+    successor. Each later successor waits twice as long as the one before it, up to the maximum. A
+    replica that is not on the list waits for the maximum."""
     longest = core.config.election_backoff_max_ms
     places = [place for place, key in enumerate(successors) if core.is_local(key)]
     if not places:

@@ -1,7 +1,7 @@
 """`Raft`: one replica of the quorum, stepped by its host.
 
-A replica boots as in QuorumState.initialize: it remembers the epoch in which it led or voted, and
-never leads or votes twice in one epoch. With a corrupt quorum-state the replica doesn't start,
+A replica starts as in QuorumState.initialize: it remembers the epoch in which it led or voted, and
+never leads or votes twice in one epoch. A replica with a corrupt quorum-state doesn't start,
 because the store refuses to read the file. (Kafka starts, and forgets the vote.)
 """
 
@@ -40,8 +40,8 @@ from replica.raft.roles import (
 from replica.raft.transitions import Role, Transition
 
 _MOST_TRANSITIONS = 8
-"""The most changes of role in one step. The only voter of a quorum changes four times from resigned
-to leader."""
+"""The most changes of role in one step. The only voter of a quorum changes its role four times to
+get from resigned to leader."""
 
 
 class Raft:
@@ -49,12 +49,11 @@ class Raft:
 
     config: its settings.
     log: what its log holds at the start.
-    state: what quorum-state says; None for a replica that never wrote this file.
-
+    state: the content of quorum-state; None for a replica that never wrote this file.
     draw: random numbers from the host (see core.Draw).
     now_ms: the time in ms.
 
-    The constructor raises UsageError where quorum-state can't be that of this replica. The first
+    The constructor raises UsageError if quorum-state can't be the file of this replica. The first
     step also returns the effects of the start.
     """
 
@@ -72,7 +71,8 @@ class Raft:
         if newest is not None and view.is_older_than(newest.snapshot_id):
             core.restart_at(newest)
         elif newest is not None and newest.snapshot_id != BOOTSTRAP_SNAPSHOT:
-            # a snapshot holds committed records only; a leader will tell which others are committed
+            # a snapshot holds committed records only; a leader says later which other records are
+            # committed
             core.load(newest.snapshot_id)
         core.start(_initial_role(core, state))
         self._deadline = now_ms
@@ -80,11 +80,10 @@ class Raft:
     def step(self, event: inputs.Input, now_ms: int) -> Effects:
         """Take one input at `now_ms`, which never falls, and return what the host has to do.
 
-        Raises HostError where the host breaks what `inputs` and `Effects` ask of it; then nothing
-        has changed. Nothing has changed either after NotLeaderError, RecordBatchTooLargeError,
-        BufferAllocationError and UsageError: the host's state machine asked for something that
-        can't be done. After TruncationBelowHighWatermarkError and ClusterAuthorizationError the
-        replica must stop.
+        Raises HostError if the host breaks a rule of `inputs` or `Effects`. Raises NotLeaderError,
+        RecordBatchTooLargeError, BufferAllocationError or UsageError if the host's state machine
+        asks for something that can't be done. After any of these, nothing has changed. After
+        TruncationBelowHighWatermarkError and ClusterAuthorizationError the replica must stop.
         """
         core = self._core
         _check_host(core, event, now_ms)
@@ -94,13 +93,12 @@ class Raft:
         return core.outbox.take()
 
     def next_deadline(self) -> int:
-        """The latest time (ms) at which the next step has to happen; FOREVER where no step is
-        due."""
+        """The time (ms) by which the host has to make the next step; FOREVER if no step is due."""
         return self._deadline
 
     def may_create_snapshot(self, snapshot_id: OffsetAndEpoch) -> bool:
-        """Whether to write a snapshot with this id: not if it exists already, or ends below the log
-        start. Raises UsageError for an id that is no position of the committed log."""
+        """Whether to write a snapshot with this id: False if it exists already, or ends below the
+        log start. Raises UsageError for an id that is not a position of the committed log."""
         return snapshots.may_create(self._core, snapshot_id)
 
     @property
@@ -109,7 +107,7 @@ class Raft:
 
     @property
     def transitions(self) -> tuple[Transition, ...]:
-        """How the role changed in the newest step, in order; empty where it didn't change."""
+        """The changes of role in the newest step, in order; empty if the role didn't change."""
         return self._core.transitions
 
     @property
@@ -118,8 +116,7 @@ class Raft:
 
     @property
     def observers(self) -> Mapping[ReplicaKey, ReplicaProgress]:
-        """How far the logs of this leader's observers are; empty where this replica doesn't
-        lead."""
+        """How far the logs of this leader's observers are; empty if this replica doesn't lead."""
         return self._core.work.observers.view
 
     @property
@@ -128,7 +125,7 @@ class Raft:
 
     @property
     def is_joining(self) -> bool:
-        """Whether this replica wants to make itself a voter, and isn't one yet."""
+        """Whether this replica wants to become a voter, and isn't a voter yet."""
         return may_join(self._core)
 
     @property
@@ -152,8 +149,8 @@ class Raft:
 
     @property
     def illegal_messages(self) -> Mapping[Offence, int]:
-        """How often peers have sent each illegal message, with its sender. The value changes with
-        the steps; callers only read it."""
+        """The number of times that peers have sent each illegal message, by message and sender. The
+        value changes with the steps; callers only read it."""
         return self._core.offences.counts
 
 
@@ -188,10 +185,11 @@ def _initial_role(core: Core, state: ElectionState | None) -> Role:
     epoch, leader_id, voted = election.epoch, election.leader_id, election.voted
     led = leader_id == core.local_id != NO_NODE
     if core.is_only_voter:
-        # A quorum's only voter stands at once. If it led this epoch, it has voted for itself.
+        # the only voter of a quorum stands at once; if it led this epoch, it has voted for itself
         return Unattached(epoch, core.now, voted=core.local_key if led else voted)
     if led:
-        # it must not lead this epoch again: it may have lost records that it appended in it
+        # the replica must not lead this epoch again: it may have lost records that it appended in
+        # it
         return resigned(core, epoch)
     stood = voted is not None and core.is_local(voted) and leader_id == NO_NODE
     if stood and core.may_stand and core.local_key is not None:
@@ -203,7 +201,7 @@ def _initial_role(core: Core, state: ElectionState | None) -> Role:
 
 
 def _poll(core: Core) -> int:
-    """Do what is due in the current role. Returns the next deadline in ms."""
+    """Do everything that is due in the current role. Returns the next deadline in ms."""
     expire_parked(core)
     remember_joining(core)
     for _ in range(_MOST_TRANSITIONS):
@@ -217,8 +215,8 @@ def _poll(core: Core) -> int:
 
 
 def _complete_shutdown(core: Core) -> None:
-    """End the shutdown once another leader is known, or no other leader is needed, or the time for
-    the shutdown is over."""
+    """End the shutdown if another leader is known, if no other leader is needed, or if its timeout
+    is over."""
     if core.shutdown_deadline is None or core.stopped:
         return
     role = core.role

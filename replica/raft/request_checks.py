@@ -1,4 +1,4 @@
-"""Checks for several kinds of requests. Kafka: validateLeaderOnlyRequest, isValidVoterKey."""
+"""Checks that several requests share. Kafka: validateLeaderOnlyRequest, isValidVoterKey."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ def is_of_other_cluster(core: Core, request: PeerRequest) -> bool:
 
 
 def is_for_other_voter(core: Core, voter: ReplicaKey | None) -> bool:
-    """Whether a request was meant for another replica, for example for this node before its disk
-    was wiped."""
+    """Whether a request names another voter, for example this node before its disk was wiped."""
     return voter is not None and not core.is_local(voter)
 
 
 def is_non_voter(core: Core, node_id: int, *, has_newer_log: bool = False) -> bool:
-    """Whether the sender of a request that would change epoch or leader can't be a voter, so that
-    refuse_non_voter has to answer it.
+    """Whether the sender of a request that would change epoch or leader can't be a voter. The
+    caller then answers with refuse_non_voter.
 
-    While no voters are known, every node may be one. Where the log names the voters (KIP-853), a
+    While no voters are known, every node may be a voter. If the log names the voters (KIP-853), a
     node with a newer log may know a voter set that this log lacks, and may need this replica's
     vote. A node with an older log may not know that it was removed. At kraft.version 0 the voters
     never change.
@@ -42,12 +41,12 @@ def is_non_voter(core: Core, node_id: int, *, has_newer_log: bool = False) -> bo
 
 
 def refuse_non_voter(core: Core, request_id: Hashable, request: PeerRequest) -> None:
-    """Refuse a request of a node that is no voter. It counts as illegal at kraft.version 0 alone:
-    at version 1 the node may have been a voter before.
+    """Refuse a request of a node that is not a voter. The request counts as illegal only at
+    kraft.version 0: at version 1 the node may have been a voter before.
 
-    A candidate gets no vote, and its epoch is adopted only as _adopt_epoch says. A leader is told
-    to ask again, because this log may not name it as a voter yet. Neither gets INVALID_REQUEST: in
-    an answer of its own epoch this error would end a controller of Kafka
+    A candidate gets no vote, and its epoch is adopted only as _adopt_epoch says. A leader gets an
+    error after which it asks again, because this log may not name it as a voter yet. Neither gets
+    INVALID_REQUEST: a controller of Kafka stops when an answer of its own epoch has this error
     (KafkaRaftClient.maybeHandleCommonResponse).
     """
     if core.log.kraft_version == 0:
@@ -65,10 +64,11 @@ def _adopt_epoch(core: Core, request: VoteRequest) -> None:
 
     A node that stood in an election before it was removed may have a newer epoch than the quorum.
     It can't follow a leader of an older epoch, so it would never learn from the log that it was
-    removed. A voter therefore adopts its epoch, as Kafka's voters do. This costs one election: no
-    voter grants that node a pre-vote, so its epoch rises no more, and it follows the next leader.
-    An observer never adopts it: an observer asks for no votes, so it couldn't tell the voters of
-    that epoch. It names the leader in its answer, which the node then asks (roles.OlderLeader).
+    removed. A voter therefore adopts the node's epoch, as Kafka's voters do. This costs one
+    election: no voter grants the node a pre-vote, so its epoch rises no more, and the node follows
+    the next leader. An observer never adopts the epoch, because it asks for no votes and so
+    couldn't pass the epoch on. The observer's answer names its leader, which the node then asks
+    (roles.OlderLeader).
     """
     if core.log.kraft_version == 0 or not core.is_voter or request.epoch <= core.role.epoch:
         return
@@ -79,8 +79,7 @@ def _adopt_epoch(core: Core, request: VoteRequest) -> None:
 
 
 def leader_only_error(core: Core, epoch: int) -> ErrorCode | None:
-    """The error for a request to the leader of `epoch`, where this replica isn't that leader; None
-    where it is."""
+    """The error for a request to the leader of `epoch`; None if this replica is that leader."""
     mismatch = validate_leader_epoch(core.role.epoch, epoch)
     if mismatch is not None or isinstance(core.role, Leader):
         return mismatch

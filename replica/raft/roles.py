@@ -1,4 +1,4 @@
-"""The roles of a replica in an epoch: a frozen value for each, and the tally of votes.
+"""The roles of a replica in an epoch, each a frozen value, and the tally of votes.
 
 Kafka: UnattachedState, ProspectiveState, CandidateState, FollowerState, LeaderState, ResignedState,
 EpochElection. `transitions` says which role may follow which. Deadlines are in ms.
@@ -20,12 +20,12 @@ from replica.raft.config import FOREVER
 
 @dataclass(frozen=True, slots=True)
 class ReplicaProgress:
-    """What its leader knows of one replica by its fetches. Times are in ms of the leader's clock.
-    A field is -1 while it is unknown.
+    """What the leader knows about one replica by its fetches. Times are in ms of the leader's
+    clock. A field is -1 while it is unknown.
 
-    log_end: where the replica's log ends (exclusive).
-    last_fetch: the time of the last fetch.
-    last_fetch_leader_end: where the leader's log ended at that time (exclusive).
+    log_end: the end of the replica's log (exclusive).
+    last_fetch: the time of the replica's last fetch.
+    last_fetch_leader_end: the end of the leader's log at that time (exclusive).
     last_caught_up: the last time at which the replica had all of the leader's log.
     """
 
@@ -36,8 +36,9 @@ class ReplicaProgress:
 
     def fetched(self, fetch_offset: int, leader_end: int, now_ms: int) -> ReplicaProgress:
         """The progress after a fetch at `fetch_offset`. If the replica has all of the leader's log,
-        it is caught up now. If it has all that the leader's log held at the replica's fetch before,
-        it was caught up at that time (KIP-836, LeaderState.ReplicaState.updateFollowerState)."""
+        it is caught up now. If it has all that the leader's log held at the replica's previous
+        fetch, it was caught up at that time (KIP-836,
+        LeaderState.ReplicaState.updateFollowerState)."""
         caught_up = self.last_caught_up
         if fetch_offset >= leader_end:
             caught_up = max(now_ms, caught_up)
@@ -52,17 +53,16 @@ class Unattached:
 
     epoch: int
     election_deadline: int = FOREVER
-    """The time (ms) at which a voter begins to ask for votes; FOREVER for an observer."""
+    """The time (ms) at which a voter starts a pre-vote; FOREVER for an observer."""
     leader_id: int = NO_NODE
-    """The leader of this epoch, whose endpoints are not known; NO_NODE where the leader is not
-    known."""
+    """The leader of this epoch, whose endpoints are unknown; NO_NODE if the leader is unknown."""
     voted: ReplicaKey | None = None
-    """The replica that got the local vote in this epoch; None for no vote."""
+    """The replica for which this replica voted in this epoch; None for no vote."""
     leader_endpoints: ClassVar[Endpoints] = ()
 
 
 class IllegalVoteError(KraftlakeError):
-    """No correct voter gives this answer: its sender is no voter, or gave the opposite answer
+    """No correct voter gives this answer: its sender is not a voter, or gave the opposite answer
     before."""
 
 
@@ -81,7 +81,8 @@ class VoteTally:
 
     @property
     def is_lost(self) -> bool:
-        """Whether there is no majority even if all voters that are yet to answer grant."""
+        """Whether no majority is possible any more, even if all voters that haven't answered yet
+        grant."""
         return len(self.voters) - len(self.rejected) < majority(len(self.voters))
 
     @property
@@ -90,15 +91,15 @@ class VoteTally:
         return tuple(voter for voter in self.voters if voter.key.node_id not in answered)
 
     def recorded(self, node_id: int, *, granted: bool) -> VoteTally:
-        """The tally with an answer to a vote, which is final. Raises IllegalVoteError where the
-        node has answered the opposite before, or is no voter."""
+        """The tally with an answer to a vote, which is final. Raises IllegalVoteError if the node
+        has given the opposite answer before, or is not a voter."""
         if node_id in (self.rejected if granted else self.granted):
             raise IllegalVoteError(f"node {node_id} changed its vote")
         return self.latest(node_id, granted=granted)
 
     def latest(self, node_id: int, *, granted: bool) -> VoteTally:
         """The tally with an answer to a pre-vote, which replaces the node's earlier one. Raises
-        IllegalVoteError where the node is no voter."""
+        IllegalVoteError if the node is not a voter."""
         if self.voters.voter(node_id) is None:
             raise IllegalVoteError(f"node {node_id} answered but is no voter")
         if granted:
@@ -116,7 +117,7 @@ class Prospective:
     tally: VoteTally
     election_deadline: int
     leader_id: int = NO_NODE
-    """The leader that it followed before, and follows again if it doesn't win."""
+    """The leader that the voter followed before, and follows again if it doesn't win."""
     leader_endpoints: Endpoints = ()
     """The endpoints of that leader."""
     voted: ReplicaKey | None = None
@@ -124,7 +125,7 @@ class Prospective:
 
 @dataclass(frozen=True, slots=True)
 class OlderLeader:
-    """The leader of an older epoch than the local one, as an answer names it. This replica can't
+    """A leader that an answer names, in an older epoch than the local one. This replica can't
     follow that leader, but can ask it for a pre-vote (see election.poll_prospective)."""
 
     epoch: int
@@ -148,7 +149,8 @@ class Candidate:
 @dataclass(frozen=True, slots=True)
 class SnapshotFetch:
     """A snapshot that is being fetched. The replica has its first `position` bytes. The host
-    validates a complete snapshot; until the host has answered, nothing is fetched."""
+    validates a complete snapshot, and the replica fetches nothing until the host has reported the
+    result."""
 
     snapshot_id: OffsetAndEpoch
     position: int = 0
@@ -163,21 +165,22 @@ class Follower:
     leader_id: int
     leader_endpoints: Endpoints
     fetch_deadline: int
-    """The time (ms) at which a voter starts a pre-vote; every good answer of the leader moves it
-    further."""
+    """The time (ms) at which a voter starts a pre-vote. Every good answer of the leader moves it
+    on."""
     update_voter_deadline: int
-    """When (ms) to check whether the voter set has this voter's endpoints and versions right."""
+    """When (ms) to check whether the voter set has this voter's current endpoints and versions."""
     voted: ReplicaKey | None = None
     has_fetched: bool = False
     """Whether this leader has given a good answer; from then on this replica refuses pre-votes."""
     has_resigned: bool = False
-    """Whether the leader said that it has resigned, which is final in this epoch."""
+    """Whether the leader said that it has resigned. A leader never leads again in the same
+    epoch."""
     has_updated_leader: bool = False
     """Whether this voter has told the leader its endpoints and versions, at kraft.version 0."""
     leader_watermark: int | None = None
-    """The high watermark that the leader named last; None before it named one."""
+    """The high watermark (exclusive) that the leader named last; None if it has named none."""
     fetching: SnapshotFetch | None = None
-    """The snapshot that is being fetched; None where there is none."""
+    """The snapshot that is being fetched; None if no snapshot is being fetched."""
 
     def trusting(self, fetch_deadline: int) -> Follower:
         """The role after a good answer of the leader. If the leader has resigned, nothing changes:
@@ -189,7 +192,7 @@ class Follower:
 
 @dataclass(frozen=True, slots=True)
 class PendingChange:
-    """The change of the voters or of kraft.version that is not done; there is one at a time.
+    """The change of the voters or of kraft.version that is in progress. There is at most one.
 
     While `last_offset` is None, it waits until the new voter answers ApiVersions. Then it waits
     until the record at `last_offset` is committed.
@@ -202,7 +205,7 @@ class PendingChange:
     """The voter to be added."""
     last_offset: int | None = None
     ack_when_committed: bool = True
-    """Whether the request is answered at the commit, or already at the append."""
+    """Whether the request is answered at the commit; if False, it is answered at the append."""
     is_answered: bool = False
     """Whether the request has been answered."""
 
@@ -212,13 +215,16 @@ class Leader:
     """The leader of its epoch.
 
     epoch_start: the offset of the epoch's LeaderChange record.
+    check_quorum_deadline: the time (ms) by which a majority has to fetch, or the leader resigns.
+    begin_deadline: the time (ms) at which the leader sends BeginQuorumEpoch again.
     high_watermark: None until a majority holds a record of this epoch, whatever the replica knew as
-    a follower.
-    progress: how far the logs of the voters are that have fetched; a voter has the key that the
-    voter set gives it. Of observers see leader.work.
+        a follower; exclusive.
+    progress: how far the logs of the voters that have fetched are, by their keys in the voter set.
+        leader.work has the progress of observers.
     heard: the node ids of the voters that have fetched since check_quorum_deadline was set.
-    change: the pending change of the quorum.
-    learned: the endpoints and versions that voters told this leader at kraft.version 0, by node id.
+    change: the pending change of the voters or of kraft.version.
+    learned: the endpoints and versions that voters sent to this leader at kraft.version 0, by node
+        id.
     """
 
     epoch: int
@@ -246,7 +252,8 @@ class Leader:
         return replace(self, progress={**self.progress, voter: fetched})
 
     def counted(self, voters: VoterSet, local_flushed_end: int) -> Leader:
-        """The role with the highest high watermark up to which a majority has flushed its log."""
+        """The role with its high watermark moved to the highest offset up to which a majority has
+        flushed its log."""
         known = {key: self.progress.get(key) for key in voters.keys}
         ends = {key: progress.log_end for key, progress in known.items() if progress is not None}
         local = voters.voter_of(self.local)
@@ -275,4 +282,4 @@ class Resigned:
     """The node ids of the voters that have not answered EndQuorumEpoch."""
     preferred_successors: tuple[ReplicaKey, ...] = ()
     voted: ReplicaKey | None = None
-    """None, because this replica voted for itself."""
+    """None: a replica that has led this epoch stores no vote for it."""

@@ -24,16 +24,20 @@ class SnapshotPolicy:
     max_new_bytes: int = 20 * 1024 * 1024
     """metadata.log.max.record.bytes.between.snapshots."""
     max_interval_ms: int = 3_600_000
-    """metadata.log.max.snapshot.interval.ms, 0 for no such limit. A snapshot is due when one of the
-    two limits is reached, as in released Kafka."""
+    """metadata.log.max.snapshot.interval.ms; 0 for no limit of time. A snapshot is due when either
+    limit is reached, as in released Kafka."""
     min_changed_ratio: float | None = None
-    """metadata.snapshot.min.changed_records.ratio of KIP-630's text. If it is set, a snapshot is
-    due only when max_new_bytes is reached and this share of the last snapshot's records has
+    """metadata.snapshot.min.changed_records.ratio of KIP-630. If it is set, a snapshot is due only
+    when max_new_bytes is reached and this share (0 to 1) of the newest snapshot's records has
     changed."""
 
     def is_due(self, new_bytes: int, interval_ms: int, changed_ratio: float) -> bool:
-        """Whether a snapshot is due. new_bytes: the bytes of the records committed since the newest
-        snapshot. interval_ms: the time since that snapshot. changed_ratio: see StateMachine."""
+        """Whether a snapshot is due.
+
+        new_bytes: the bytes of the records committed since the newest snapshot.
+        interval_ms: the time since the newest snapshot.
+        changed_ratio: see StateMachine.changed_ratio.
+        """
         has_bytes = new_bytes >= self.max_new_bytes
         if self.min_changed_ratio is not None:
             return has_bytes and changed_ratio >= self.min_changed_ratio
@@ -42,8 +46,8 @@ class SnapshotPolicy:
 
 
 def may_create(core: Core, snapshot_id: OffsetAndEpoch) -> bool:
-    """Whether to write a snapshot with this id: not if it exists already, or ends below the log
-    start. Raises UsageError for an id that is no position of the committed log."""
+    """Whether to write a snapshot with this id: False if it exists already, or ends below the log
+    start. Raises UsageError for an id that is not a position of the committed log."""
     if snapshot_id.offset < core.log.log_start or core.log.snapshot(snapshot_id) is not None:
         return False
     committed = core.high_watermark
@@ -63,8 +67,8 @@ def may_create(core: Core, snapshot_id: OffsetAndEpoch) -> bool:
 
 
 def handle_fetched(core: Core, facts: SnapshotFacts) -> None:
-    """Restart the log at the leader's snapshot. It doesn't matter if the epoch has changed since
-    the fetch: a snapshot holds committed records only, so it is right in every later epoch."""
+    """Restart the log at the leader's snapshot. The epoch may have changed since the fetch: a
+    snapshot holds committed records only, so it is valid in every later epoch."""
     _end_fetch(core, facts.snapshot_id)
     if isinstance(core.role, Leader) or not core.log.is_older_than(facts.snapshot_id):
         core.add_snapshot(facts)
@@ -73,7 +77,7 @@ def handle_fetched(core: Core, facts: SnapshotFacts) -> None:
 
 
 def handle_rejected(core: Core, snapshot_id: OffsetAndEpoch) -> None:
-    """Go back to a plain fetch, because the bytes that the leader sent are no snapshot."""
+    """Go back to a plain fetch, because the bytes that the leader sent are not a valid snapshot."""
     core.blame(Mistake.SNAPSHOT_BYTES, core.role.leader_id, FetchSnapshotResponse)
     _end_fetch(core, snapshot_id)
 

@@ -1,8 +1,7 @@
-"""The table of all changes of role, and the causes for which each may happen. `check` is called for
-every change.
+"""The table of all changes of role, and the causes of each. `check` is called for every change.
 
-In Kafka this table is a comment in prose (QuorumState, with KIP-996). An observer uses the rows of
-Unattached and Follower alone. A leader that removed itself from the voter set is an observer with
+In Kafka this table is a comment in prose (QuorumState, with KIP-996). An observer uses only the
+rows of Unattached and Follower. A leader that removed itself from the voter set is an observer with
 the role Resigned.
 """
 
@@ -23,10 +22,10 @@ class TransitionCause(Enum):
     """Why a role changes."""
 
     HIGHER_EPOCH = auto()
-    """The replica learned of a newer epoch, but not where its leader listens."""
+    """The replica learned of a newer epoch, but not the endpoints of its leader."""
     LEADER_FOUND = auto()
-    """The replica learned of the leader of this epoch or of a newer one, or learned more endpoints
-    of its leader."""
+    """The replica learned the leader of this epoch or of a newer epoch, or more endpoints of its
+    leader."""
     VOTED = auto()
     """The replica granted another replica its vote in this epoch."""
     TIMEOUT = auto()
@@ -36,14 +35,14 @@ class TransitionCause(Enum):
     """So many voters refused the pre-vote that it can't reach a majority."""
     MAJORITY_GRANTED = auto()
     PRE_VOTE_UNSUPPORTED = auto()
-    """A voter knows no pre-votes, so the replica has to ask for real votes."""
+    """A voter doesn't support pre-votes, so the replica has to ask for votes."""
     RESIGNED = auto()
-    """The leader resigned: its state machine asked for that, the leader shuts down, or it is no
-    voter any more."""
+    """The leader resigned: its state machine asked for it, the leader shuts down, or it is no
+    longer a voter."""
 
 
 class Transition(NamedTuple):
-    """One change of role: from `of` to `to`, which may be the same role in a newer epoch."""
+    """One change of role, from `of` to `to`. Both may be the same role, in different epochs."""
 
     of: type[Role]
     cause: TransitionCause

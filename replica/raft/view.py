@@ -1,4 +1,4 @@
-"""`View`: what a replica knows of itself and its quorum, and what follows from that."""
+"""`View`: what a replica knows about itself and its quorum, and what follows from it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from replica.raft.transitions import Role
 
 
 class View:
-    """The facts that every handler asks for. `Core` alone changes them.
+    """The facts that handlers read. Only `Core` changes them.
 
     role: the local role in its epoch.
     log: the view of the log.
     now: the time (ms) of this step.
-    committed: this replica knows that all records below this offset are committed. No change of
-        role or epoch takes that back.
-    truncating: whether the log is being cut, and the host has not yet said where it ends.
+    committed: this replica knows that all records below this offset are committed. It never falls,
+        whatever role or epoch follows.
+    truncating: whether the host is truncating the log and has not yet reported its new end.
     has_joined: whether a committed voter set has named this replica since it started.
-    shutdown_deadline: when (ms) a shutdown ends that has begun; None where none has.
+    shutdown_deadline: when (ms) the shutdown in progress has to end; None if there is none.
     stopped: whether the shutdown is over.
     """
 
@@ -49,18 +49,18 @@ class View:
 
     @property
     def is_voter(self) -> bool:
-        """Whether the voter set in force names the local replica. A replica that it doesn't name is
-        an observer."""
+        """Whether the voter set in force names the local replica. Every other replica is an
+        observer."""
         return self.local_key is not None and self.log.voters.is_voter(self.local_key)
 
     @property
     def may_stand(self) -> bool:
-        """Whether this replica stands in elections: a voter does, and a removed voter does until it
-        knows that its removal is committed, unless the configuration says otherwise.
+        """Whether this replica may stand in elections: True for a voter, and for a removed voter
+        until it knows that its removal is committed (unless Config.removed_voter_stands is False).
 
         In Kafka a removed voter doesn't stand. Suppose that one of two voters leads, appends its
-        own removal and restarts. The other voter can't win: it needs the vote of the first, and
-        gets none, as its log lacks the removal. So in Kafka that quorum never elects a leader again
+        own removal and restarts. The other voter needs the vote of the first, and doesn't get it,
+        because its log lacks the removal. So in Kafka this quorum never elects a leader again
         (Ongaro's dissertation, 4.2.2).
         """
         if self.local_key is None:
@@ -74,14 +74,14 @@ class View:
 
     @property
     def high_watermark(self) -> int | None:
-        """The high watermark (exclusive) that this replica sends to others. For a new leader it is
-        None at first, whatever the replica knew as a follower."""
+        """The high watermark (exclusive) that this replica sends to others. It is None for a new
+        leader, whatever the replica knew as a follower."""
         return self.role.high_watermark if isinstance(self.role, Leader) else self.committed
 
     @property
     def leader(self) -> Leader:
-        """The local role as a Leader. Only callers that know that this replica leads may ask. In
-        every role, `role.leader_id` says which node leads."""
+        """The local role as a Leader. Only for callers that know that this replica leads. In every
+        role, `role.leader_id` is the id of the leader."""
         assert isinstance(self.role, Leader)
         return self.role
 
@@ -94,8 +94,8 @@ class View:
         return self.is_voter and len(self.log.voters) == 1
 
     def endpoints_of(self, node_id: int, named: Endpoints) -> Endpoints:
-        """Where a leader listens: at the endpoints that a message `named`; where it named none, at
-        those in the voter set."""
+        """The endpoints of a leader: the endpoints that a message `named`, else its endpoints in
+        the voter set."""
         if named:
             return named
         voter = self.log.voters.voter(node_id)
@@ -114,8 +114,8 @@ class View:
         """Whether the local node may have led this epoch before its disk was wiped.
 
         Responses name leaders by node id alone, without the directory. A voter knows every epoch in
-        which its directory led. A replica outside of the voter set doesn't, and neither does a
-        voter of a static quorum whose log is empty.
+        which its directory led. A replica outside of the voter set doesn't know this, and neither
+        does a voter of a static quorum with an empty log.
         """
         is_blank = self.log.voters_offset is None and self.log.log_end == 0
         if leader_id != self.local_id or (self.is_voter and not is_blank):

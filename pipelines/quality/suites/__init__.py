@@ -11,8 +11,8 @@ from pipelines.quality.suites.silver import SILVER
 from pipelines.tables.contract import Contract
 
 SUITES: dict[str, Suite] = {suite.name: suite for suite in (*BRONZE, *SILVER, *GOLD)}
-"""Suites by table name, in the order in which a build judges them: a table that a suite reads comes
-before that suite's own, or is read without being judged."""
+"""Suites by table name, in the order in which a build judges them. A table that a suite joins comes
+before the suite's own table, or is read without being judged."""
 
 
 def suites_of(tables: Sequence[Contract]) -> list[Suite]:

@@ -28,7 +28,7 @@ _OF_ENTITY = "OVER (PARTITION BY cluster_id, entity, key ORDER BY valid_from_off
 
 
 def _null_unless(condition: str, columns: tuple[str, ...]) -> str:
-    """SQL condition: all of the columns have a value where `condition` holds, and none has one
+    """SQL condition: all of the columns have a value where `condition` holds, and all are NULL
     elsewhere."""
     return " AND ".join(f"({name} IS NOT NULL) = ({condition})" for name in columns)
 

@@ -1,4 +1,4 @@
-"""The expectations of silver: our own code makes its rows, of input that may be damaged."""
+"""The expectations of silver. Our own code makes silver's rows, from input that may be damaged."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
   many, and replica.doctor.health on the states of chosen moments.
 - `steps`: the moments at which something changed, with the partitions and brokers of that moment.
 - `moments`: the steps at which health is judged.
-- `packed`: all of it as compact JSON for the page; `strip`: the drawing under the slider.
+- `packed`: the whole history as compact JSON for the page; `strip`: the drawing under the slider.
 
 The scripts in templates/travel_*.js read the JSON of `packed`.
 """

@@ -41,7 +41,7 @@ def judged_at(
     source: ReportSource, evidence: Evidence, steps: ReportSteps, moment: ReportMoment
 ) -> MomentJudgement:
     """The judgement of replica.doctor.health on the state at the moment. No reassignment counts as
-    too long, because no query asks when reassignments began. Raises KraftlakeError."""
+    too long, because no query asks for the beginnings of reassignments. Raises KraftlakeError."""
     rows = source.ask(queries.state_at(evidence.cluster_id, moment.end_offset))
     look = {
         "cluster_id": evidence.cluster_id,
@@ -61,7 +61,7 @@ def judged_at(
 
 def _harmful(found: Iterable[Exposure]) -> Iterator[Exposure]:
     """The present problems, and the failures that would add to them. found: all exposures of one
-    state, of which the one without a failure comes first."""
+    state; the exposure without a failure comes first."""
     now = None
     for one in found:
         now = one if now is None else now
@@ -82,18 +82,18 @@ def _worst_first(one: Exposure) -> tuple[bool, bool, int, int, int, tuple[str, .
 
 @dataclass(frozen=True)
 class ClusterHistory:
-    """The history of one cluster, as far as the page shows it."""
+    """The history of one cluster that the page shows."""
 
     changes: Figure
     """Rows of queries.changes."""
     versions: Figure
     """Rows of queries.versions."""
     steps: ReportSteps
-    """The steps that these rows make."""
+    """The steps of these changes and versions."""
     all_changes: int
-    """How many changes of the cluster the tables have."""
+    """The number of the cluster's changes in the tables."""
     all_versions: int
-    """How many versions the tables have."""
+    """The number of the cluster's versions in the tables."""
     is_sampled: bool
     """Whether changes or versions of the tables are left out."""
     judgements: tuple[MomentJudgement, ...]
@@ -103,8 +103,8 @@ class ClusterHistory:
 
 
 def gather_history(source: ReportSource, evidence: Evidence, share: int) -> ClusterHistory | None:
-    """The history of the cluster. share: how many of its changes may be on the page. None where a
-    table is missing, or where nothing ever changed. Raises KraftlakeError."""
+    """The history of the cluster; None where a table is missing, or where nothing ever changed.
+    share: the most changes of the cluster on the page. Raises KraftlakeError."""
     if not all(name in source.tables for name in queries.REQUIRED):
         return None
     cluster = evidence.cluster_id

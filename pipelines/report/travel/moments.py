@@ -16,8 +16,8 @@ from pipelines.report.travel.steps import ReportSteps
 
 MAX_MOMENTS = 24
 MAX_ENTITIES = 120_000
-"""The most entities that are read for all moments of a cluster together: a large cluster has fewer
-moments."""
+"""The most entities that are read for all moments of a cluster together. So a large cluster has
+fewer moments."""
 
 
 class Why(Enum):
@@ -90,8 +90,8 @@ def chosen(
 
 
 def thinned(places: Sequence[int], count: int) -> list[int]:
-    """At most `count` of the places, evenly chosen. The first and the last place are always among
-    them."""
+    """At most `count` of the places, evenly chosen. The first and the last place
+    are always kept."""
     if len(places) <= count:
         return list(places)
     if count <= 1:

@@ -14,7 +14,7 @@ MAX_CHANGES = 100_000
 """The most changes, and versions of partitions and brokers, that a page holds. A cluster with more
 is sampled."""
 MAX_OF_ONE = MAX_CHANGES // 20
-"""The most changes, and versions, of one entity of a sampled cluster."""
+"""The most changes, and the most versions, of one entity of a sampled cluster."""
 CLUSTER_WIDE = ("broker", "controller", "feature", "kraft_version", "voters")
 FOLLOWED = ("broker", "partition")
 """The kinds of entities whose state the page shows at each moment."""
@@ -33,8 +33,8 @@ SELECT (SELECT count(*) FROM {CHANGES} {mine}) AS changes,
 
 
 def _chosen(cluster: str, limit: int) -> Sql:
-    """A CTE: the entities that the rules choose: those of the whole cluster, those with changes in
-    a lost branch, and of the others those that changed last."""
+    """A CTE: the entities that the rules choose: entities of the whole cluster, entities with
+    changes in a lost branch, and of the others those that changed last."""
     mine = f"WHERE cluster_id = {DATA_FUSION.cluster(cluster)}"
     return f"""\
 told AS (
@@ -56,8 +56,8 @@ told AS (
 
 
 def changes(cluster: str, limit: int | None) -> Sql:
-    """The typed changes, with those of lost branches. limit: the most changes of a cluster that is
-    sampled; None where all changes are wanted."""
+    """The typed changes, changes of lost branches included. limit: the most changes of a sampled
+    cluster; None where all changes are wanted."""
     columns = f"""\
 entity, key, name, change, old, new, "offset", {ms("at")} AS at_ms, leader_epoch,
          commitment = 'superseded' AS is_lost"""
@@ -77,8 +77,8 @@ SELECT {columns}
 
 
 def _sampled(cluster: str, limit: int | None, rows: Sql, place: Sql, order: Sql) -> Sql:
-    """The query of all `rows`; where there is a limit, only of those of the chosen entities. place:
-    the column by which the rows are ordered. order: further columns."""
+    """The query of `rows`; with a limit, only of the rows of chosen entities. place: the column by
+    which the rows are ordered. order: further columns."""
     if limit is None:
         return f"{rows}\nORDER BY {place}, {order}"
     return f"""\

@@ -18,7 +18,7 @@ from replica.words import counted, listed, ms_text
 
 @dataclass(frozen=True)
 class JourneyView:
-    """The slider for the template. The rows behind it are not in here, because they take much
+    """The slider for the template. The rows behind the slider are left out, because they take much
     memory."""
 
     start: int
@@ -26,15 +26,15 @@ class JourneyView:
     last: int
     """The last step."""
     example: str
-    """A moment, as an example of what a reader may type into the slider's field."""
+    """A moment, as an example of an input for the slider's field."""
     strip: Html
     strip_height: int
     sampled: str
-    """A text about the changes that are left out, empty where none is."""
+    """A text about changes that are left out; empty where no change is left out."""
     judged: str
     """A text about the moments that are judged."""
     asked: tuple[tuple[str, str], ...]
-    """The queries behind the slider, each with what its rows are."""
+    """Each query behind the slider, and what its rows are."""
     data: Html
     """The result of `packed`."""
 
@@ -68,7 +68,7 @@ def _asked(history: ClusterHistory) -> Iterator[tuple[str, str]]:
 
 
 def _start(history: ClusterHistory, evidence: Evidence) -> int:
-    """The step at which logs first diverged; the newest one where none did."""
+    """The step at which logs first diverged; the newest step where no logs diverged."""
     last = len(history.steps.offsets) - 1
     first = min((loss.first for loss in evidence.losses), default=None)
     return last if first is None else min(history.steps.place(first), last)

@@ -1,5 +1,5 @@
-"""The moments at which something changed, and the state of each partition and broker from
-there on."""
+"""The moments at which something changed, and the state of each partition and broker from each
+moment on."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ its leader recovers from an unclean election (1). Of a broker: SERVING and so on
 
 @dataclass(frozen=True)
 class Move:
-    """From step `step` on, an entity (its place in Followed.names) is in state `after`; before, it
-    was in `before`. Both are places in Followed.states, or ABSENT."""
+    """A change of an entity's state. From step `step` on the entity is in state `after`; before
+    that step it was in state `before`. Both are indexes in Followed.states, or ABSENT. The entity
+    is an index in Followed.names."""
 
     step: int
     entity: int
@@ -38,7 +39,7 @@ class Followed:
     names: list[str] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
-    """In the order of steps."""
+    """The changes of state, in the order of steps."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def steps_of(
         if row["start_offset"] is not None:
             note(row["start_offset"], ms_of(row["started_at"]))
             elections.append(row["start_offset"])
-    # an offset that is on both branches has the time of the branch that was kept
+    # an offset that is on both branches has the time of the kept branch
     for row in changes:
         note(row["offset"], row["at_ms"])
     offsets = tuple(sorted(times))
@@ -97,8 +98,8 @@ def steps_of(
 
 
 def ms_of(text: str | None) -> int | None:
-    """A record's time in the form of the queries, as ms since 1970; None where there is none, and
-    for years that no calendar has."""
+    """A record's time, from its form in the queries, as ms since 1970; None where there is no time,
+    and for years that no calendar has."""
     time = moment(text)
     return None if time is None else round(time.timestamp() * 1000)
 

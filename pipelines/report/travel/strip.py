@@ -16,7 +16,7 @@ from pipelines.report.travel.steps import ABSENT, ReportSteps
 from replica.words import counted, listed
 
 _LED, _BAR, _TOP = 20, 34, 30
-"""The heights of the lane of leaders and of the bars, and where the bars begin, in pixels."""
+"""The height of the leaders' lane, the height of the bars, and the top of the bars, in pixels."""
 _MARKS = _TOP + _BAR + 10
 HEIGHT_OF_LANES = _MARKS + 8
 """The height of the part under the slider, in pixels; the axis is below it."""
@@ -86,8 +86,8 @@ def _leaders(steps: ReportSteps, scale: Scale, evidence: Evidence, fills: Fills)
 
 
 def troubles(steps: ReportSteps) -> list[tuple[int, int]]:
-    """For each step the number of partitions without leader, and of partitions with fewer in-sync
-    replicas than replicas. The latter include the former."""
+    """For each step, the number of partitions without leader, and the number of partitions with
+    fewer in-sync replicas than replicas. The second number includes the first."""
     found: list[tuple[int, int]] = []
     states = steps.partitions.states
     none = [int(state[0] == ABSENT) for state in states]
@@ -103,7 +103,7 @@ def troubles(steps: ReportSteps) -> list[tuple[int, int]]:
 
 
 class AtMost(NamedTuple):
-    """The most partitions with a trouble at one step. of: how many partitions existed then."""
+    """The most partitions with a problem at one step. of: the number of partitions at that step."""
 
     step: int
     most: int
@@ -111,8 +111,8 @@ class AtMost(NamedTuple):
 
 
 def at_most(steps: ReportSteps, counts: Sequence[int], first: int = 0) -> AtMost:
-    """The first step with the most. counts: how many partitions have the trouble, at each step from
-    `first` on."""
+    """The first step with the most partitions. counts: the number of partitions with the problem,
+    at each step from `first` on."""
     most = max(counts, default=0)
     step = first + counts.index(most) if counts else first
     of = sum((move.before < 0) - (move.after < 0) for move in steps.partitions.moves
@@ -156,8 +156,8 @@ def _broker_marks(steps: ReportSteps, scale: Scale) -> list[Html]:
 
 
 def _ticks(steps: ReportSteps, scale: Scale) -> Iterator[Html]:
-    """The times of some steps. Steps are as far apart as their numbers, not as their times. Steps
-    of a lost branch, which may be earlier than those before them, have no time."""
+    """The times of some steps. The distance of steps is by number, not by time. Steps of a lost
+    branch have no time, because it may be earlier than the time of steps before them."""
     known: list[tuple[int, int]] = []
     for place, time in enumerate(steps.times):
         if time is not None and (not known or time >= known[-1][1]):

@@ -1,2 +1,2 @@
-"""What a follower does: it fetches records and snapshots, and keeps its entry in the voter set
-right."""
+"""What a follower does: it fetches records and snapshots, and keeps its own entry in the voter set
+up to date."""

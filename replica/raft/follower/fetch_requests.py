@@ -17,9 +17,8 @@ ANONYMOUS = ReplicaKey(NO_NODE)
 def fetch_from_leader(core: Core, role: Follower) -> int:
     """Fetch records, or a slice of a snapshot. Returns when (ms) to ask again.
 
-    A fetch tells the leader that everything below its offset is on disk, so it waits while a flush
-    is owed. It also waits for the end of a truncation, and while the host validates a fetched
-    snapshot.
+    A fetch tells the leader that everything below its offset is on disk. So no fetch goes out while
+    a flush is owed, while the host truncates the log, or while it validates a fetched snapshot.
     """
     if core.truncating or awaits_flush(core):
         return FOREVER
@@ -32,16 +31,16 @@ def fetch_from_leader(core: Core, role: Follower) -> int:
 
 
 def servers_of(core: Core) -> tuple[int, ...]:
-    """The nodes that this replica may ask who leads: the bootstrap servers, or without these the
-    configured voters (Kafka: KafkaRaftClient.initialize gives either to its RequestManager, with
-    the local replica among the voters, which isn't asked here)."""
+    """The ids of the nodes that this replica may ask who leads: the bootstrap servers, or if there
+    are none the configured voters without the local replica (Kafka: KafkaRaftClient.initialize,
+    which keeps the local replica among the voters)."""
     if core.config.bootstrap_ids:
         return core.config.bootstrap_ids
     return tuple(each for each in core.config.static_voters.ids if each != core.local_id)
 
 
 def fetch_from_any(core: Core, voters: Sequence[int] = ()) -> int:
-    """Send a fetch to one of servers_of(core) or of these voters, whose answer names the leader
+    """Send a fetch to a node of servers_of(core) or to one of `voters`. The answer names the leader
     (KIP-853). Returns when (ms) to ask again."""
     servers = tuple(dict.fromkeys((*servers_of(core), *voters)))
     if not servers or core.truncating or awaits_flush(core):
@@ -56,7 +55,7 @@ def awaits_flush(core: Core) -> bool:
     """Whether this replica may not tell others its log end yet, because a crash could undo the
     append.
 
-    An observer waits too, as Kafka's controllers do: its fetches count once it is a voter.
+    An observer also waits, as Kafka's controllers do: its fetches count once it is a voter.
     """
     return core.log.flushed_end < core.log.log_end
 

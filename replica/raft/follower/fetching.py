@@ -34,10 +34,10 @@ def poll_follower(core: Core, role: Follower) -> int:
     """Fetch from the leader. A voter starts a pre-vote once the fetch timeout is over. Returns when
     (ms) the next step is due.
 
-    Kafka's voter also asks another server who leads each time a fetch fails, and doesn't fetch from
-    the leader again before the answer (KafkaRaftClient.maybeSendFetchToBestNode). Where that server
-    is down, it waits for the request timeout, and the commits of a quorum of three wait with it. A
-    new leader tells all voters of its epoch, so this voter doesn't ask.
+    Each time a fetch fails, Kafka's voter also asks another server who leads, and doesn't fetch
+    from the leader again before the answer (KafkaRaftClient.maybeSendFetchToBestNode). If that
+    server is down, the voter waits for the request timeout, and in a quorum of three the commits
+    wait too. A new leader announces itself to all voters, so a voter of this core doesn't ask.
     """
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
@@ -63,13 +63,13 @@ def handle_fetch_response(core: Core, node_id: int, response: FetchResponse) -> 
     """Truncate, begin to fetch a snapshot, or append. Returns False for an answer after which the
     leader gets a pause (see PeerConnections.pause).
 
-    Raises TruncationBelowHighWatermarkError where the leader's log lacks records that are committed
-    here; this replica must not go on then.
+    Raises TruncationBelowHighWatermarkError if the leader's log lacks records that are committed
+    here; this replica must then stop.
     """
     role = core.role
     if response.error is not ErrorCode.NONE:
         return False
-    if not isinstance(role, Follower):  # it doesn't say where the leader listens
+    if not isinstance(role, Follower):  # the answer doesn't say where the leader listens
         return False
     named = response.diverging or response.snapshot_id
     if named is not None and (named.offset < 0 or not 0 <= named.epoch <= role.epoch):
@@ -101,8 +101,8 @@ def handle_fetch_snapshot_response(
         or snapshot_id is None
         or min(snapshot_id.offset, snapshot_id.epoch) < 0
     ):
-        # go back to a plain fetch, but after a pause: without one, this replica and a confused
-        # leader would exchange requests without end
+        # go back to a plain fetch after a pause: without a pause, this replica and a faulty leader
+        # would exchange requests without end
         core.keep(replace(role, fetching=None))
         _trust(core)
         return False
@@ -134,7 +134,8 @@ def handle_refused_snapshot(core: Core) -> bool:
 
 
 def _ask(core: Core, role: Follower, request: PeerRequest) -> int:
-    """Ask the leader for a change of the voter set. Returns when (ms) it can be asked again."""
+    """Ask the leader for a change of the voter set. Returns when (ms) the next request may be
+    sent."""
     return core.send(role.leader_id, role.leader_endpoints, request)
 
 
@@ -178,8 +179,8 @@ def _fetch_as_observer(core: Core, role: Follower) -> int:
 
 
 def _truncate(core: Core, diverging: OffsetAndEpoch) -> Mistake | None:
-    """Cut the log where it differs from the leader's. No correct leader says that a log differs of
-    which nothing is left to cut (see replica.history.truncation)."""
+    """Cut the log where it differs from the leader's. Returns the leader's mistake if nothing is
+    left to cut: no correct leader names a difference then (see replica.history.truncation)."""
     decision = Diverging(diverging.epoch, diverging.offset)
     end = checked_truncation_offset(core.log.view, decision, core.committed)
     if end >= core.log.log_end:
@@ -189,8 +190,8 @@ def _truncate(core: Core, diverging: OffsetAndEpoch) -> Mistake | None:
 
 
 def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> Mistake | None:
-    """Begin to fetch a snapshot. No correct leader names one that this replica has, or the
-    bootstrap snapshot, which each replica writes for itself."""
+    """Begin to fetch a snapshot. Returns the leader's mistake if this replica already has the
+    snapshot, or if it is the bootstrap snapshot, which each replica writes for itself."""
     if snapshot_id == BOOTSTRAP_SNAPSHOT or core.log.snapshot(snapshot_id) is not None:
         return Mistake.SNAPSHOT_NOT_NEEDED
     core.keep(replace(role, fetching=SnapshotFetch(snapshot_id)))
@@ -218,8 +219,8 @@ def _append(core: Core, role: Follower, response: FetchResponse) -> Mistake | No
 
 
 def _fits(core: Core, batches: Sequence[Batch]) -> bool:
-    """Whether batches continue the log without a gap, in epochs that never fall and none of which
-    is newer than the current epoch."""
+    """Whether batches continue the log without a gap, their epochs never fall, and no epoch is
+    newer than the current epoch."""
     end, epoch = core.log.log_end, core.log.last_epoch
     for batch in batches:
         if batch.base_offset != end or not epoch <= batch.epoch <= core.role.epoch:
@@ -229,7 +230,7 @@ def _fits(core: Core, batches: Sequence[Batch]) -> bool:
 
 
 def _trust(core: Core) -> None:
-    """Note a good answer of the leader: the fetch timeout begins anew."""
+    """Note a good answer of the leader: the fetch timeout starts again."""
     role = core.role
     assert isinstance(role, Follower)
     core.keep(role.trusting(core.now + core.config.fetch_timeout_ms))

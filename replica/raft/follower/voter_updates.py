@@ -3,7 +3,7 @@
 A voter tells its leader its endpoints and versions (UpdateRaftVoter). An observer that may join
 first asks to remove its own node with an older directory from the voters (RemoveRaftVoter), then
 asks to be added itself (AddRaftVoter). Both kinds of replica ask when the update timer ends, in
-place of a fetch. Each request starts the timer anew. Kafka: pollFollowerAsVoter,
+place of a fetch. Each request restarts the timer. Kafka: pollFollowerAsVoter,
 pollFollowerAsObserver.
 """
 
@@ -28,16 +28,17 @@ _TAKEN = (
     ErrorCode.DUPLICATE_VOTER,
     ErrorCode.VOTER_NOT_FOUND,
 )
-"""Answers to an addition or a removal which say that the change was done, or can't be done now.
-After such an answer the observer doesn't ask again at once."""
+"""The errors of answers to AddRaftVoter and RemoveRaftVoter which say that the change is done or
+can't be done now. After such an answer the observer waits before it asks again."""
 
 
 def update(core: Core, role: Follower) -> UpdateVoterRequest | None:
-    """The request by which a voter tells the leader about itself; None where the leader knows all.
+    """The request that tells the leader this voter's endpoints and versions; None if the leader
+    knows them.
 
-    At kraft.version 1 a voter sends it if the voter set names other endpoints or versions for it.
-    At kraft.version 0 the log has neither endpoints nor versions. So the voter tells them each new
-    leader once, which needs them for an upgrade to kraft.version 1.
+    At kraft.version 1 a voter sends it if its entry in the voter set has other endpoints or
+    versions. At kraft.version 0 the log has neither endpoints nor versions. The voter then sends
+    them once to each new leader, which needs them for an upgrade to kraft.version 1.
     """
     local = core.local
     if not core.is_voter or local is None:
@@ -52,13 +53,14 @@ def update(core: Core, role: Follower) -> UpdateVoterRequest | None:
 
 
 def change_to_join(core: Core, role: Follower) -> PeerRequest | None:
-    """The next request of an observer that wants to become a voter; None while it has none to send.
+    """The next request of an observer that wants to become a voter; None while nothing is to be
+    sent.
 
     The observer has to be caught up: an older log may name voters that were removed since, and a
-    leader doesn't add a replica that lags behind. (Kafka's observer leaves the check to the
-    leader.) A replica that has been a voter since it started doesn't ask again, so that an
-    administrator can remove it. Kafka's observer would ask again, so Kafka's documentation says to
-    stop the node before its removal.
+    leader doesn't add a replica that lags behind. (Kafka's observer leaves this check to the
+    leader.) A replica that was a voter since it started doesn't ask again, so that an administrator
+    can remove it. Kafka's observer asks again, so Kafka's documentation says to stop the node
+    before its removal.
     """
     local = core.local
     if not may_join(core) or local is None or not is_caught_up(core, role):
@@ -95,7 +97,7 @@ def is_caught_up(core: Core, role: Follower) -> bool:
 
 
 def remember_joining(core: Core) -> None:
-    """Note that this replica is a voter, once its voter set is committed and it is caught up."""
+    """Note that this replica has joined: a committed voter set names it, and it is caught up."""
     role = core.role
     if core.has_joined or not core.is_voter:
         return
@@ -114,7 +116,7 @@ def next_update(core: Core) -> int:
 
 def handle_update_voter_response(core: Core, response: VoterChangeResponse) -> bool:
     """Note that the leader knows this voter's endpoints and versions. At kraft.version 0 an older
-    leader answers UNSUPPORTED_VERSION, which is a good answer too. Returns whether the answer was
+    leader answers UNSUPPORTED_VERSION, which also counts as good. Returns whether the answer was
     good."""
     role = core.role
     if not isinstance(role, Follower):
@@ -129,9 +131,9 @@ def handle_change_response(core: Core, response: VoterChangeResponse) -> bool:
     """Handle the answer to this replica's request for an addition or a removal. Returns whether the
     answer was good.
 
-    On the wire this answer has neither epoch nor leader. This replica learns from the log who is a
-    voter, and asks again when the update timer ends. A leader may refuse because this replica's
-    principal may not change the voters. The replica still follows that leader.
+    On the wire this answer has neither epoch nor leader. This replica learns the voters from the
+    log, and asks again when the update timer ends. If the leader refuses because this replica's
+    principal may not change the voters, the replica still follows that leader.
     """
     if response.error not in _TAKEN:
         return False

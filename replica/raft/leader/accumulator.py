@@ -1,4 +1,4 @@
-"""Records that wait to become batches: appends within the linger share a batch.
+"""Records that wait until they are appended: appends within the linger share a batch.
 
 Kafka: BatchAccumulator, BatchBuilder.
 """
@@ -14,12 +14,13 @@ from replica.raft.config import FOREVER
 
 
 class BufferAllocationError(KraftlakeError):
-    """As many batches wait as may wait at a time. Nothing was appended; try again later."""
+    """The accumulator is full: `max_batches` batches are waiting. Nothing was appended; try again
+    later."""
 
 
 @dataclass(slots=True)
 class Accumulated:
-    """The records of one batch."""
+    """The waiting records of one batch."""
 
     timestamp: int
     """The time (ms) of the first append."""
@@ -33,9 +34,9 @@ class BatchAccumulator:
     """The batches that wait to be appended. Further records go into the newest batch while they
     fit.
 
-    linger_ms: how long the first append waits for others.
+    linger_ms: how long the first append waits for further appends.
     max_batch_bytes: the size of the largest batch as it is on disk.
-    max_batches: how many batches may wait.
+    max_batches: the most batches that may wait.
     """
 
     def __init__(self, linger_ms: int, max_batch_bytes: int, max_batches: int) -> None:
@@ -49,14 +50,13 @@ class BatchAccumulator:
 
     @property
     def deadline(self) -> int:
-        """The time (ms) at which `drain` is due; FOREVER while nothing waits. As in Kafka, even a
+        """The time (ms) at which `drain` is due; FOREVER while no records wait. As in Kafka, even a
         full batch waits for the end of the linger."""
         return self._linger_end
 
     def append(self, values: Sequence[bytes], now_ms: int) -> None:
         """Add records, all of them to the same batch. The caller has checked that they fit into one
-        batch. Raises BufferAllocationError where they need a further batch, and `max_batches` wait
-        already."""
+        batch. Raises BufferAllocationError if they need another batch while `max_batches` wait."""
         newest, added = self._waiting[-1] if self._waiting else None, 0
         if newest is not None:
             added = records_size(values, len(newest.values))
@@ -76,7 +76,7 @@ class BatchAccumulator:
         self.record_count += len(values)
 
     def drain(self) -> list[Accumulated]:
-        """Take all batches out, in order. A leader gives them their offsets; a replica that has
+        """Take out all batches, in order. A leader gives them their offsets. A replica that has
         stopped leading drops them."""
         drained, self._waiting = self._waiting, []
         self._linger_end = FOREVER

@@ -1,4 +1,4 @@
-"""DescribeQuorum: how far the log of every replica is, as the leader sees it (KIP-595, KIP-836)."""
+"""DescribeQuorum: the leader's view of how far the log of each replica is (KIP-595, KIP-836)."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def handle_describe_quorum(
 
 
 def _state(core: Core, role: Leader, key: ReplicaKey) -> ReplicaState:
-    """How far the log of one replica is. The leader itself is always caught up, and never
-    fetches."""
+    """How far the log of one replica is. For the leader itself, the log is always caught up and
+    there is no fetch."""
     if key.node_id == role.local.node_id:
         return ReplicaState(key, core.log.log_end, -1, core.now)
     progress = progress_of(core, key) or ReplicaProgress(log_end=-1)

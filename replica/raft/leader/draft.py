@@ -2,8 +2,8 @@
 
 A leader decides as it does for Fetch, and answers in the draft's form. The draft's errors have
 other names than those of Fetch, and a diverging follower gets the offset to truncate to. The answer
-also says whether the sender is still a voter, where the newest snapshot ends, and when the sender
-was last caught up.
+also says whether the sender is still a voter, at which offset the newest snapshot ends, and when
+the sender was last caught up.
 """
 
 from __future__ import annotations

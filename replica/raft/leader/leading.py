@@ -36,7 +36,7 @@ class RecordBatchTooLargeError(KraftlakeError):
 
 
 def lead(core: Core, candidate: Candidate) -> None:
-    """Become leader and append, in one batch, the records that every epoch starts with."""
+    """Become the leader, and append the control records of the epoch's start in one batch."""
     local = core.local
     assert local is not None
     leader = Leader(
@@ -55,7 +55,7 @@ def lead(core: Core, candidate: Candidate) -> None:
 def handle_propose(core: Core, propose: Propose) -> None:
     """Append encoded batches at once. Effects.append has their offsets.
 
-    Raises NotLeaderError, RecordBatchTooLargeError, or UsageError for a future epoch.
+    Raises NotLeaderError, RecordBatchTooLargeError, and UsageError for a future epoch.
     """
     _check_leads(core, propose.epoch)
     _check_size(core, max((len(batch.data) for batch in propose.batches), default=0))
@@ -69,8 +69,8 @@ def handle_propose(core: Core, propose: Propose) -> None:
 
 
 def handle_append(core: Core, request: Append) -> None:
-    """Let records wait in the accumulator. They are appended when the linger is over, or just
-    before the next batch that has to be appended at once. Raises what handle_propose raises, and
+    """Put records into the accumulator. They are appended when the linger is over, or just before
+    the next batch that is appended at once. Raises the errors of handle_propose, and
     BufferAllocationError."""
     _check_leads(core, request.epoch)
     _check_size(core, batch_size(request.values))
@@ -78,8 +78,8 @@ def handle_append(core: Core, request: Append) -> None:
 
 
 def handle_resign(core: Core, resign: Resign) -> None:
-    """Resign, as the state machine asks. An older epoch is ignored. Raises NotLeaderError, or
-    UsageError for a future epoch."""
+    """Resign because the state machine asks for it. A request for an older epoch is ignored. Raises
+    NotLeaderError, and UsageError for a future epoch."""
     role = core.role
     if resign.epoch > role.epoch:
         raise UsageError(
@@ -93,8 +93,8 @@ def handle_resign(core: Core, resign: Resign) -> None:
 
 
 def poll_leader(core: Core, role: Leader) -> int:
-    """Resign, end a pending change, announce the epoch, or append the waiting records, whatever is
-    due. Returns the next deadline in ms."""
+    """Do each of these that is due: resign, end a pending change, announce the epoch, append the
+    waiting records. Returns the next deadline in ms."""
     if core.shutdown_deadline is not None or role.resign_requested:
         _resign(core, role, TransitionCause.RESIGNED)
         return core.now
@@ -131,9 +131,9 @@ def _check_size(core: Core, size: int) -> None:
 
 
 def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[ControlRecord]:
-    """The control records of the epoch's first batch. LeaderChange is always there. KRaftVersion
-    and KRaftVoters follow where only the bootstrap snapshot 0-0 names the voters, or where the
-    leader's own entry among the voters is out of date."""
+    """The control records of the epoch's first batch. The first is always LeaderChange.
+    KRaftVersion and KRaftVoters follow if only the bootstrap snapshot 0-0 names the voters, or if
+    the leader's own entry in the voter set is out of date."""
     voters = core.log.voters
     keys = {voter.key.node_id: voter.key for voter in voters}
     granting = tuple(keys[node_id] for node_id in sorted(candidate.tally.granted))
@@ -147,8 +147,8 @@ def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[Cont
 
 
 def with_updated(voters: VoterSet, voter: Voter) -> VoterSet:
-    """`voters`, where `voter` replaces the entry with the same key; unchanged where no entry has
-    that key."""
+    """The voter set in which `voter` replaces the entry with the same key. Without such an entry it
+    is unchanged."""
     known = voters.voter(voter.key.node_id)
     if known is None or known.key != voter.key:
         return voters
@@ -156,7 +156,7 @@ def with_updated(voters: VoterSet, voter: Voter) -> VoterSet:
 
 
 def _send_begin(core: Core) -> None:
-    """Send BeginQuorumEpoch to all other voters. A leader does so again after each half of a fetch
+    """Send BeginQuorumEpoch to all other voters. A leader repeats this after half a fetch
     timeout."""
     role = core.leader
     for voter in core.log.voters.others(role.local):

@@ -1,4 +1,4 @@
-"""Fetches that wait at a leader's log end (Kafka: the fetch purgatory)."""
+"""Fetches at a leader's log end that wait for records (Kafka: the fetch purgatory)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ class ParkedFetches:
     """The fetches that wait.
 
     A leader may have thousands of observers, and each step of the leader asks which waits are over.
-    So two heaps hold the fetches by their deadlines and by the high watermarks that their senders
-    know. It costs the logarithm of their number to add a fetch or to take one out, and the next
-    deadline is at hand. All of them wait at the log end: with the next record all are due.
+    So two heaps order the fetches: by deadline, and by the high watermark that the sender knows.
+    Adding or removing a fetch takes logarithmic time, and reading the next deadline constant time.
+    All fetches wait at the log end, so all are due with the next record.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[int, ParkedFetch] = {}
-        """By the order in which they came. A heap may name fetches that are no longer here."""
+        """The waiting fetches, by the order in which they came. A heap may name fetches that no
+        longer wait."""
         self._by_deadline: list[tuple[int, int]] = []
         self._by_watermark: list[tuple[int, int]] = []
         self._parked = 0
@@ -42,7 +43,7 @@ class ParkedFetches:
 
     @property
     def deadline(self) -> int:
-        """The time (ms) at which the first wait ends; FOREVER where nothing waits."""
+        """The time (ms) at which the first wait ends; FOREVER if no fetch waits."""
         heap = self._by_deadline
         while heap and heap[0][1] not in self._waiting:
             heappop(heap)
@@ -67,9 +68,9 @@ class ParkedFetches:
         return expired
 
     def take_due(self, log_end: int, high_watermark: int | None) -> list[ParkedFetch]:
-        """Take out the fetches for which there is news, in the order of their deadlines: all of
-        them if the log has grown, else those whose senders know an older high watermark (both
-        exclusive; None for a high watermark that isn't known)."""
+        """Take out the fetches that can be answered, in the order of their deadlines: all fetches
+        if the log has grown, else the fetches whose senders know an older high watermark. Both
+        offsets are exclusive; an unknown high watermark is None."""
         if log_end > self._log_end:
             return self.take_all()
         due, heap = [], self._by_watermark
@@ -87,7 +88,7 @@ class ParkedFetches:
         return taken
 
     def _compacted(self, heap: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The heap without the fetches that no longer wait, once these are the larger part."""
+        """The heap, without the fetches that no longer wait if these are more than half of it."""
         if len(heap) <= 2 * len(self._waiting):
             return heap
         kept = [entry for entry in heap if entry[1] in self._waiting]

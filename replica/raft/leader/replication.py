@@ -1,14 +1,13 @@
-"""How a leader replicates its log: what it appends, how it answers fetches, what it counts as
-committed.
+"""How a leader replicates its log: its appends, its answers to fetches, its high watermark.
 
 Kafka: handleFetchRequest, tryCompleteFetchRequest (the fetch purgatory), buildFetchResponse,
 handleFetchSnapshotRequest, LeaderState.maybeUpdateHighWatermark. replica.history.fetch decides how
 a fetch is answered. Records that wait for the end of the linger are appended before any other
 batch, so that they keep the offsets that were promised.
 
-Kafka's leader waits for the end of the linger even where all earlier records are committed. This
-leader then appends at once. So a record waits until the batch before it is committed or until the
-linger is over, whichever comes first. Under load, slower commits make larger batches.
+Kafka's leader waits for the end of the linger even if all earlier records are committed. This
+leader then appends at once. So a record waits until the batch before it is committed or the linger
+is over, whichever comes first. Under load, slower commits make larger batches.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def append_control(core: Core, *records: ControlRecord) -> int:
 
 def append(core: Core, batches: Sequence[Batch] = ()) -> None:
     """Append the records in the accumulator, and then these batches, to the leader's log. Voter
-    sets in them are in force at once, and waiting fetches are answered with the records."""
+    sets in the batches are in force at once, and waiting fetches get the records."""
     before = core.log.voters
     core.append([*_drained(core), *batches])
     if core.log.voters != before:
@@ -65,9 +64,8 @@ def append(core: Core, batches: Sequence[Batch] = ()) -> None:
 
 
 def _change_voters(core: Core) -> None:
-    """Keep the progress of replicas that have become voters as that of voters, and the progress of
-    those that are voters no more as that of observers. Voters that get a directory id in the new
-    set keep their progress."""
+    """Move the progress of new voters to the voters, and the progress of removed voters to the
+    observers. A voter that gets a directory id in the new set keeps its progress."""
     role, voters = core.leader, core.log.voters
     named = {voter.key.node_id: voter.key for voter in voters}
     progress = {}
@@ -96,7 +94,7 @@ def append_if_idle(core: Core) -> None:
 
 
 def _drained(core: Core) -> Iterator[Batch]:
-    """Take the records that wait out of the accumulator, as batches with offsets from the log end
+    """Take the waiting records out of the accumulator, as batches with offsets from the log end
     on."""
     base = core.log.log_end
     for waited in core.work.accumulator.drain():
@@ -162,7 +160,8 @@ def answer(
     request: FetchRequest,
     decision: ValidPosition | Diverging | SnapshotNeeded,
 ) -> None:
-    """Answer a fetch by a `decision` of replica.history.fetch. The host reads the records."""
+    """Answer a fetch by a `decision` of replica.history.fetch. The host reads the records from its
+    log."""
     response = FetchResponse(high_watermark=core.high_watermark, log_start=core.log.log_start)
     read = None
     if isinstance(decision, Diverging):
@@ -255,12 +254,13 @@ def update_high_watermark(core: Core) -> None:
     core.commit_to(counted.high_watermark)
     core.announce()
     _end_change(core, counted.high_watermark)
-    append_if_idle(core)  # the fetch that committed the last batch is answered with the next one
+    append_if_idle(core)  # the answer to the fetch that committed the last batch has the next batch
     serve_parked(core)
 
 
 def _end_change(core: Core, high_watermark: int) -> None:
-    """End the pending change if its record is committed. A leader resigns if its own removal is."""
+    """End the pending change if its record is committed. A leader whose removal is committed
+    resigns."""
     if not core.is_voter and (core.log.voters_offset or 0) < high_watermark:
         core.keep(replace(core.leader, resign_requested=True))
     change = core.leader.change

@@ -1,7 +1,7 @@
 """Changes of the voter set, one voter at a time, and the upgrade of kraft.version (KIP-853).
 
 A voter set is in force from its append on. The request is answered when the new set is committed,
-or with REQUEST_TIMED_OUT, which doesn't undo the append. Kafka: AddVoterHandler,
+or at its timeout with REQUEST_TIMED_OUT, which doesn't undo the append. Kafka: AddVoterHandler,
 RemoveVoterHandler, UpdateVoterHandler, KRaftVersionUpgrade (4.1); scenarios H of tests/scenarios.
 """
 
@@ -42,7 +42,7 @@ VoterChangeRequest: TypeAlias = (
 
 
 def handle_voter_change(core: Core, request_id: Hashable, request: VoterChangeRequest) -> None:
-    """Answer now; or, for a change that has to be committed first, when the change ends."""
+    """Answer now, or at the end of the change if it has to be committed first."""
     match request:
         case AddVoterRequest():
             response = _unready(core, request) or handle_add_voter(core, request_id, request)
@@ -86,7 +86,7 @@ def handle_add_voter(
 
 def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse | None) -> bool:
     """Append the voter set with the new voter, if the new voter supports the kraft.version in force
-    and is caught up; else refuse. response: None where no answer came."""
+    and is caught up; else refuse. response: None if the request failed."""
     role = core.role
     change = role.change if isinstance(role, Leader) else None
     if change is None or change.voter is None or change.last_offset is not None:
@@ -111,7 +111,8 @@ def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse 
         last = _append_voters(core, core.log.voters.with_voter(voter))
         change = replace(change, voter=voter, last_offset=last)
         if not change.ack_when_committed:
-            # the change stays pending until the voters are committed, so no other one begins
+            # the change stays pending until the voters are committed, so that no other change
+            # begins
             core.answer_change(change, ErrorCode.NONE)
             change = replace(change, is_answered=True)
         _keep(core, change)
@@ -186,8 +187,8 @@ def handle_update_features(
 
 
 def _unready(core: Core, request: VoterChangeRequest) -> VoterChangeResponse | None:
-    """The refusal while no change can begin. None once this leader has committed a record of its
-    epoch, no change is pending, and the voters in force are committed."""
+    """The refusal while no change can begin. None if this leader has committed a record of its
+    epoch, no change is pending, and the voter set in force is committed."""
     role = core.role
     if not isinstance(role, Leader):
         return _refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -226,8 +227,8 @@ def _is_caught_up(core: Core, key: ReplicaKey) -> bool:
 
 
 def _learned_voters(core: Core) -> VoterSet | None:
-    """The static voters with the directories that they have told this leader; None until all of
-    them have done so."""
+    """The static voters with the directories that they have sent to this leader; None until all
+    voters have sent theirs."""
     learned = core.leader.learned
     found = [learned[node_id] for node_id in core.log.voters.ids if node_id in learned]
     return voter_set(found) if len(found) == len(core.log.voters) else None

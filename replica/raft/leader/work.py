@@ -1,5 +1,5 @@
-"""What a leader keeps outside of its role. Each fetch of a voter copies the role (roles.Leader),
-and would copy all of this with it."""
+"""What a leader keeps outside of its role. Each fetch of a voter copies the role (roles.Leader), so
+the role is kept small."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ from replica.raft.leader.parked import ParkedFetch, ParkedFetches
 from replica.raft.roles import ReplicaProgress
 
 OBSERVER_SESSION_MS = 300_000
-"""A leader forgets an observer that hasn't fetched for this long
+"""The time (ms) without a fetch after which a leader forgets an observer
 (LeaderState.OBSERVER_SESSION_TIMEOUT_MS)."""
 
 MOST_OBSERVERS = 10_000
-"""The largest number of observers whose progress a leader knows. Each directory id is another
-observer, so a peer that names ever new directory ids could make a leader's work grow without
-end."""
+"""The largest number of observers whose progress a leader knows. Each directory id counts as
+another observer, so without this limit a peer could make a leader's memory grow without end."""
 
 
 class ObserverProgress:
     """The progress of the observers that a leader knows, in the order of their last fetches.
 
     Any client may be an observer. So this table isn't part of the frozen Leader, which each fetch
-    of a voter copies: a fetch costs the same whether there are no observers or MOST_OBSERVERS.
-    Kafka's leader keeps them apart as well (LeaderState.observerStates).
+    of a voter copies: the cost of a fetch doesn't grow with the number of observers. Kafka's leader
+    also keeps them apart (LeaderState.observerStates).
     """
 
     def __init__(self) -> None:
@@ -43,16 +42,16 @@ class ObserverProgress:
         return self._progress.get(key)
 
     def put(self, key: ReplicaKey, progress: ReplicaProgress) -> None:
-        """Note the progress of an observer as the newest. Where there are more than MOST_OBSERVERS
-        then, the one whose last fetch is the oldest is forgotten."""
+        """Note the progress of an observer that has just fetched. If there are now more than
+        MOST_OBSERVERS, the observer with the oldest last fetch is forgotten."""
         self._progress[key] = progress
         self._progress.move_to_end(key)
         if len(self._progress) > MOST_OBSERVERS:
             self._progress.popitem(last=False)
 
     def remove(self, key: ReplicaKey) -> ReplicaProgress | None:
-        """Take out an observer that has become a voter. Returns its progress; None where it is
-        unknown."""
+        """Take out an observer that has become a voter. Returns its progress; None for an unknown
+        observer."""
         return self._progress.pop(key, None)
 
     def forget_idle(self, now_ms: int) -> None:
@@ -66,7 +65,7 @@ class ObserverProgress:
 
 
 class LeaderWork:
-    """All of it is empty in every other role.
+    """What a leader keeps outside of its role. It is empty while the replica doesn't lead.
 
     parked: the fetches that wait for records or a newer high watermark.
     observers: how far the logs of the observers are.
@@ -81,8 +80,8 @@ class LeaderWork:
         )
 
     def drop(self) -> list[ParkedFetch]:
-        """Forget everything, as this replica leads no more. Returns the fetches that waited, which
-        are still to be answered."""
+        """Forget everything, because this replica no longer leads. Returns the waiting fetches,
+        which the caller has to answer."""
         self.accumulator.drain()
         self.observers.clear()
         return self.parked.take_all()
