@@ -95,8 +95,8 @@ def _late(rehearsal: Rehearsal) -> Iterator[str]:
         if is_late and not rehearsal.scenario.says(node):
             yield (
                 f"node {node} has to start with the disk that was copied: its log ends "
-                f"{(voter.behind_ms or 0) // 1000} s before the newest one, as of a node that was stopped "
-                "or cut off, or of an older copy"
+                f"{(voter.behind_ms or 0) // 1000} s before the newest one, as of a node that was "
+                "stopped or cut off, or of an older copy"
             )
 
 
