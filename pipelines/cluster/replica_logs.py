@@ -128,10 +128,14 @@ class ReplicaLogs:
         held, snapshots = self._held, self._snapshots.get(capture_id, ())
         in_log: list[VotersAt] = []
         changes: list[VotersAt] = []
+        led: set[int] = set()
+        key = self.key(capture_id)
         for control in held.control(capture_id):
             in_log += map(_voters_at, control.voter_sets)
             if control.leader_change is not None:
                 changes.append(_voters_at(control.leader_change))
+                if control.leader_change["leader_id"] == key.node_id:
+                    led.add(control.leader_change["epoch"])
         in_snapshots = (
             VotersAt(row["end_offset"] - 1, found["epoch"], voter_keys(found["voters"]))
             for row in snapshots
@@ -139,7 +143,7 @@ class ReplicaLogs:
         )
         quorum_epoch = self._epochs.get(capture_id)
         return ReplicaLog(
-            key=self.key(capture_id),
+            key=key,
             log_start=held.captures[capture_id]["log_start_offset"],
             batches=runs,
             snapshots=tuple(
@@ -148,6 +152,7 @@ class ReplicaLogs:
             quorum_epoch=UNDEFINED_EPOCH if quorum_epoch is None else quorum_epoch,
             voter_sets=tuple(sorted({*in_log, *in_snapshots}, key=_place)),
             leader_changes=tuple(sorted(set(changes), key=_place)),
+            led_epochs=frozenset(led),
             unsynced_from=self.unsynced_from.get(capture_id),
         )
 

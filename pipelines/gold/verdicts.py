@@ -169,6 +169,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         {} if state is None else state.leaderless_in_restart,
         tuple(str(voter.key.node_id) for voter in of.quorum.voters),
         tuple(str(key.node_id) for key in of.quorum.unreliable),
+        tuple(str(key.node_id) for key in of.quorum.replaced),
         None if state_row is None else _known_state(state_row),
         _missing(of, captures),
         tuple(_gaps(of, captures)),

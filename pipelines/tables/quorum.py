@@ -43,8 +43,8 @@ REPLICA_STATUS = Contract(
             high_watermark bigint null: lower bound of the high watermark, exclusive: all records
                 below are proven committed; NULL if none is
             high_watermark_evidence string null: how that is proven. majority: a majority of the
-                voters holds an entry, and none of them knows a newer epoch. snapshot: a snapshot
-                contains it
+                voters holds an entry, and none of them but its leader knows a newer epoch.
+                snapshot: a snapshot contains it
             evidence_offset bigint null: offset of the entry that proves it, or last offset that the
                 snapshot contains
             evidence_epoch int null: epoch of that entry

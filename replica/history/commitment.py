@@ -3,11 +3,11 @@ Nothing is guessed.
 
 There are two kinds of proof. The first is a valid snapshot, because it contains only committed
 entries (KIP-630). The second is an entry that a majority of the voters holds, where none of that
-majority knows a newer epoch than the entry's. Every later leader has this entry, because the voters
-of the majority held it before they voted in a newer epoch (Raft, section 5.4.3). The entries below
-it are committed with it. That a majority holds an entry of an older epoch is no proof (Raft, figure
-8). The replicas need not have been read at the same moment, but each replica's log must have been
-read no later than its quorum-state.
+majority knows a newer epoch than the entry's, except the leader that wrote the entry. Every later
+leader has this entry, because the voters of the majority held it before they voted in a newer epoch
+(Raft, section 5.4.3). The entries below it are committed with it. That a majority holds an entry of
+an older epoch is no proof (Raft, figure 8). The replicas need not have been read at the same
+moment, but each replica's log must have been read no later than its quorum-state.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Proof:
     offset: int
     epoch: int
     holders: frozenset[ReplicaKey] = frozenset()
-    """All replicas that hold the entry and know no newer epoch. They are a majority of the voters,
-    perhaps with observers."""
+    """All replicas that hold the entry and know no newer epoch, and the leader that wrote it. They
+    are a majority of the voters, perhaps with observers."""
     snapshot_id: OffsetAndEpoch | None = None
     """The valid snapshot that is the proof; None where `holders` are the proof."""
 
@@ -227,7 +227,7 @@ def divergence_columns(divergence: Divergence, lost: Losses | None) -> dict[str,
 
 def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
     """The proof by the highest entry of `log` that a majority holds, where none of the majority
-    knows a newer epoch.
+    but the entry's leader knows a newer epoch.
 
     From the log end downwards, the set of holders changes only where the entries that another
     replica has in common end. So only the entries at these ends have to be looked at.
@@ -241,7 +241,7 @@ def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
     held_by = {one.key: acknowledged(one, held_by[one.key]) for one in group.holding}
     ends = {r.end for ranges in held_by.values() for r in ranges}
     for epoch, start, end in reversed(_epoch_ranges(log)):
-        eligible = [other for other in group.holding if _knows_at_most(other, epoch)]
+        eligible = [other for other in group.holding if _held_it_before(other, epoch)]
         if not eligible:
             continue
         candidates = {min(candidate, end) - 1 for candidate in ends if candidate > start}
@@ -341,8 +341,11 @@ def acknowledged(log: ReplicaLog, held: Ranges) -> Ranges:
     return held if log.unsynced_from is None else below(held, log.unsynced_from)
 
 
-def _knows_at_most(log: ReplicaLog, epoch: int) -> bool:
-    """Whether it is certain that the replica of `log` knows no epoch above `epoch`; False without a
-    quorum-state."""
+def _held_it_before(log: ReplicaLog, epoch: int) -> bool:
+    """Whether the replica of `log` got the entries of `epoch` that it holds before it voted in a
+    newer epoch: it knows no newer epoch by its quorum-state, or it wrote them as the leader. Such a
+    leader lost an entry only if a later leader lacked it, who needed the votes of a majority. The
+    voters who hold the entry and know no newer epoch gave none, and while the leader held the entry
+    it gave none either: the others are no majority."""
     known = log.known_epoch
-    return known is not None and known <= epoch
+    return epoch in log.led_epochs or (known is not None and known <= epoch)

@@ -69,6 +69,8 @@ class ReplicaLog:
     order."""
     leader_changes: tuple[VotersAt, ...] = ()
     """The voters that LeaderChange records name; a static quorum has no others."""
+    led_epochs: frozenset[int] = frozenset()
+    """The epochs whose leader this replica's node was, by the LeaderChange records of this log."""
     unsynced_from: int | None = None
     """The offset (inclusive) from which on the entries may never have been synced to the disk: that
     of the first run of zeros between batches, as a power cut leaves it. The replica may not have

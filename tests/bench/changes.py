@@ -1,12 +1,13 @@
 """How soon changes of a large cluster's metadata are committed, with and without snapshots.
 
-python -m tests.bench.changes FOLDER [--partitions N] [--rate N] [--seconds N] [--every N]
+python -m tests.bench.changes FOLDER [--partitions N] [--rate N] [--seconds N] [--every N] [--kafka]
 
 Three voters of ours, each a process, begin with the same log of so many partitions. Whoever leads
 appends changes of random partitions, so many a second, ten at once, after its state machine has the
 log. Each voter writes a snapshot every --every seconds. An append counts as one with a snapshot if
-the leader wrote one when the append began or when it was committed. The row belongs in
-tests/bench/QUORUM.md.
+the leader wrote one when the append began or when it was committed. --kafka: afterwards requests
+of a client ask for as many changes, of voters of ours, and then of real controllers of Kafka
+(tests.bench.asked_changes). The rows belong in tests/bench/QUORUM.md.
 """
 
 from __future__ import annotations
@@ -14,17 +15,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from random import Random
 
 from jobs.cli.engine import large_logs
-from replica.metadata.codec import encode
 from replica.node.assembly import opened
 from replica.node.driver import Driver
 from replica.node.properties import read_properties
@@ -32,13 +30,11 @@ from replica.node.settings import settings_in
 from replica.raft.inputs import Append
 from replica.raft.leader.leading import NotLeaderError
 from replica.raft.roles import Leader
-from tests.bench.quorum_of_one import write_properties
-from tests.bench.start import TOPIC_PARTITIONS, fill
-from tests.interop.kafka_node import free_ports
+from tests.bench import asked_changes
+from tests.bench.partition_changes import AT_ONCE, Commit, changes, told
 from tests.kraftlake_process import logged
-from tests.replica.metadata.image.made import change
 
-AT_ONCE, WARM_UP_S = 10, 10.0
+WARM_UP_S = 10.0
 
 
 def main() -> int:
@@ -48,6 +44,8 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=2_000)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--every", type=float, default=20.0)
+    parser.add_argument("--kafka", action="store_true")
+    parser.add_argument("--warm-up", type=float, default=30.0, help="before requests are counted")
     parser.add_argument("--voter", action="store_true", help="run the voter in FOLDER (for itself)")
     options = parser.parse_args()
     if options.voter:
@@ -56,24 +54,16 @@ def main() -> int:
     folder = options.folder / "changes-bench"
     try:
         sys.stdout.write(measured(folder, options))
+        for line in asked_changes.measured(folder, options) if options.kafka else ():
+            sys.stdout.write(line)
+            sys.stdout.flush()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 
 def measured(folder: Path, options: argparse.Namespace) -> str:
-    ports = free_ports(3)
-    voters = ",".join(f"{n}@127.0.0.1:{port}" for n, port in enumerate(ports, 1))
-    paths = []
-    for node_id, port in enumerate(ports, 1):
-        more = {
-            "node.id": node_id,
-            "controller.quorum.voters": voters,
-            "metadata.log.max.snapshot.interval.ms": int(options.every * 1000),
-            "metadata.log.max.record.bytes.between.snapshots": 2**40,
-        }
-        paths.append(write_properties(folder / str(node_id), port, more))
-        fill(paths[-1], 0, options.partitions)
+    paths = asked_changes.prepared(folder, options).values()
     words = [sys.executable, "-m", "tests.bench.changes", "--voter"]
     words += ["--partitions", str(options.partitions), "--rate", str(options.rate)]
     processes = [logged(p.parent / "output.txt", [*words, str(p.parent)]) for p in paths]
@@ -84,25 +74,16 @@ def measured(folder: Path, options: argparse.Namespace) -> str:
             process.send_signal(signal.SIGTERM)
         for process in processes:
             process.wait(120)
-    return "".join(told(path.parent) for path in paths)
+    return "".join(line(path.parent) for path in paths)
 
 
-def told(folder: Path) -> str:
-    """A line for a voter that led."""
+def line(folder: Path) -> str:
+    """About one voter."""
     lines = (folder / "commits.jsonl").read_text().splitlines()
-    commits = [json.loads(line) for line in lines]
-    snapshots = len(list((folder / "log").glob("*/*.checkpoint")))
-    if not commits:
-        return f"{folder.name} never led; {snapshots} snapshots\n"
-    parts = [f"{folder.name} led epochs {sorted({c['epoch'] for c in commits})}"]
-    for name, has_snapshot in (("without", False), ("with", True)):
-        found = sorted(c["ms"] for c in commits if c["snapshot"] == has_snapshot)
-        if found:
-            shares = (found[int(len(found) * share)] for share in (0.5, 0.99, 0.999))
-            shown = ", ".join(f"{ms:.1f}" for ms in shares)
-            parts.append(f"{name} a snapshot {len(found)} appends, p50, p99, p999, most {shown}")
-            parts[-1] += f", {found[-1]:.1f} ms"
-    return "; ".join([*parts, f"{snapshots} snapshots"]) + "\n"
+    snapshots = f"{len(list((folder / 'log').glob('*/*.checkpoint')))} snapshots"
+    if not lines:
+        return f"{folder.name} never led; {snapshots}\n"
+    return told(folder.name, [Commit(**json.loads(line)) for line in lines], snapshots)
 
 
 async def voter(folder: Path, partitions: int, rate: int) -> None:
@@ -113,18 +94,16 @@ async def voter(folder: Path, partitions: int, rate: int) -> None:
     with lock, (folder / "commits.jsonl").open("w") as written:
         stop = lambda: node.driver.shut_down(5000)  # noqa: E731
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
-        commits: list[dict[str, object]] = []
+        commits: list[Commit] = []
         appending = asyncio.create_task(append_all(node.driver, partitions, rate, commits))
         try:
             await node.run()
         finally:
             appending.cancel()
-            written.writelines(json.dumps(commit) + "\n" for commit in commits)
+            written.writelines(json.dumps(asdict(commit)) + "\n" for commit in commits)
 
 
-async def append_all(
-    driver: Driver, partitions: int, rate: int, commits: list[dict[str, object]]
-) -> None:
+async def append_all(driver: Driver, partitions: int, rate: int, commits: list[Commit]) -> None:
     made, due, began = changes(partitions), 0.0, 0.0  # it begins with the first append
     pending: set[asyncio.Task[None]] = set()
     while True:
@@ -144,7 +123,7 @@ async def append_all(
 
 
 async def append(
-    driver: Driver, epoch: int, values: tuple[bytes, ...], commits: list[dict[str, object]]
+    driver: Driver, epoch: int, values: tuple[bytes, ...], commits: list[Commit]
 ) -> None:
     began, writes = time.monotonic(), driver.is_writing_snapshot
     try:
@@ -153,17 +132,7 @@ async def append(
         return
     ms = (time.monotonic() - began) * 1000
     has_snapshot = writes or driver.is_writing_snapshot
-    commits.append({"ms": ms, "snapshot": has_snapshot, "epoch": epoch})
-
-
-def changes(partitions: int) -> Iterator[bytes]:
-    chance = Random(os.getpid())
-    while True:
-        number = chance.randrange(partitions)
-        topic_id = f"{number // TOPIC_PARTITIONS:021}A"
-        isr = tuple(chance.sample(range(30), 2))
-        partition_id = number % TOPIC_PARTITIONS
-        yield encode(change(topicId=topic_id, partitionId=partition_id, isr=isr, leader=isr[0]))
+    commits.append(Commit(ms, has_snapshot, epoch))
 
 
 if __name__ == "__main__":

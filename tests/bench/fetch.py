@@ -27,10 +27,11 @@ import confluent_kafka
 from replica.format.whole_batch import value_batch
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig, Connection
+from tests.bench.kafka import KafkaServer
 from tests.bench.processes import cpu_seconds
 from tests.bench.rounds import Spread, measure, ratios
 from tests.interop.kafka_jars import NEWEST
-from tests.interop.kafka_node import Controller, free_ports, java_command, run_tool
+from tests.interop.kafka_node import free_ports, run_tool
 from tests.interop.reader_quorum import CLUSTER_ID, ORDERS, Node
 
 MEBIBYTE = 1024 * 1024
@@ -52,19 +53,6 @@ class Server:
     def cpu_seconds(self) -> float:
         """User and system, since it began."""
         return cpu_seconds(self.pid)
-
-
-class Broker(Controller):
-    """As kafka-server-start runs it, with its heap of 1 GiB; controller and broker in one."""
-
-    def start(self) -> None:
-        arguments = [str(self.properties)]
-        self._run(java_command("info", "kafka.Kafka", arguments, heap="1g", is_short_lived=False))
-
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
 
 
 def main() -> int:
@@ -185,7 +173,7 @@ def kafka(folder: Path) -> Iterator[Server]:
         "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
     }
-    broker = Broker(folder, 1, {1: controller_port}, is_static=True, settings=settings)
+    broker = KafkaServer(folder, 1, {1: controller_port}, is_static=True, settings=settings)
     broker.format(CLUSTER_ID)
     with broker:
         broker.wait_for("Kafka Server started")

@@ -1,4 +1,4 @@
-"""Real Kafka as the yardstick: its kafka-dump-log, and its classes in process."""
+"""Real Kafka as the yardstick: its kafka-dump-log, its classes in process, and its server."""
 
 from __future__ import annotations
 
@@ -7,10 +7,29 @@ from pathlib import Path
 
 from pipelines.spark.java import find_java
 from tests.interop.kafka_jars import class_path, dump_tool
+from tests.interop.kafka_node import Controller, java_command
 
 VERSION = "4.1.2"
 """What RESULTS.md measures; its tool and its record classes are where JvmDecode.java looks."""
 _DRIVER = Path(__file__).with_name("JvmDecode.java")
+_OF_A_SERVER = ("-Xms1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+_OF_A_SERVER += ("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent")
+
+
+class KafkaServer(Controller):
+    """As kafka-server-start runs it: with a heap of 1 GiB, and options for its collector."""
+
+    def start(self) -> None:
+        arguments = [str(self.properties)]
+        java, *options = java_command(
+            "info", "kafka.Kafka", arguments, self.version, heap="1g", is_short_lived=False
+        )
+        self._run([java, *_OF_A_SERVER, *options])
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
 
 def dump_log_command(segment: Path) -> list[str]:

@@ -15,7 +15,8 @@ import shutil
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from random import Random
 
@@ -75,13 +76,13 @@ def values(records: int, partitions: int) -> Iterator[bytes]:
         yield encode(change(topicId=topic_id, partitionId=partition_id, isr=isr, leader=isr[0]))
 
 
-def fill(path: Path, records: int, partitions: int) -> tuple[int, int]:
-    """(bytes, end offset) of the log."""
+def fill(path: Path, records: int, partitions: int, first: Iterable[bytes] = ()) -> tuple[int, int]:
+    """(bytes, end offset) of the log. first: what it begins with."""
     settings = settings_in(read_properties(str(path)))
     format_node(LocalDisk(), settings, CLUSTER_ID)
     log = open_log(LocalDisk(), settings.partition_folder, settings.log, settings.topic.id)
     batch: list[bytes] = []
-    for value in values(records, partitions):
+    for value in chain(first, values(records, partitions)):
         batch.append(value)
         if len(batch) == _A_BATCH:
             append(log, batch)

@@ -20,7 +20,7 @@ from jobs.cli.directories.recover_stand_ins import StandIns
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import PartitionFolder, partition_of
 from replica.doctor.health.hosted import HostedReplicas
-from replica.doctor.quorum.known_voter import NOT_AT_HAND
+from replica.doctor.quorum.known_voter import NOT_AT_HAND, VoterDoubt
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal import step as rehearsal
 from replica.model.keys import ReplicaKey
@@ -76,6 +76,9 @@ def _with_majority(quorum: _Quorum) -> Iterator[RecoverStep]:
     )
     yield quorum.describe("See that one of them leads and the others follow it.")
     for voter in sorted(plan.missing):
+        if voter in quorum.replaced_disks:
+            yield quorum.admit(voter)
+            continue
         if voter in quorum.not_given:
             yield quorum.start_with_own_disk(voter)
         yield quorum.replace(voter)
@@ -123,6 +126,8 @@ class _Quorum:
         self.voters = sorted(plan.voters or ())
         self.doubted = [voter.key for voter in plan.doubted]
         self.not_given = [voter.key for voter in plan.quorum.in_doubt(*NOT_AT_HAND)]
+        replaced = plan.quorum.in_doubt(VoterDoubt.ANOTHER_DIRECTORY)
+        self.replaced_disks = [voter.key for voter in replaced]
         known = (*self.voters, *(voter.key for voter in plan.quorum.leaving))
         self.left = [v for v in known if v not in plan.missing and v not in self.doubted]
         stopped = {voter.node_id for voter in self.doubted}
@@ -312,6 +317,30 @@ class _Quorum:
                 rehearsal.ScenarioStep(remove_voter=voter.node_id),
                 rehearsal.ScenarioStep(empty=(voter.node_id,)),
                 rehearsal.ScenarioStep(add_voter=voter.node_id),
+            ),
+        )
+
+    def admit(self, voter: ReplicaKey) -> RecoverStep:
+        """The step that makes a node a voter again by the disk that it has now, when the others
+        run."""
+        node = voter.node_id
+        tool, *bootstrap = self._tool
+        directory = f"--controller-directory-id={voter.directory_id}"
+        removed = (tool, *bootstrap, "remove-controller", "--controller-id", str(node), directory)
+        added = (tool, "--command-config", self._file(node), *bootstrap, "add-controller")
+        return RecoverStep(
+            f"Node {node} has another disk than the voter, so its votes don't count. If the disk "
+            f"with directory id {voter.directory_id} still exists, start the node with that disk, "
+            "and leave out the commands. If it is gone, take it out of the voters, and add the "
+            "node with the disk that it has, once it has caught up (`describe` above shows it).",
+            (
+                self._on(self._asked, *removed),
+                self._on(node, *self._start(node)),
+                self._on(node, *added),
+            ),
+            plays=(
+                rehearsal.ScenarioStep(remove_voter=node),
+                rehearsal.ScenarioStep(add_voter=node),
             ),
         )
 

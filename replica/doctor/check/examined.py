@@ -288,6 +288,7 @@ def _log_of(examined: Examined, unknown: str, batches: Sequence[LogBatch]) -> Re
     directory = examined.directory
     replica = examined.replica
     state = directory.quorum_state
+    changes = leader_changes(examined)
     return ReplicaLog(
         key=ReplicaKey(NO_NODE, unknown) if replica is None else replica.key,
         log_start=directory.log_start_offset,
@@ -296,8 +297,12 @@ def _log_of(examined: Examined, unknown: str, batches: Sequence[LogBatch]) -> Re
         quorum_epoch=UNDEFINED_EPOCH if state is None else state.leader_epoch,
         voter_sets=tuple(voter_sets(examined)),
         leader_changes=tuple(
-            VotersAt(one.offset, one.epoch, leaders_of(one.message))
-            for one in leader_changes(examined)
+            VotersAt(one.offset, one.epoch, leaders_of(one.message)) for one in changes
+        ),
+        led_epochs=frozenset(
+            one.epoch
+            for one in changes
+            if replica is not None and one.message.leader_id == replica.node_id
         ),
         unsynced_from=_unsynced_from(directory.segments),
     )

@@ -12,7 +12,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from replica.doctor.quorum.known_voter import BAD_DISKS, MAY_VOTE_TWICE, KnownVoter, VoterDoubt
+from replica.doctor.quorum.known_voter import (
+    ABSENT,
+    BAD_DISKS,
+    MAY_VOTE_TWICE,
+    KnownVoter,
+    VoterDoubt,
+)
 from replica.doctor.quorum.lacks_own import LacksOwn
 from replica.doctor.quorum.registered_later import RegisteredLater
 from replica.doctor.quorum.sets_in_force import voter_sets_at_end
@@ -102,6 +108,12 @@ class KnownQuorum:
     def unreliable(self) -> tuple[ReplicaKey, ...]:
         """The voters in force whose disks are at hand and can't be relied on."""
         return tuple(voter.key for voter in self.voters if voter.doubt in BAD_DISKS)
+
+    @property
+    def replaced(self) -> tuple[ReplicaKey, ...]:
+        """The voters in force of whose nodes disks with other directory ids are at hand."""
+        found = VoterDoubt.ANOTHER_DIRECTORY
+        return tuple(voter.key for voter in self.voters if voter.doubt is found)
 
     def with_doubt(self, doubt: VoterDoubt, nodes: Collection[int]) -> KnownQuorum:
         """The same quorum, in which voters of these nodes without a directory have this doubt."""
@@ -272,7 +284,9 @@ def _known(
     doubt about one of them is a doubt about the voter."""
     own = [log for log in group.logs if voter.matches(log.key)]
     if not own:
-        return KnownVoter(voter, VoterDoubt.NOT_GIVEN, None, _attested(voter, files.attested))
+        other = any(log.key.node_id == voter.node_id for log in group.logs)
+        doubt = VoterDoubt.ANOTHER_DIRECTORY if other else VoterDoubt.NOT_GIVEN
+        return KnownVoter(voter, doubt, None, _attested(voter, files.attested))
     told = [doubts[log.key] for log in own if log.key in doubts]
     known = [log.known_epoch for log in own if log.known_epoch is not None]
     attested = [_attested(log.key, files.attested) for log in own]
@@ -315,7 +329,7 @@ def _leaving(
     return tuple(
         voter
         for voter in before
-        if voter.doubt is not VoterDoubt.NOT_GIVEN
+        if voter.doubt not in ABSENT
         and not any(key.matches(voter.key) or voter.key.matches(key) for key in stay)
     )
 

@@ -18,6 +18,10 @@ class VoterDoubt(StrEnum):
     """Its directory is not at hand."""
     OF_ANOTHER_CLUSTER = "of-another-cluster"
     """The directory that was given for its node is of another cluster, and none is of its own."""
+    ANOTHER_DIRECTORY = "another-directory"
+    """The directory that was given for its node has another directory id than the voter, and none
+    that was given has the voter's: the disk was replaced or formatted anew. The voters refuse the
+    votes of such a node, and its fetches don't commit."""
     NO_LOG = "no-log"
     """The directory that was given for its node is formatted, and holds no metadata log."""
     UNREADABLE = "unreadable"
@@ -34,7 +38,13 @@ class VoterDoubt(StrEnum):
     """Its quorum-state is there and can't be read: nobody knows in which epochs it voted."""
 
 
-ABSENT = (VoterDoubt.NOT_GIVEN, VoterDoubt.OF_ANOTHER_CLUSTER, VoterDoubt.NO_LOG)
+_REPLACED = (
+    VoterDoubt.OF_ANOTHER_CLUSTER,
+    VoterDoubt.ANOTHER_DIRECTORY,
+    VoterDoubt.NO_LOG,
+)
+"""The doubts about voters of whose nodes another disk is at hand."""
+ABSENT = (VoterDoubt.NOT_GIVEN, *_REPLACED)
 """The doubts about voters of whose own disks nothing is at hand."""
 NOT_AT_HAND = (*ABSENT, VoterDoubt.CUT)
 """The doubts about voters of whose own disks nothing is at hand, or a part."""
@@ -46,7 +56,7 @@ MAY_VOTE_TWICE = (
     VoterDoubt.UNREADABLE_QUORUM_STATE,
 )
 """The doubts about disks that may have forgotten in which epochs their nodes voted."""
-UNCOUNTED = (*BAD_DISKS, VoterDoubt.OF_ANOTHER_CLUSTER, VoterDoubt.NO_LOG)
+UNCOUNTED = (*BAD_DISKS, *_REPLACED)
 """The doubts by which a voter may not be counted, whatever a look at further disks would show."""
 
 
@@ -105,6 +115,11 @@ class KnownVoter:
             return f"{self.why_stale}: restored from an older copy, or copied earlier"
         if self.doubt is VoterDoubt.OF_ANOTHER_CLUSTER:
             return "the disk that was given for its node is of another cluster"
+        if self.doubt is VoterDoubt.ANOTHER_DIRECTORY:
+            return (
+                "the directory that was given for its node has another directory id than the "
+                "voter, so its votes don't count"
+            )
         if self.doubt is VoterDoubt.NO_LOG:
             return "the directory that was given for its node holds no metadata log"
         if self.doubt is VoterDoubt.CUT:

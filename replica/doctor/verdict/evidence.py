@@ -175,6 +175,8 @@ class ClusterEvidence:
     """The nodes that are voters, such as `2`; empty where that isn't known."""
     unreliable: tuple[str, ...] = ()
     """The voters whose disks were given and can't be relied on."""
+    replaced: tuple[str, ...] = ()
+    """The voters of whose nodes disks with other directory ids were given."""
     state: KnownState | None = None
     """The state that was judged; None where no state is known."""
     missing: MissingVoters | None = None

@@ -166,6 +166,7 @@ def evidence_of(
         leaderless_in_restart={} if cluster is None else leaderless_in_restart(cluster),
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
         unreliable=() if quorum is None else _names(quorum.unreliable),
+        replaced=() if quorum is None else _names(quorum.replaced),
         state=_state(judged),
         missing=_missing(judged.quorum),
         gaps=tuple(_gaps(judged, health=health, replay=replay)),

@@ -33,7 +33,7 @@ from replica.doctor.verdict.verdict import (
 )
 from replica.model.voters import majority
 from replica.severity import Severity
-from replica.words import counted, listed, sentence, shortened
+from replica.words import counted, listed, named, sentence, shortened
 
 AT_RISK = frozenset(
     {
@@ -138,7 +138,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
         mentioned |= set(LOSS_RULES)
     return VerdictDraft(
         evidence.cluster_id,
-        (*outage, *_of_majority(evidence)),
+        (*outage, *_of_majority(evidence), *_of_replaced_disks(evidence)),
         evidence.findings,
         (*_of_health(health_found, mentioned),),
         frozenset(mentioned),
@@ -181,6 +181,40 @@ def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
             "Start no controller that is stopped, and keep a copy of each directory. `kraftlake "
             "recover --plan` says how the quorum can go on.",
         )
+
+
+def _of_replaced_disks(evidence: ClusterEvidence) -> Iterator[Fact]:
+    """The fact that voters don't count with the disks that their nodes have, where the others are
+    no majority, or just one."""
+    gone = {*evidence.replaced, *evidence.unreliable}
+    left = [voter for voter in evidence.voters if voter not in gone]
+    needed = majority(len(evidence.voters))
+    if not evidence.replaced or len(left) > needed:
+        return
+    disks = (
+        "doesn't count with the disk that its node has"
+        if len(evidence.replaced) == 1
+        else "don't count with the disks that their nodes have"
+    )
+    told = sentence(f"{named('voter', evidence.replaced)} {disks}").removesuffix(".")
+    if len(left) < needed:
+        yield Fact(
+            Level.OUTAGE,
+            Severity.ERROR,
+            f"{told}, and the other voters are no majority ({len(left)} of "
+            f"{len(evidence.voters)}): the quorum elects no leader.",
+            "Give these nodes their own disks. `kraftlake recover --plan` says how the quorum can "
+            "go on without them.",
+        )
+        return
+    yield Fact(
+        Level.ATTENTION,
+        Severity.WARNING,
+        f"{told}: the quorum needs each of the other voters ({listed(left)}), and stops "
+        "when one of them stops.",
+        "Stop none of the other voters. `kraftlake recover --plan` says how the voter is made to "
+        "count again.",
+    )
 
 
 def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> Iterator[Fact]:

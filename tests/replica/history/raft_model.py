@@ -23,6 +23,8 @@ class Entry:
     batch: LogBatch
     voters: Voters | None = None
     leader_change: Voters | None = None
+    leader: int | None = None
+    """The node that wrote the entry."""
 
 
 @dataclass
@@ -133,7 +135,7 @@ class RaftModel:
         size = 1 if control else self.random.randint(1, 3)
         base = leader.end_offset
         batch = LogBatch(base, base + size - 1, leader.epoch, self._digest)
-        leader.log.append(Entry(batch, voters, leader_change))
+        leader.log.append(Entry(batch, voters, leader_change, leader.key.node_id))
 
     def replicate(self, leader: Node, follower: Node, count: int | None = None) -> None:
         if follower is leader or follower.epoch > leader.epoch:
@@ -190,6 +192,11 @@ class RaftModel:
             for e in shown
             if (change := e.leader_change) is not None
         ]
+        led = {
+            e.batch.epoch
+            for e in shown
+            if e.leader_change is not None and e.leader == node.key.node_id
+        }
         return ReplicaLog(
             node.key,
             start,
@@ -198,6 +205,7 @@ class RaftModel:
             node.epoch,
             self._voter_sets(node) if self.dynamic else (),
             tuple(leader_changes),
+            frozenset(led),
         )
 
     def _voter_sets(self, node: Node) -> tuple[VotersAt, ...]:

@@ -80,6 +80,27 @@ def test_a_voter_that_knows_a_newer_epoch_by_its_quorum_state_proves_nothing_old
     assert verdicts(found, 1) == [(0, 2, UNPROVEN)]
 
 
+def test_a_leader_that_knows_a_newer_epoch_still_counts_for_the_entries_of_its_own_epoch():
+    """It wrote them before it heard of that epoch, as a leader that lost its majority does."""
+    resigned = replace(replica(1, 1, 1, 1, quorum=2), led_epochs=frozenset({1}))
+    found = classify([resigned, replica(2, 1, 1)])
+    assert verdicts(found, 1) == [(0, 2, PROVEN), (2, 3, UNPROVEN)]
+    assert verdicts(found, 2) == [(0, 2, PROVEN)]
+
+
+def test_a_leader_of_one_epoch_counts_for_no_entry_of_another():
+    """It may have got the entry of epoch 2 after it heard of epoch 3."""
+    leader = replace(replica(1, 1, 2, quorum=3), led_epochs=frozenset({1}))
+    found = classify([leader, replica(2, 1, 2)])
+    assert verdicts(found, 1) == [(0, 2, UNPROVEN)]
+
+
+def test_a_leader_alone_is_no_majority():
+    resigned = replace(replica(1, 1, 1, quorum=2), led_epochs=frozenset({1}))
+    found = classify([resigned, replica(2, 1, 1, quorum=2), replica(3, 1)])
+    assert verdicts(found, 1) == [(0, 1, PROVEN), (1, 2, UNPROVEN)]
+
+
 def test_a_voter_that_knows_a_newer_epoch_by_its_snapshot_proves_nothing_older():
     found = classify([replica(1, 1, 1), replica(2, 1, 1, snapshots=[(9, 2)])])
     assert verdicts(found, 1) == [(0, 2, UNPROVEN)]

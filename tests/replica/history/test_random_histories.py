@@ -1,6 +1,7 @@
 """Random Raft runs: the protocol finds the divergence, and nothing called proven is ever lost."""
 
 import random
+from dataclasses import replace
 from itertools import combinations
 
 from hypothesis import HealthCheck, assume, given, settings
@@ -139,7 +140,7 @@ def test_records_committed_by_a_leader_are_proven_when_all_logs_are_given(seed):
 
 def test_the_random_runs_do_reach_what_they_are_meant_to_reach():
     """Else the properties above would hold for want of elections, tails and voter changes."""
-    diverged = superseded = changed = proofs = 0
+    diverged = superseded = changed = proofs = by_leaders = 0
     for seed in range(400):
         model = model_of(seed)
         logs = [model.capture(node) for node in model.nodes.values()]
@@ -150,4 +151,10 @@ def test_the_random_runs_do_reach_what_they_are_meant_to_reach():
         superseded += sum(bool(commitment.ranges(g.key, EntryCommitment.SUPERSEDED)) for g in logs)
         changed += any(len(log.voter_sets) > 1 for log in logs)
         proofs += sum(bool(proof.holders) for proof in commitment.proofs)
-    assert min(diverged, superseded, changed, proofs) >= 5
+        by_leaders += commitment.proofs != without_leaders(logs).proofs
+    assert min(diverged, superseded, changed, proofs, by_leaders) >= 5
+
+
+def without_leaders(logs: list[ReplicaLog]) -> Commitment:
+    """The commitment if nobody knew who led which epoch."""
+    return classify([replace(log, led_epochs=frozenset()) for log in logs])
