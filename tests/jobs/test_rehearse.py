@@ -238,8 +238,7 @@ def test_a_voter_without_a_directory_makes_the_answer_unknown_until_it_is_said_t
     left = [data / DYNAMIC / "split" / node for node in ("1", "3")]
     ended = kraftlake("rehearse", *FEW, *left)
     assert ended.code == 3
-    for told in ("nothing is known of the disk of voter 2", " of 6 runs without voter 2\n"):
-        assert told in ended.out
+    assert "nothing is known of the disk of voter 2" in ended.out
     script = tmp_path / "dead.toml"
     script.write_text("[[step]]\ndead = [2]\n")
     without = kraftlake("rehearse", *FEW, "--scenario", script, *left)

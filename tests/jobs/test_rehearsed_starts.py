@@ -102,4 +102,5 @@ def test_what_voters_that_were_not_given_may_hold_is_no_sure_loss(
     assert rows["outcome"]["away"] == rows["smallest_loss"]["away"] == [2, 3]
     lines = kraftlake(*asked).lines
     (smallest,) = (line for line in lines if line.startswith("the smallest set of failures"))
+    assert sum(line.endswith(" of 1 run without voters 2 and 3") for line in lines) == 1
     assert "loses committed records, unless voters 2 and 3 hold them: node 1 is dead" in smallest
