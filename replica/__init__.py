@@ -1,5 +1,5 @@
 """The replica engine: Kafka's formats and metadata records, the rules of KRaft logs, consensus.
 
-`doctor` judges a cluster by the files that its nodes left; nothing else in here imports it. Nothing
-in here imports pyspark, pipelines or jobs, so it also runs where there is no Java.
+`doctor` judges a cluster by the files of its nodes; no other folder of replica imports it. No
+module of replica imports pyspark, pipelines or jobs, so replica also runs without Java.
 """

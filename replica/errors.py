@@ -1,4 +1,4 @@
-"""The one error tree. The class of an error says whose fault it is."""
+"""All errors of kraftlake. The class of an error says whose fault it is."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 
 
 class KraftlakeError(Exception):
-    """Root of every error this project raises on purpose. Its text is one line fit for a user."""
+    """The base class of all errors that kraftlake raises on purpose. The text is one line for
+    users."""
 
     is_temporary = False
-    """Whether the same call may succeed later, though nobody has changed anything by hand."""
+    """Whether the same call may succeed later without a change by hand."""
 
 
 class UsageError(KraftlakeError):
@@ -21,9 +22,9 @@ class UsageError(KraftlakeError):
 class DataError(KraftlakeError):
     """Bytes are not what Kafka writes.
 
-    reason: one line that says what is wrong, without the place. position: the byte of its file or
-    buffer at which the wrong value begins; None where that isn't known. path: the file; None where
-    a buffer without a file is decoded.
+    reason: what is wrong, in one line, without the place.
+    position: the byte of the file or buffer at which the wrong value begins; None if unknown.
+    path: the file; None for a buffer without a file.
     """
 
     def __init__(self, reason: str, position: int | None = None, path: str | None = None) -> None:
@@ -48,7 +49,7 @@ class DataError(KraftlakeError):
 
 
 class TruncatedDataError(DataError):
-    """The bytes end before the value does, as after a torn write or in a copy that was cut off."""
+    """The bytes end before the value, as after a torn write or in an incomplete copy."""
 
 
 class CorruptDataError(DataError):
@@ -60,7 +61,7 @@ class UnsupportedDataError(DataError):
 
 
 class BusyError(KraftlakeError):
-    """Another process has changed the same thing meanwhile, or holds its lock. A later try may
+    """Another process has changed the same data meanwhile, or holds its lock. A later try may
     succeed."""
 
     is_temporary = True
@@ -74,8 +75,8 @@ class NoLeaderError(KraftlakeError):
 
 
 class PeerError(KraftlakeError):
-    """Another process on the network did not answer as asked. The error's text begins with the
-    host and port of that process."""
+    """Another process on the network did not answer, or refused. The text begins with the host and
+    port of this process."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(address, reason)
@@ -100,20 +101,20 @@ class UnansweredConnectionError(UnreachablePeerError):
 
 
 class MisroutedConnectionError(UnreachablePeerError):
-    """The address by now belongs to another node or cluster than the one that was meant."""
+    """The address now belongs to another node or cluster than expected."""
 
 
 class UnsupportedByPeerError(PeerError):
-    """The peer doesn't know the request, or knows no version of it that this release speaks."""
+    """The peer doesn't know the request, or knows no version of it that this release supports."""
 
 
 class AuthenticationError(PeerError):
-    """One of the two peers doesn't accept who the other says it is: a certificate, a password or a
-    mechanism was refused. Trying again won't help."""
+    """One of the two peers doesn't accept the identity of the other: a certificate, a password or a
+    mechanism was refused. A retry doesn't help."""
 
 
 class FileSystemError(KraftlakeError):
-    """The operating system or an object store refused."""
+    """The operating system or an object store refused an operation."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(path, reason)
@@ -125,15 +126,14 @@ class FileSystemError(KraftlakeError):
 
 
 class UnreadableFileError(FileSystemError):
-    """The operating system or an object store refused to give the bytes."""
+    """The operating system or an object store refused to read."""
 
 
 class UnwritableFileError(FileSystemError):
-    """The operating system refused to take bytes, or to say that they are safe: the disk is full,
-    broken or read-only.
+    """The operating system refused to write or to sync: the disk is full, broken or read-only.
 
-    What the file holds now is unknown, even if a later call succeeds, because a failed fsync
-    forgets what it could not write. Only the file's bytes, read again, show it.
+    The content of the file is then unknown, even if a later call succeeds, because after a failed
+    fsync the operating system forgets the bytes that it could not write.
     """
 
 

@@ -1,8 +1,8 @@
-"""How this kraftlake was installed, and by which line an extra is added to it.
+"""Finds how this kraftlake was installed, and the command that adds an extra to it.
 
-Each installer leaves a file by which an environment of its own is known: `uv-receipt.toml` of
-`uv tool install`, `pipx_metadata.json` of pipx, the key `uv` in `pyvenv.cfg` of any of uv's. Where
-the package came from is in `direct_url.json` (PEP 610) of its metadata, unless it was an index.
+Each installer leaves a file in its environments: `uv tool install` leaves `uv-receipt.toml`, pipx
+`pipx_metadata.json`, and uv the key `uv` in `pyvenv.cfg`. `direct_url.json` (PEP 610) in the
+package's metadata has the source of the package, unless the source was an index.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     import zipfile
 
 _BESIDE = Path(__file__).parents[1]
-"""What holds the folder replica: a checkout, the folder kraftlake of a wheel, or one in a zip."""
+"""The parent of the folder replica: a checkout, or the folder kraftlake of a wheel or a zip."""
 ROOT = Path(__file__).parents[__name__.count(".")]
-"""What holds our packages: a checkout, site-packages, or the file of a zip."""
+"""The folder or file that holds kraftlake's packages: a checkout, site-packages, or a zip."""
 _CACHE_MARK = "CACHEDIR.TAG"
 
 
 def shipped(beside: str, installed: str) -> Path | zipfile.Path | None:
-    """A folder of files that come with the code: in a checkout or a zip beside the packages, else
-    where a wheel installs it; None where there is none. beside: its path in a checkout. installed:
-    its name below share/kraftlake."""
+    """A folder of files that come with the code: beside the packages in a checkout or a zip, else
+    where a wheel installs it; None if there is none. beside: its path in a checkout. installed: its
+    name below share/kraftlake."""
     if ROOT.is_file():
         import zipfile  # takes 10 ms, and few starts need it
 
@@ -79,8 +79,8 @@ def _line(wanted: str, prefix: Path) -> str:
 
 
 def _pip() -> tuple[str, ...]:
-    """The words that call pip. It names the interpreter, because the pip of another environment
-    may come first on the path.
+    """The words that call pip. They name the interpreter, because the pip of another environment
+    may be first on the path.
 
     Only the folders of sys.path are searched for pip. importlib.util.find_spec would also ask the
     import hook of setuptools, which changes the modules of this process.
@@ -99,7 +99,7 @@ def _is_of_uv(prefix: Path) -> bool:
 
 
 def _requirement(extra: str, direct_url: str | None) -> str:
-    """The package with the extra, from where it came before (PEP 508)."""
+    """The requirement (PEP 508) of the package with the extra, from the same source as before."""
     name = f"kraftlake[{extra}]"
     try:
         origin = json.loads(direct_url or "{}")
@@ -112,7 +112,7 @@ def _requirement(extra: str, direct_url: str | None) -> str:
 
 
 def _direct_url() -> str | None:
-    # The import takes 20 ms, and few starts need it.
+    # takes 20 ms, and few starts need it
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

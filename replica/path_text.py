@@ -1,6 +1,6 @@
-"""Names of files and folders that a stranger chose: in a bundle, an object store, a capture.json,
-or on a disk. No other module says which of them may be made here, and under which name.
-"""
+"""Checks names of files and folders that a stranger chose: in an archive, an object store, a
+capture.json, or on a disk. Only this module decides which of them may be made, and under which
+name."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _MAX_PATH_BYTES, _MAX_NAME_BYTES, _MAX_DEPTH = 1024, 255, 64
 _MAX_FOLDER_BYTES = 100
 _UNUSUAL = re.compile(r"[^\w.=+@, -]")
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
-"""Names that Windows takes for a device, in each folder and with each ending."""
+"""Names that mean a device in Windows, in each folder and with each ending."""
 
 
 def is_below(path: str) -> bool:
-    """Whether a path, with / between its parts, stays below the folder from which it counts, and
-    can be the path of a file."""
+    """Whether a relative path, with / between its parts, stays below its folder, and can be the
+    path of a file."""
     return "\0" not in path and not {"", ".", ".."} & set(path.split("/"))
 
 
 def fault_of(path: str) -> str:
-    """What is wrong with the path of a file that is to be made below a folder of ours; "" for
-    nothing."""
+    """Why a file with this path must not be made below a folder of kraftlake; "" if it may be
+    made."""
     parts = path.split("/")
     if ".." in parts:
         return "the name points outside the bundle"
@@ -34,15 +34,16 @@ def fault_of(path: str) -> str:
 
 
 def folder_name(text: str, otherwise: str) -> str:
-    """A name like the text for a folder of ours, which is no path, no option, not hidden, no device
-    of Windows, and 100 bytes long at most. otherwise: where nothing of the text is left."""
+    """A name like the text for a folder of kraftlake. It isn't a path, an option, hidden or a
+    device of Windows, and has at most 100 bytes. otherwise: the name if no character of the text is
+    usable."""
     name = _UNUSUAL.sub("_", text).encode()[:_MAX_FOLDER_BYTES].decode(errors="ignore")
     name = name.lstrip(".- ").rstrip(". ")
     return f"{name}_" if _DEVICE.fullmatch(name) else name or otherwise
 
 
 def _is_control(char: str) -> bool:
-    """Whether the character is a control character, a line separator, or a stand-in for bytes that
-    aren't UTF-8."""
+    """Whether the character is a control character, a line separator, or a surrogate, which
+    replaces a byte that isn't UTF-8."""
     is_surrogate = "\ud800" <= char <= "\udfff"
     return char < " " or "\x7f" <= char < "\xa0" or char in "\u2028\u2029" or is_surrogate

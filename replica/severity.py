@@ -1,4 +1,4 @@
-"""How bad something is that a check, a quality gate or a question to a quorum found."""
+"""The severity of a finding of a check, a quality gate or a question to a quorum."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """The values are those of gold.findings.severity."""
+    """The severity of a finding. The values are used in gold.findings.severity."""
 
     INFO = "info"
     """Not a fault: a running node, a known quirk of Kafka, a fact worth knowing."""
     WARNING = "warning"
-    """Kafka copes, or nobody can tell yet; somebody should look."""
+    """Kafka can work with it, or its effect is unknown. Somebody should check it."""
     ERROR = "error"
-    """Kafka refuses to go on with it, or loses data by it."""
+    """Kafka can't continue with it, or loses data because of it."""
 
     @property
     def rank(self) -> int:
-        """0 for the worst, to sort by."""
+        """The sort key: 0 for the worst severity."""
         return tuple(reversed(Severity)).index(self)

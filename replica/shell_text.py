@@ -1,8 +1,8 @@
-"""Command lines that a person may paste into a shell. No other module quotes words or builds such a
-line, so that no name of a stranger's file can run.
+"""Makes command lines that a person may paste into a shell. Only this module quotes words and
+builds command lines, so that no name of a stranger's file can run as a command.
 
-`line` quotes each word. Only `Shell`, which is always a constant of the code, enters a line as it
-is.
+`line` quotes each word. Only `Shell`, which is always a constant of the code, enters a line
+unquoted.
 """
 
 from __future__ import annotations
@@ -18,48 +18,49 @@ _ID = re.compile(r"[A-Za-z0-9._-]+")
 _HOST = re.compile(r"[A-Za-z0-9:][A-Za-z0-9.:_-]*")
 _UNSAFE_IN_NOTE = re.compile(r"[^A-Za-z0-9 .,:_-]")
 _FROM_BYTES = range(0xDCA0, 0xDD00)
-"""Stand for bytes of a file name that are no UTF-8. Those below, which some terminals obey, are
-escaped."""
+"""The surrogates for bytes of a file name that aren't UTF-8. Lower surrogates, whose bytes some
+terminals obey, are escaped."""
 _CONTROL_BYTES = range(0xDC80, 0xDCA0)
 
 
 class Shell(str):
-    """Text that a shell takes as it stands: a constant of the code, or what this module made."""
+    """Text that enters a command line unquoted: a constant of the code, or a result of this
+    module."""
 
     __slots__ = ()
 
 
 def line(*words: str) -> Shell:
-    """A command line. Each word is quoted where a shell would take it for more than itself."""
+    """A command line. Each word is quoted if a shell would interpret it."""
     return Shell(" ".join(map(word, words)))
 
 
 def word(*parts: str) -> Shell:
-    """One word of parts, of which each is quoted, but not those that are Shell."""
+    """One word of several parts. Each part is quoted, unless it is Shell."""
     return Shell("".join(part if isinstance(part, Shell) else _quoted(part) for part in parts))
 
 
 def paths(names: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The paths as words for `line`. None of them begins with a -, by which a command would take it
-    for an option."""
+    """The paths as words for `line`. They never begin with -, so that no command treats them as
+    options."""
     return [path(name) for name in names]
 
 
 def path(name: str | os.PathLike[str]) -> str:
-    """A path as a word for `line`, as `paths`."""
+    """A path as a word for `line` (see `paths`)."""
     text = os.fspath(name)
     return f"./{text}" if text.startswith("-") else text
 
 
 def noted(command: Shell, note: str) -> Shell:
     """The command line with a comment behind it. A shell without comments, such as zsh at its
-    prompt, takes the words of the comment for arguments. So signs that a shell obeys are ? in it.
-    """
+    prompt, treats the words of the comment as arguments. So each special character of the shell is
+    replaced by ? in the comment."""
     return Shell(f"{command}  # {_UNSAFE_IN_NOTE.sub('?', note)}")
 
 
 def identifier(text: str, place: str) -> str:
-    """The text, which is an id as Kafka makes them. place: where it stands, for the error. Raises
+    """The text, if it is an id of Kafka's form. place: the place of the text, for the error. Raises
     DataError for a text with other characters than letters, digits, dots, - and _."""
     if _ID.fullmatch(text) is None:
         raise DataError(
@@ -81,8 +82,8 @@ def _quoted(text: str) -> str:
 
 
 def _in_dollar_quotes(char: str) -> str:
-    """A character between $' and ', where bash, ksh and zsh know escapes. So a line stays a line,
-    and a terminal that shows it obeys nothing in it."""
+    """A character for a text between $' and ', in which bash, ksh and zsh know escapes. So the text
+    stays in one line, and has no control characters for a terminal."""
     if char in "\\'":
         return f"\\{char}"
     if char.isprintable() or ord(char) in _FROM_BYTES:

@@ -1,23 +1,22 @@
-"""Text for a terminal. All that is printed passes through here, so that no name of a stranger's
-moves the cursor, changes colours or titles, turns the direction of a line or begins another line.
-Beside this module only jobs.cli.output writes to the standard streams.
-"""
+"""Text for a terminal. All printed text passes through this module, so that no name of a stranger
+moves the cursor, changes colours or titles, changes the direction of a line or begins another line.
+Besides this module only jobs.cli.output writes to the standard streams."""
 
 from __future__ import annotations
 
 import re
 import sys
 
-# Line and paragraph separators, and characters that change the direction of the text behind them.
+# Line and paragraph separators, and characters that change the direction of the following text.
 _TURNING = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-# Further characters that nobody sees. Two names that differ in them alone would look the same.
+# Further invisible characters. Two names that differ only in them would look the same.
 _UNSEEN = (
     0xAD, 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0x200B, 0x200E),
     *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0x3164, 0xFEFF, 0xFFA0, *range(0xFFF0, 0xFFFC),
     *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE0080),
 )  # fmt: skip
-# Halves of surrogate pairs, which UTF-8 doesn't have. Those that stand for bytes of odd file names
-# stay, except where a terminal that isn't for UTF-8 would obey the byte.
+# Halves of surrogate pairs, which UTF-8 doesn't have. The halves for bytes of file names that
+# aren't UTF-8 stay, except for bytes that a terminal without UTF-8 would obey.
 _HALVES = (*range(0xD800, 0xDC80), *range(0xDD00, 0xE000))
 
 
@@ -43,13 +42,13 @@ _UNSAFE_JSON_BYTES = re.compile(
 
 
 def one_line(text: str) -> str:
-    """The text with escapes for all that a terminal obeys, that starts another line, or that nobody
-    sees. A tab stays."""
+    """The text with escapes for all characters that a terminal obeys, that start another line, or
+    that are invisible. A tab stays."""
     return text.translate(_CODES)
 
 
 def one_line_bytes(raw: bytes) -> bytes:
-    """The same for a line of another program's output, which may be no UTF-8."""
+    """A line of another program's output, with the same escapes. It may be invalid UTF-8."""
     return one_line(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
@@ -69,14 +68,14 @@ def encodable(text: str) -> str:
 
 
 def safe_json(text: str) -> str:
-    """The same JSON, with escapes for characters that a terminal would obey."""
+    """The same JSON with escapes for characters that a terminal would obey."""
     if text.isascii() and "\x7f" not in text:
         return text
     return _UNSAFE_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def safe_json_bytes(raw: bytes) -> bytes:
-    """The same for JSON in UTF-8."""
+    """The same JSON as bytes of UTF-8, with escapes for characters that a terminal would obey."""
     if raw.isascii() and b"\x7f" not in raw:
         return raw
     return _UNSAFE_JSON_BYTES.sub(lambda found: b"\\u%04x" % ord(found[0].decode()), raw)

@@ -1,4 +1,4 @@
-"""Numbers, lists and times in sentences that people read, the same in every command and page."""
+"""Numbers, lists and times in sentences for people, in the same form in every command and page."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ def listed(parts: Sequence[str], *, limit: int | None = None, last: str = "and")
 
 
 def named(noun: str, names: Sequence[str], *, limit: int | None = None) -> str:
-    """The names behind their noun, such as `epoch 3`, or `epochs 3 and 4`. limit: as in listed."""
+    """The noun and the names, such as `epoch 3`, or `epochs 3 and 4`. limit: as in listed."""
     return f"{noun}{'' if len(names) == 1 else 's'} {listed(names, limit=limit)}"
 
 
 def up_to(end_offset: int) -> str:
-    """Names the last offset below an end (exclusive), such as `up to offset 91`: sentences name
-    records, and no text calls an end by the offset alone."""
+    """The last offset below an end (exclusive) as words, such as `up to offset 91`: sentences name
+    offsets of records, never end offsets."""
     return f"up to offset {end_offset - 1}" if end_offset > 0 else "before the first record"
 
 
 def sentence(text: str) -> str:
-    """The text with a capital letter in front and a full stop behind it."""
+    """The text with a capital letter at the beginning and a full stop at the end."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def shortened(name: str) -> str:
-    """A name of at most 60 characters: a longer one is cut."""
+    """The name, shortened to at most 60 characters."""
     return name if len(name) <= _NAME_ROOM else f"{name[: _NAME_ROOM - 3]}..."
 
 
@@ -59,15 +59,15 @@ def size_text(size_bytes: int) -> str:
 
 
 def time_text(moment: datetime | None) -> str:
-    """The time to the second, in UTC; empty where no time is known."""
+    """The time to the second, in UTC; empty for None."""
     if moment is None:
         return ""
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def ms_text(milliseconds: int | None) -> str:
-    """A record's time, given in ms since 1970, in the form of time_text. A time that no calendar
-    has, which a hostile log may hold, is shown as the number."""
+    """A record's time, given in ms since 1970, in the form of time_text. A time outside of the
+    calendar, which a hostile log may hold, is shown as the number."""
     if milliseconds is None:
         return ""
     try:
@@ -77,7 +77,7 @@ def ms_text(milliseconds: int | None) -> str:
 
 
 def ms_range_text(first: int, last: int) -> str:
-    """A range of times such as `2026-11-21 03:19:46 to 03:19:47 UTC`; one time where both are the
+    """A range of times such as `2026-11-21 03:19:46 to 03:19:47 UTC`; one time if both are the
     same."""
     start, end = ms_text(first), ms_text(last)
     if start == end:

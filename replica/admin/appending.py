@@ -31,8 +31,8 @@ from replica.wire.versions import Identity
 
 _PAUSE_S = 0.1
 _IDLE_S = 5.0
-"""The time (s) after which an idle connection is made anew. The server may have closed the old
-connection, and a batch that is sent over a closed connection has an unknown outcome."""
+"""The time (s) after which an idle connection is replaced by a new one. The server may have closed
+the old connection, and a batch that is sent over a closed connection has an unknown outcome."""
 _ACKS_ALL = -1
 _NEWEST_BY_NAME = 12
 """The newest version of Produce that gives the topic by its name."""
@@ -64,11 +64,11 @@ _HINTS: dict[int, str] = {
 
 
 class AppendRefusedError(KraftlakeError):
-    """The batch is not in the log, and would be refused again."""
+    """The batch is not in the log. The leader would refuse it again."""
 
 
 class UnknownOutcomeError(KraftlakeError):
-    """It is unknown whether the batch is committed, or will be."""
+    """It is unknown whether the batch is or will be committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Appended:
 
     base_offset: int
     epoch: int | None
-    """The leader's epoch; None where the leader didn't tell it."""
+    """The leader's epoch; None if the leader didn't send it."""
 
 
 _Leader = tuple[int, Address]
@@ -87,8 +87,8 @@ _Leader = tuple[int, Address]
 class Appender:
     """Appends to partition 0 of one topic. Only one task at a time may use this object.
 
-    bootstrap: the nodes to ask first.
-    timeout_s: the time that each batch may take from the first try to its commit.
+    bootstrap: the addresses of the nodes to ask first.
+    timeout_s: the longest time for each batch from the first try to its commit.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class Appender:
         self._pool = Pool(config)
         self._used_at = time.monotonic()
         self._cluster_id: str | None = None
-        """The cluster id in the first answer. Nodes of another cluster get no batch."""
+        """The cluster id in the first answer. No batch is sent to nodes of another cluster."""
         self._leader: _Leader | None = None
 
     async def append(self, batch: bytes) -> Appended:
-        """Append a batch. Raises UnknownOutcomeError. Raises AppendRefusedError, NoLeaderError and
-        AuthenticationError too; after these the batch is not in the log."""
+        """Append a batch. Raises UnknownOutcomeError if the batch may be in the log. After
+        AppendRefusedError, NoLeaderError and AuthenticationError the batch is not in the log."""
         deadline = time.monotonic() + self._timeout_s
         if time.monotonic() - self._used_at > _IDLE_S:
             await self._pool.close()
@@ -185,7 +185,7 @@ class Appender:
             version = min(version, _NEWEST_BY_NAME)
         entry = {"index": 0, "records": batch}
         topic = {"name": self._topic, "topicId": self._topic_id, "partitionData": [entry]}
-        # The leader gives up before this client does, so this client still gets the answer.
+        # the leader's timeout ends before this client's, so that this client gets the answer
         timeout_ms = max(1, int(min(left_s, self._config.timeout_s * 0.9) * 1000))
         request = {"acks": _ACKS_ALL, "timeoutMs": timeout_ms, "topicData": [topic]}
         try:
@@ -197,7 +197,7 @@ class Appender:
 
 class _NotAppendedError(Exception):
     """The batch was not appended, and may be sent again. leader: the leader that the answer names;
-    None where it names no leader."""
+    None if it names no leader."""
 
     def __init__(self, why: str, leader: _Leader | None = None) -> None:
         super().__init__(why)

@@ -25,8 +25,8 @@ class QuorumNotice:
 def verdicts(
     quorum: DescribedQuorum, within_ms: int = CAUGHT_UP_WITHIN_MS
 ) -> tuple[QuorumNotice, ...]:
-    """The facts that an administrator should know; the most important one comes first. within_ms:
-    see DescribedQuorum.is_caught_up."""
+    """The facts that an administrator should know, the most important fact first. within_ms: see
+    DescribedQuorum.is_caught_up."""
     return (
         _majority(quorum, within_ms),
         *_behind(quorum, "voter", quorum.voters, within_ms),

@@ -15,7 +15,7 @@ from replica.format.whole_batch import record_batch
 _FIELDS = frozenset(("key", "value", "headers"))
 _IGNORED = frozenset(("offset", "epoch", "timestamp"))
 """Fields that `kraftlake consume --json` prints. They are ignored here, because the leader sets
-them anew."""
+them again."""
 
 
 def record_of_value(value: bytes) -> Record:
@@ -24,9 +24,9 @@ def record_of_value(value: bytes) -> Record:
 
 
 def record_of_json(line: bytes) -> Record:
-    """The record that a JSON object describes. Its keys are `key`, `value` and `headers`, a list of
-    [name, value]; each of the three may be missing. A key or value is a text, null, or
-    {"base64": text}.
+    """The record that a JSON object describes. The object's keys are `key`, `value` and `headers`,
+    a list of [name, value]. Each key may be missing. A key or value of the record is a text, null,
+    or {"base64": text}.
 
     Raises UsageError, which says what is wrong with the line.
     """
@@ -52,8 +52,8 @@ def record_of_json(line: bytes) -> Record:
 
 
 def batch_of(records: Sequence[Record], timestamp: int) -> bytes:
-    """One uncompressed batch of the records, with the base offset 0; the leader sets the real one.
-    timestamp: the time (ms) of all records."""
+    """One uncompressed batch of the records, with the base offset 0; the leader sets the real
+    offset. timestamp: the time of all records, in ms since 1970 (UTC)."""
     placed = [
         Record(offset, timestamp, record.key, record.value, record.headers)
         for offset, record in enumerate(records)

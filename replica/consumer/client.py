@@ -22,19 +22,20 @@ class NodeConnections(Protocol):
         """Send a request, and return the node's answer. If no answer comes, the result has the
         error NETWORK_EXCEPTION, or is Metadata without a partition.
 
-        Raises KraftlakeError where the same call would fail again, for example because the node
+        Raises KraftlakeError if the same call would fail again, for example because the node
         refuses the login or doesn't know the request.
         """
 
     async def close(self) -> None:
-        """Close all connections. Calls that still wait end."""
+        """Close all connections. Waiting calls end."""
 
 
 class AsyncConsumer:
-    """Reads only while it is polled. Between two polls a fetch may wait at the node.
+    """A consumer for asyncio. It reads only while it is polled. Between two polls a fetch may wait
+    at the node.
 
-    session: knows the position, and moves it by `seek` and `reset`.
-    clock: gives a time in ms that never goes back.
+    session: the session, which has the position. Its `seek` and `reset` move the position.
+    clock: a function that gives a time in ms that never goes back.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class AsyncConsumer:
         """The next records or reports; an empty Polled if none came within the timeout.
 
         Raises NoOffsetError and LogTruncationError in every poll until the caller seeks or resets.
-        Raises ReadRefusedError, DataError and what NodeConnections.call raises; after these, the
+        Raises ReadRefusedError, DataError and the errors of NodeConnections.call; after these, the
         next poll tries again.
         """
         deadline = self._clock() + timeout_ms
@@ -97,8 +98,8 @@ class AsyncConsumer:
         return self.session.answer(ask_id, answer, self._clock())
 
     def _ask(self, now_ms: int) -> None:
-        """Send the session's next request, if there is one. The session may have forgotten the
-        request before. That request isn't cancelled, because the connection would be lost."""
+        """Send the session's next request, if there is one. If the session has forgotten the
+        previous request, that request isn't cancelled, because the connection would be lost."""
         asked = self.session.next_ask(now_ms)
         if asked is None:
             return
@@ -111,13 +112,13 @@ class AsyncConsumer:
     def _forget(self, task: asyncio.Task[values.Answer]) -> None:
         self._forgotten.discard(task)
         if not task.cancelled():
-            # asyncio logs the error of a task whose error nobody has looked at.
+            # asyncio logs the error of a task if nobody has read it
             task.exception()
 
 
 class Consumer:
-    """A consumer for callers without an event loop. The consumer has a loop of its own, which runs
-    only during a poll."""
+    """A consumer for callers without an event loop. It has its own loop, which runs only during a
+    poll."""
 
     def __init__(self, session: Session, connections: NodeConnections) -> None:
         self._runner = asyncio.Runner()
@@ -131,8 +132,8 @@ class Consumer:
         try:
             return self._runner.run(self._polling)
         except asyncio.CancelledError:
-            # Only Ctrl-C cancels the poll. A Runner loses an interrupt that comes while the Runner
-            # starts, and raises CancelledError alone.
+            # Only Ctrl-C cancels the poll. A Runner loses an interrupt that comes while it starts,
+            # and raises only CancelledError.
             raise KeyboardInterrupt from None
 
     def close(self) -> None:
@@ -143,7 +144,7 @@ class Consumer:
         self._runner.run(self._consumer.aclose())
         self._runner.close()
         if self._polling is not None:
-            self._polling.close()  # Python warns of one that an interrupt kept from its start
+            self._polling.close()  # Python warns about a coroutine that was never started
 
     def __enter__(self) -> Self:
         return self

@@ -1,5 +1,5 @@
-"""Asks the nodes by Kafka's protocol. There is one connection to each node, which is opened when it
-is needed."""
+"""Sends requests to the nodes by Kafka's protocol. There is one connection to each node, which is
+opened when it is needed."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ from replica.wire.versions import Identity
 class WireConnections:
     """Sends the requests of a session to the nodes.
 
-    bootstrap: the nodes to ask first.
-    measures: whether each request for metadata is followed by requests that show how fast the
-        replicas answer and how far they lag, which some selectors need.
-
+    bootstrap: the addresses of the nodes to ask first.
+    measures: whether to measure the round-trip time and the lag of the replicas after each request
+        for metadata, because the selector needs them.
     trouble: why the last request failed; empty after a fetch without an error.
-    heard: the number of answers without an error, of any node to any request.
+    heard: the number of answers without an error, from any node to any request.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class WireConnections:
         return answer
 
     async def close(self) -> None:
-        """Close all connections. Calls that still wait end."""
+        """Close all connections. Waiting calls end."""
         await self._pool.close()
 
     async def _ask(
@@ -141,8 +140,8 @@ class WireConnections:
         return values.Metadata(None)
 
     def _is_refused(self, connection: Connection, response: Message) -> bool:
-        """Whether the whole response is an error, or comes from another cluster than the responses
-        before. Records of two clusters must not be mixed."""
+        """Whether the whole response is an error, or comes from another cluster than earlier
+        responses. Records of two clusters must not be mixed."""
         code, cluster_id = response["errorCode"], response["clusterId"] or ""
         if code != ErrorCode.NONE:
             self._must_rebootstrap |= code == ErrorCode.REBOOTSTRAP_REQUIRED
@@ -169,7 +168,7 @@ class WireConnections:
         return replace(metadata, partition=await self._measured(metadata.partition))
 
     async def _measured(self, view: PartitionView) -> PartitionView:
-        """The view with the replicas' round-trip times, and with their lag where the leader sends
+        """The view with the replicas' round-trip times, and with their lag if the leader sends
         it."""
         timed = await asyncio.gather(*(self._timed(replica) for replica in view.replicas))
         seen = replace(view, replicas=tuple(timed))
@@ -180,12 +179,12 @@ class WireConnections:
             asked = self._partition
             quorum = await query_quorum(connection, asked.topic, asked.partition)
             return translate.with_lag(seen, quorum)
-        except PeerError:  # The leader of an ordinary topic tells no lag.
+        except PeerError:  # the leader of an ordinary topic sends no lag
             return seen
 
     async def _timed(self, replica: ReplicaView) -> ReplicaView:
-        """The replica with the round-trip time (ms) of a cheap request. Where the node doesn't
-        answer, the replica stays without a time."""
+        """The replica with the round-trip time (ms) of a cheap request. If the node doesn't answer,
+        the replica has no time."""
         try:
             connection = await self._pool.connection((replica.host, replica.port))
             began = time.monotonic()

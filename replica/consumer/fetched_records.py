@@ -15,7 +15,7 @@ from replica.model.epochs import Epochs
 
 @dataclass(frozen=True, slots=True)
 class ReadRecords:
-    """What the bytes of a fetch hold."""
+    """The records in the bytes of a fetch."""
 
     records: tuple[ConsumerRecord, ...]
     position: FetchPosition
@@ -27,11 +27,11 @@ class ReadRecords:
 
 
 def take(data: bytes, position: FetchPosition, epochs: Epochs) -> ReadRecords:
-    """The records from `position` on. data: batches in the order of their offsets. If the last
-    batch is cut off, it is left for the next fetch.
+    """The records from `position` on. data: batches in the order of their offsets. An incomplete
+    last batch is left for the next fetch.
 
-    Raises DataError, with the byte in `data`, for bytes that no broker should send: for a wrong
-    CRC, for offsets that go back, and for less than one whole batch.
+    Raises DataError, with the byte in `data`, for bytes that no broker should send: a wrong CRC,
+    offsets that go back, or less than one whole batch.
     """
     found: list[ConsumerRecord] = []
     at = 0

@@ -1,9 +1,9 @@
-"""Chooses the replica for the next fetch: the one that the leader names, the one that the selector
-names, or the leader.
+"""Chooses the replica for the next fetch: the leader's choice, the selector's choice, or the
+leader.
 
 The leader's choice (PreferredReadReplica, KIP-392) holds for a lease. A replica that failed is
 avoided until the metadata changes, or for the time of a lease. Meanwhile the reader fetches from
-the leader, because only the leader can tell why an offset is out of range.
+the leader, because only the leader knows why an offset is out of range.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from replica.model.epochs import UNDEFINED_EPOCH
 from replica.model.keys import NO_NODE, ZERO_UUID
 
 PATIENCE = 10
-"""The number of times in a row that a follower may answer that its log hasn't reached the position
-yet. After that the follower is avoided."""
+"""The number of successive answers in which a follower may say that its log hasn't reached the
+position. After them the follower is avoided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class KnownLeader:
     node_id: int = NO_NODE
     """The node id of the leader; NO_NODE while there is no leader."""
     epoch: int = UNDEFINED_EPOCH
-    """The leader epoch; -1 where the metadata has no epoch."""
+    """The leader epoch; -1 if the metadata has no epoch."""
     topic_id: str = ZERO_UUID
 
 
@@ -46,11 +46,11 @@ class Replicas:
         self._high_watermarks: dict[int, int] = {}
 
     def learn(self, partition: PartitionView, leader: KnownLeader) -> bool:
-        """Take the partition's metadata. Metadata that is older than the known metadata is ignored,
-        and the result is False.
+        """Take the partition's metadata. Returns False for metadata that is older than the known
+        metadata, and ignores it.
 
-        Epochs are compared only where the topic id is the same, because the epochs of a topic that
-        was created anew begin again.
+        Epochs are compared only if the topic id is the same, because the epochs of a topic that was
+        deleted and created again start again.
         """
         known = self.leader
         if leader.topic_id == known.topic_id and 0 <= leader.epoch < known.epoch:
@@ -83,8 +83,8 @@ class Replicas:
         return self._preferred[0]
 
     def prefer(self, node_id: int, now_ms: int) -> bool:
-        """Take the leader's choice, which replaces an earlier choice. Returns False where the
-        chosen replica is unknown or avoided."""
+        """Take the leader's choice, which replaces an earlier choice. Returns False if the chosen
+        replica is unknown or avoided."""
         if not self.knows(node_id) or self._is_avoided(node_id, now_ms):
             self._preferred = None
             return False
@@ -112,8 +112,8 @@ class Replicas:
             self.failed(node_id, now_ms)
 
     def served(self, node_id: int, high_watermark: int) -> None:
-        """Note that a replica answered a fetch. high_watermark: the answer's high watermark; -1
-        where the answer had none."""
+        """Note that a replica answered a fetch. high_watermark: the answer's high watermark
+        (exclusive); -1 if the answer has none."""
         self._patience = PATIENCE
         if high_watermark >= 0:
             self._high_watermarks[node_id] = high_watermark
@@ -123,9 +123,8 @@ class Replicas:
         self._selector.close()
 
     def _select(self) -> None:
-        """Let the selector choose. The selector sees the lag of each replica as the metadata gives
-        it. Where the metadata gives no lag, it is found by the high watermarks of earlier
-        fetches."""
+        """Let the selector choose. The selector gets the lag of each replica from the metadata. If
+        the metadata gives no lag, the lag follows from the high watermarks of earlier fetches."""
         seen = tuple(self._with_lag(replica) for replica in self._partition.replicas)
         self._selected = self._selector.select(replace(self._partition, replicas=seen))
 
@@ -141,5 +140,5 @@ class Replicas:
 
 
 def _shape(partition: PartitionView) -> frozenset[tuple[int, bool]]:
-    """The part of the metadata whose change ends the avoiding of failed replicas."""
+    """The part of the metadata that, when it changes, lets failed replicas be used again."""
     return frozenset((replica.node_id, replica.in_sync) for replica in partition.replicas)

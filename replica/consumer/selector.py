@@ -1,9 +1,9 @@
-"""Selectors, by which a reader chooses the replica to read from, as in KIP-392's first draft. In
-released Kafka the leader chooses.
+"""Selectors choose the replica that a reader reads from, as in KIP-392's first draft. In released
+Kafka the leader chooses.
 
-A user may name a class of their own. The reader calls its `configure` once, its `select` whenever
-the leader or the replicas change, and its `close` in the end. If the leader names a preferred
-replica, the reader fetches from that replica, whatever the selector has chosen.
+A user may name their own class. The reader calls its `configure` once, its `select` whenever the
+leader or the replicas change, and its `close` in the end. If the leader names a preferred replica,
+the reader fetches from that replica, whatever the selector has chosen.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class NearestSelector(LeaderSelector):
 
 
 class LeastLagSelector(LeaderSelector):
-    """Chooses the in-sync follower that lags least, which takes load off the leader."""
+    """Chooses the in-sync follower that lags least, which reduces the load of the leader."""
 
     def select(self, partition: PartitionView) -> int | None:
         followers = [r for r in partition.in_sync if r.node_id != partition.leader_id]

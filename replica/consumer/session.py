@@ -40,27 +40,27 @@ class SessionSettings:
 
 @dataclass(frozen=True, slots=True)
 class AwaitReset:
-    """There is no position. The next step is to look up the offset that `policy` names."""
+    """A state without a position. The next step is to look up the offset that `policy` names."""
 
     policy: values.ResetPolicy
     lost: values.FetchPosition | None = None
-    """The position before, if the leader's log doesn't hold it; None at the start, and where the
+    """The previous position, if the leader's log doesn't hold it; None at the start, and if the
     caller asked for a reset."""
     is_truncated: bool = False
-    """Whether the leader's log doesn't know the epoch of that position either."""
+    """Whether the leader's log also doesn't know the epoch of the previous position."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitValidation:
-    """The next step is to ask the leader where position.epoch ends. Until then nothing is
-    fetched."""
+    """A position that isn't validated. The next step is to ask the leader where position.epoch
+    ends. Nothing is fetched before."""
 
     position: values.FetchPosition
 
 
 @dataclass(frozen=True, slots=True)
 class Fetching:
-    """Records are fetched from `position` on."""
+    """A valid position. Records are fetched from `position` on."""
 
     position: values.FetchPosition
 
@@ -74,7 +74,7 @@ class Session:
     start: the position at which to begin; None for the offset that `policy` names.
     selector: a configured selector, which `close` closes.
 
-    state: what the reader does now.
+    state: the current state of the reader.
     high_watermark: the high watermark (exclusive) of the replica that was read last; -1 before the
         first answer.
     """
@@ -97,9 +97,11 @@ class Session:
         self._refresh = True
         self.high_watermark = UNDEFINED_OFFSET
         self._followers_look_up = True
-        """Whether followers may answer where their log starts. Those of released Kafka don't."""
+        """Whether to ask followers for their log start. Followers of released Kafka don't answer
+        this."""
         self._reconciled: values.FetchPosition | None = None
-        """The position that a replica called out of range, and about which the leader was asked."""
+        """The position about which the leader was asked, because a replica answered that it is out
+        of range."""
         self._epochs: Epochs = ()
         self.state: State = AwaitReset(policy)
         if start is not None:
@@ -156,8 +158,8 @@ class Session:
         return None if self._in_flight is not None else self._not_before
 
     def learn(self, metadata: values.Metadata) -> bool:
-        """Take metadata, which may also be metadata that the session has not asked for. Returns
-        False where the metadata has no partition, or an older epoch.
+        """Take metadata, whether the session has asked for it or not. Returns False if the metadata
+        has no partition, or an older epoch.
 
         If the leader or its epoch has changed, the session forgets the request in flight. If the
         epoch of the position is known, the position must then be validated (KIP-320).
@@ -174,10 +176,10 @@ class Session:
         return True
 
     def answer(self, ask_id: int, answer: values.Answer, now_ms: int) -> values.Polled:
-        """Take the answer to the request with this id. Returns the records and reports that come of
-        it. The answer to a forgotten request is ignored.
+        """Take the answer to the request with this id. Returns the resulting records and reports.
+        The answer to a forgotten request is ignored.
 
-        Raises ReadRefusedError and DataError. The position then stays, and the caller may go on
+        Raises ReadRefusedError and DataError. The position then stays, and the caller may continue
         with `next_ask`.
         """
         if self._in_flight is None or self._in_flight[0] != ask_id:
@@ -240,8 +242,8 @@ class Session:
             self._place(position)
 
     def _refreshed(self, metadata: values.Metadata, now_ms: int) -> values.Polled:
-        """Take the answer to a request for metadata. If the answer brings nothing new, the reader
-        goes on with the older metadata."""
+        """Take the answer to a request for metadata. If the answer has nothing new, the reader
+        continues with the older metadata."""
         self._refresh = False
         self._metadata_due = now_ms + self._settings.metadata_max_age_ms
         if not self.learn(metadata) or self.leader.node_id == NO_NODE:
@@ -255,7 +257,7 @@ class Session:
             self._out_of_range(ask, fetched, now_ms)
             return NOTHING
         if fetched.error is not ErrorCode.NONE:
-            # A replica that doesn't know this epoch yet lags. Newer metadata wouldn't help.
+            # a replica that doesn't know this epoch yet lags; newer metadata wouldn't help
             refresh = fetched.error is not ErrorCode.UNKNOWN_LEADER_EPOCH
             return self._failed(ask.node_id, fetched.error, now_ms, refresh=refresh)
         self._replicas.served(ask.node_id, fetched.high_watermark)
@@ -299,8 +301,8 @@ class Session:
             )
 
     def _lose(self, position: values.FetchPosition, error: KraftlakeError) -> None:
-        """Give up the position, which isn't in the leader's log. The policy names the next offset;
-        where the policy is NONE, the caller gets the error."""
+        """Give up the position, which isn't in the leader's log. The policy names the next offset.
+        If the policy is NONE, the caller gets the error."""
         if self._policy is values.ResetPolicy.NONE:
             self._error = error
         else:
@@ -322,7 +324,7 @@ class Session:
                 return self._truncated(position, diverging)
         self._enter(Fetching(position))
         if self._reconciled == position:
-            # The replica that called this position out of range may have left the ISR.
+            # the replica that answered OFFSET_OUT_OF_RANGE may have left the ISR
             self._refresh = True
         return NOTHING
 
@@ -339,7 +341,7 @@ class Session:
         self, position: values.FetchPosition, diverging: OffsetAndEpoch
     ) -> values.Polled:
         """Read on where the leader's log diverges, because that log was truncated below the
-        position. Where the policy is NONE, the caller gets an error instead (KIP-320)."""
+        position. If the policy is NONE, the caller gets an error instead (KIP-320)."""
         if self._policy is values.ResetPolicy.NONE:
             self._error = values.LogTruncationError(position, diverging)
             return NOTHING
@@ -349,7 +351,7 @@ class Session:
         if read_epoch is None or read_epoch == diverging.epoch:
             self._enter(Fetching(values.FetchPosition(diverging.offset, diverging.epoch)))
         else:
-            # The leader's log may lack earlier records too.
+            # the leader's log may lack earlier records too
             self._enter(AwaitValidation(values.FetchPosition(diverging.offset, read_epoch)))
         return values.Polled(reports=(values.Truncation(position, diverging),))
 

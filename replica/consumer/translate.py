@@ -54,7 +54,7 @@ NEWEST_FETCH_BY_NAME = 12
 _MAX_WAIT_MS = 500
 _MIN_BYTES, _MAX_BYTES = 1, 1024 * 1024
 """Kafka's fetch.min.bytes and max.partition.fetch.bytes. A first batch that is larger than the
-maximum still comes as a whole."""
+maximum is returned whole."""
 _CONSUMER = -1
 _NO_SESSION = -1
 _READ_UNCOMMITTED = 0
@@ -66,12 +66,12 @@ _TIMESTAMPS = {
 
 @dataclass(frozen=True, slots=True)
 class TopicPartition:
-    """A partition."""
+    """The partition that is read."""
 
     topic: str
     partition: int = 0
     topic_id: str = ZERO_UUID
-    """ZERO_UUID before the first metadata, and where the brokers know no topic ids."""
+    """The topic's id; ZERO_UUID before the first metadata, and if the brokers know no topic ids."""
 
 
 class UnexpectedAnswerError(KraftlakeError):
@@ -181,8 +181,8 @@ def read_listed_offset(response: Message) -> ListedOffset:
 
 
 def with_lag(view: PartitionView, quorum: DescribedQuorum) -> PartitionView:
-    """The view with the lag of each replica, which the leader's answer shows. The view is unchanged
-    where the answer is an error or has no high watermark."""
+    """The view with the lag of each replica by the leader's answer. The view is unchanged if the
+    answer is an error or has no high watermark."""
     end = quorum.high_watermark
     if quorum.error or end == UNDEFINED_OFFSET:
         return view

@@ -1,5 +1,5 @@
-"""The requests of a session, the answers to them, and the values that a reader gets. None of them
-depends on a version of the protocol."""
+"""The requests of a session, their answers, and the values that a reader gets, independent of the
+protocol's versions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FetchPosition:
     offset: int
     """The offset of the next record."""
     epoch: int = UNDEFINED_EPOCH
-    """The epoch of the record before the position; -1 while that is unknown."""
+    """The epoch of the record before the position; -1 while it is unknown."""
 
 
 # The requests of a session.
@@ -50,8 +50,8 @@ class Fetch:
     """The leader epoch that the metadata names; -1 for none. The node refuses the request if it
     knows another epoch (KIP-320)."""
     rack: str = ""
-    """The rack of this reader, by which the leader may name a preferred replica; empty to be served
-    by the leader itself."""
+    """The rack of this reader, by which the leader may name a preferred replica; empty to read from
+    the leader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +86,13 @@ Ask: TypeAlias = Fetch | EndOfEpoch | ListOffset | RefreshMetadata
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The answer to Fetch. high_watermark and log_start are those of the replica that answered; -1
-    where the answer doesn't have them."""
+    """The answer to Fetch. `high_watermark` and `log_start` are values of the replica that
+    answered; -1 if the answer doesn't have them."""
 
     error: ErrorCode = ErrorCode.NONE
     data: bytes = b""
     """The batches that were read. The first batch may begin below the position, and the last batch
-    may be cut off."""
+    may be incomplete."""
     high_watermark: int = UNDEFINED_OFFSET
     """The high watermark (exclusive)."""
     log_start: int = UNDEFINED_OFFSET
@@ -107,8 +107,8 @@ class EpochEnded:
 
     error: ErrorCode = ErrorCode.NONE
     end: OffsetAndEpoch | None = None
-    """The end of the epoch (exclusive); (-1, -1) where the leader doesn't know the epoch; None
-    where the leader doesn't know this request, so that the position can't be validated."""
+    """The end of the epoch (exclusive); (-1, -1) if the leader doesn't know the epoch; None if the
+    leader doesn't know this request, so that the position can't be validated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +117,9 @@ class ListedOffset:
 
     error: ErrorCode = ErrorCode.NONE
     offset: int = UNDEFINED_OFFSET
-    """The offset; -1 where the replica doesn't know it yet."""
+    """The offset; -1 if the replica doesn't know it yet."""
     epoch: int = UNDEFINED_EPOCH
-    """The epoch of the record at the offset; -1 where the answer has none."""
+    """The epoch of the record at the offset; -1 if the answer has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +127,10 @@ class Metadata:
     """The answer to RefreshMetadata."""
 
     partition: PartitionView | None
-    """The partition's metadata; None where no node answered, or where `error` says that there is no
-    such partition."""
+    """The partition's metadata; None if no node answered, or if `error` says that the partition
+    doesn't exist."""
     leader_epoch: int = UNDEFINED_EPOCH
-    """The leader epoch; -1 where the answer has none."""
+    """The leader epoch; -1 if the answer has none."""
     topic_id: str = ZERO_UUID
     error: ErrorCode = ErrorCode.NONE
 
@@ -149,8 +149,8 @@ class ConsumerRecord:
     epoch: int
     """The leader epoch of the record's batch."""
     is_control: bool = False
-    """Whether Kafka itself wrote the record, and no producer. Such records are, for example, leader
-    changes, voter sets and the markers of transactions."""
+    """Whether Kafka itself wrote the record, not a producer: for example a leader change, a voter
+    set or the marker of a transaction."""
 
     @property
     def offset(self) -> int:
@@ -159,19 +159,19 @@ class ConsumerRecord:
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """Records that were read before `position` are gone from the leader's log."""
+    """A report that records which were read before `position` are missing from the leader's log."""
 
     position: FetchPosition
     diverging: OffsetAndEpoch | None
     """The end offset (exclusive) and the epoch at which the leader's log diverges from the records
-    that were read. Reading goes on there. None where the leader can't tell; an OffsetReset then
-    says where reading goes on."""
+    that were read. Reading continues at this offset. None if the leader doesn't know it; an
+    OffsetReset then says where reading continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetReset:
-    """The log doesn't hold the position `before` any more. Reading goes on at `after`, the offset
-    that the reset policy names."""
+    """A report that the log no longer holds the position `before`. Reading continues at `after`,
+    the offset that the reset policy names."""
 
     before: FetchPosition
     after: FetchPosition
@@ -182,8 +182,8 @@ Report: TypeAlias = Truncation | OffsetReset
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """The result of a poll: records in the order of their offsets, or reports of what happened
-    before the next records."""
+    """The result of a poll: records in the order of their offsets, or reports about events before
+    the next records."""
 
     records: tuple[ConsumerRecord, ...] = ()
     reports: tuple[Report, ...] = ()
@@ -196,8 +196,9 @@ class NoOffsetError(KraftlakeError):
     """There is no position, or the log doesn't hold the position, and auto.offset.reset is none.
     The caller has to seek (Kafka: NoOffsetForPartitionException, OffsetOutOfRangeException).
 
-    position: the position that the log doesn't hold; None where there never was one. log_start
-    (inclusive), high_watermark (exclusive): those of the leader; -1 where they aren't known.
+    position: the position that the log doesn't hold; None if there was no position.
+    log_start: the leader's log start (inclusive); -1 if unknown.
+    high_watermark: the leader's high watermark (exclusive); -1 if unknown.
     """
 
     def __init__(
@@ -216,8 +217,9 @@ class NoOffsetError(KraftlakeError):
 
 
 class LogTruncationError(KraftlakeError):
-    """Records that were read are gone from the leader's log (see Truncation), and the reset policy
-    is none. The caller has to seek, for example to `diverging` (Kafka: LogTruncationException)."""
+    """Records that were read are missing from the leader's log (see Truncation), and the reset
+    policy is none. The caller has to seek, for example to `diverging` (Kafka:
+    LogTruncationException)."""
 
     def __init__(self, position: FetchPosition, diverging: OffsetAndEpoch | None) -> None:
         read = f"read {up_to(position.offset)} in epoch {position.epoch}"

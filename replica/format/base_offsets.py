@@ -1,10 +1,10 @@
-"""Whether the base offset of a frame can be believed. The CRC doesn't cover it, so the frames
-around must confirm it.
+"""Judges whether the base offset of a frame is right. The CRC doesn't cover the base offset, so the
+neighbouring frames must confirm it.
 
 A frame with another base offset than expected is judged by the two frames behind it. A frame leaps
 if it skips more offsets than fit into the bytes before it. A frame that leaps is judged by all
-frames of the next MiB: a fault may have written a block from another part of the log here, and to
-believe that block would lose the right frames behind it.
+frames of the next MiB: a fault may have written a block from another part of the log here, and
+accepting this block would lose the right frames behind it.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from replica.format.damage import Damage, DamageKind
 from replica.format.walk import LocatedBatch
 
 _WITNESSES = 2
-"""How many frames behind a doubtful one judge it."""
+"""The number of frames behind a doubtful frame that judge it."""
 _LEAP_BYTES = 1024 * 1024
-"""A frame that leaps is judged by the frames of so many bytes, its own included."""
+"""A frame that leaps is judged by the frames of this many bytes, including its own."""
 _RUNS = 64
-"""The most runs of those frames that are looked at. There are fewer, unless a file is hostile."""
+"""The most runs of these frames that are compared. Only a hostile file has more."""
 
 
 class OffsetJudgement:
-    """Takes the frames of a walk in order, and returns those whose base offsets can be believed.
+    """Takes the frames of a walk in order, and returns the frames whose base offsets are accepted.
 
-    expected: the base offset of the next frame, None for any.
-    end: the byte of the file where the frames begin.
-    damages: gaps, and the frames that are not believed.
+    expected: the base offset of the next frame; None for any.
+    end: the byte of the file at which the frames begin.
+    damages: gaps, and the frames that are not accepted.
 
-    A frame with a wrong CRC, whose damage the walk has recorded, is believed where its header fits
-    its place.
+    A frame with a wrong CRC, whose damage the walk has recorded, is accepted if its header fits its
+    place.
     """
 
     def __init__(self, expected: int | None, end: int) -> None:
@@ -40,22 +40,22 @@ class OffsetJudgement:
         self.damages: list[Damage] = []
         self._pending: deque[LocatedBatch] = deque()
         self._runs = _Runs()
-        self._sound_end = end  # The byte after the last frame with a right CRC.
-        self._room = 0  # How many offsets fit into the frames since the last believed one.
+        self._sound_end = end  # the byte after the last frame with a valid CRC
+        self._room = 0  # how many offsets fit behind the last accepted frame
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a frame waits for the frames behind it."""
+        """Whether the judgement of a frame waits for the frames behind it."""
         return bool(self._pending)
 
     def go_on(self, expected: int, end: int) -> None:
-        """Go on at byte `end` of the file, where base offset `expected` is due."""
+        """Continue at byte `end` of the file, where base offset `expected` is due."""
         self.expected = expected
         self._sound_end = end
         self._room = 0
 
     def take(self, frame: LocatedBatch) -> list[LocatedBatch]:
-        """Take the next frame. Returns the frames that are believed by now."""
+        """Take the next frame. Returns the frames that are accepted now."""
         if not self._pending and frame.crc_valid and frame.header.base_offset == self.expected:
             self.go_on(frame.header.next_offset, _end(frame))
             return [frame]
@@ -67,7 +67,7 @@ class OffsetJudgement:
         return believed
 
     def rest(self) -> list[LocatedBatch]:
-        """The frames still in doubt that are believed, now that no frame follows."""
+        """The doubtful frames that are accepted because no further frame follows."""
         believed = []
         while self._pending:
             believed += self._judge_first()
@@ -116,7 +116,7 @@ class OffsetJudgement:
         return frame.header.base_offset - self.expected > self._room + self._between(frame)
 
     def _would_push_out_others(self, frame: LocatedBatch) -> bool:
-        """Whether the frame leaps, and believing it would lose more offsets than it brings."""
+        """Whether the frame leaps, and accepting it would lose more offsets than it adds."""
         if self.expected is None or not frame.crc_valid or not self._leaps(frame):
             return False
         return self._runs.loses_more_by_the_first(self.expected)
@@ -139,10 +139,10 @@ class OffsetJudgement:
 
 
 class _Run:
-    """Sound frames in doubt whose offsets follow one another.
+    """Doubtful frames with valid CRCs whose offsets follow one another.
 
-    begin: inclusive.
-    end: exclusive.
+    begin: the first offset (inclusive).
+    end: the end offset (exclusive).
     """
 
     def __init__(self, frame: LocatedBatch) -> None:
@@ -150,12 +150,12 @@ class _Run:
         self.end = frame.header.next_offset
 
     def offsets_within(self, begin: int, end: int) -> int:
-        """How many of the run's offsets are at or above `begin` and below `end`."""
+        """The number of the run's offsets from `begin` (inclusive) to `end` (exclusive)."""
         return max(0, min(self.end, end) - max(self.begin, begin))
 
 
 class _Runs:
-    """The runs of the frames in doubt. Frames are added at the end and removed at the front."""
+    """The runs of the doubtful frames. Frames are added at the end and removed at the front."""
 
     def __init__(self) -> None:
         self._runs: deque[_Run] = deque()
@@ -179,8 +179,8 @@ class _Runs:
             self._may_continue = self._may_continue and bool(self._runs)
 
     def loses_more_by_the_first(self, expected: int) -> bool:
-        """Whether believing the first run loses more offsets from `expected` on than not believing
-        it. Believing it loses the later runs of the file that have lower offsets."""
+        """Whether accepting the first run loses more offsets from `expected` on than refusing it.
+        Accepting it loses the later runs with lower offsets."""
         first = self._runs[0]
         behind = list(islice(self._runs, 1, 1 + _RUNS))
         pushed_out = sum(run.offsets_within(expected, first.begin) for run in behind)

@@ -47,7 +47,7 @@ _MAX_INT64 = 2**63 - 1
 
 
 class BatchHeader(NamedTuple):
-    """The 61 bytes before a batch's records. Times are ms since the epoch."""
+    """The 61 bytes before a batch's records. Times are in ms since 1970 (UTC)."""
 
     base_offset: int
     batch_length: int
@@ -75,7 +75,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """The base offset that the next batch must have."""
+        """The offset after the last offset of the batch."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
@@ -96,13 +96,13 @@ class BatchHeader(NamedTuple):
 def decode_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     """The header at `position`.
 
-    Raises TruncatedDataError where fewer than 61 bytes are left, CorruptDataError for a length or
-    an offset range that no batch can have, UnsupportedDataError for another magic.
+    Raises TruncatedDataError if fewer than 61 bytes are left, CorruptDataError for a length or an
+    offset range that no batch can have, UnsupportedDataError for another magic.
     """
     require(buffer, position, HEADER.size, "batch header")
     header = BatchHeader._make(HEADER.unpack_from(buffer, position))
     if header.base_offset < 0:
-        # These errors show no numbers, which may be bytes of a secret; a magic is one byte.
+        # These errors show no numbers, which may be bytes of a secret; only the magic is shown
         raise CorruptDataError("the base offset is negative", position)
     if header.magic != MAGIC:
         raise UnsupportedDataError(f"batch magic {header.magic}, expected {MAGIC}", position)
@@ -116,7 +116,7 @@ def decode_header(buffer: Buffer, position: int = 0) -> BatchHeader:
 
 
 def is_plausible(header: BatchHeader) -> bool:
-    """Whether Kafka could have written this header, as far as its fields show.
+    """Whether Kafka could have written this header, by its fields.
 
     The leader epoch is -1 until a leader sets it. A compacted batch may lack offsets, but no batch
     has more records than offsets.
@@ -143,13 +143,14 @@ def computed_crc(batch: Buffer) -> int:
 
 
 def continued_crc(part: Buffer, before: int) -> int:
-    """The CRC-32C of `part` behind bytes whose CRC is `before` (0 for no bytes)."""
+    """The CRC-32C of earlier bytes and `part` together. before: the CRC of the earlier bytes; 0 for
+    none."""
     return int(crc32c(part, before))
 
 
 def with_records(header: BatchHeader, records: bytes) -> bytes:
-    """A whole batch of records that are encoded, and compressed by the codec of the header. The
-    length and the CRC are computed."""
+    """A whole batch: the header with computed length and CRC, and `records`, which are encoded
+    already and compressed by the header's codec."""
     length = MIN_BATCH_LENGTH + len(records)
     batch = bytearray(encode_header(header._replace(batch_length=length, crc=0)))
     batch += records

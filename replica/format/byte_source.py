@@ -17,31 +17,31 @@ from replica.errors import UnreadableFileError
 from replica.message.primitives import Buffer
 
 BLOCK_BYTES = 1024 * 1024
-"""How much is read at a time of a whole file."""
+"""The number of bytes that are read at a time from a whole file."""
 _ZEROS = bytes(BLOCK_BYTES)
 READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ShrankError(Exception):
-    """The file ends before the bytes that were asked for. The source's `size` now says where."""
+    """The file ends before the requested bytes. The source's `size` is now the new end."""
 
 
 class ByteSource(Protocol):
-    """What a walk over frames reads from."""
+    """A source of bytes for a walk over frames."""
 
     @property
     def size(self) -> int:
-        """How many bytes there are. The number may fall, but never rises."""
+        """The number of bytes. It may fall, but never rises."""
 
     def read(self, position: int, size: int) -> Buffer:
         """Exactly `size` bytes from `position` on, within the source's size. Raises ShrankError."""
 
 
 class InMemory:
-    """A buffer, which must not change while it is read.
+    """A buffer that must not change while it is read.
 
-    If another process truncates a mapped file, that kills this process. So map only files that
-    nobody writes.
+    If another process truncates a memory-mapped file, the operating system kills this process. So
+    map only files that nobody writes.
     """
 
     def __init__(self, data: Buffer | mmap.mmap) -> None:
@@ -58,10 +58,10 @@ class InMemory:
 
 
 class OpenFile:
-    """A regular file, open for reading (see reading.open_file). It closes with its context, or once
-    nothing refers to the file or a part of it.
+    """A regular file, open for reading (see reading.open_file). It closes at the end of its
+    context, or when nothing refers to the file or a part of it.
 
-    Raises UnreadableFileError where the operating system fails to read.
+    Methods raise UnreadableFileError if the operating system fails to read.
     """
 
     def __init__(self, path: str, handle: int, size: int) -> None:
@@ -81,8 +81,8 @@ class OpenFile:
         self._handle.close()
 
     def close_between_reads(self) -> None:
-        """From now on open the file anew for each read, for a process that keeps many files. If the
-        name then belongs to another file or to none, this file is empty."""
+        """Open the file again for each later read, for a process with many files. If its name then
+        belongs to another file or to none, this file is empty."""
         self._handle.close_between_reads()
 
     def part(self, begin: int, size: int | None = None) -> OpenFile:
@@ -101,11 +101,11 @@ class OpenFile:
         return target.toreadonly()
 
     def read_all(self) -> bytes:
-        """All bytes up to the file's end, which may be lower than it was."""
+        """All bytes up to the file's end, which may be lower than before."""
         return all_bytes(self)
 
     def read_into(self, target: memoryview, position: int) -> int:
-        """Fill `target` with the bytes from `position` on. Returns how many there were."""
+        """Fill `target` with the bytes from `position` on. Returns the number of bytes read."""
         wanted = min(len(target), self.size - position)
         done = 0
         try:
@@ -172,14 +172,14 @@ def _identity(number: int) -> tuple[int, int]:
 
 
 def blocks(data: Source) -> Iterator[memoryview]:
-    """All bytes up to the end, BLOCK_BYTES of them at a time."""
+    """All bytes up to the end, in blocks of BLOCK_BYTES."""
     source = byte_source(data)
     position = 0
     while position < source.size:
         size = min(BLOCK_BYTES, source.size - position)
         try:
             yield memoryview(source.read(position, size))
-        except ShrankError:  # Now source.size is the new end.
+        except ShrankError:  # source.size is now the new end
             continue
         position += size
 
@@ -190,14 +190,14 @@ def all_bytes(data: Source) -> bytes:
 
 
 def end_of_content(data: bytes) -> int:
-    """The byte after the last one that isn't zero; 0 where all are zero.
+    """The position after the last byte that isn't zero; 0 if all bytes are zero.
 
-    Blocks of zeros are compared first, because rstrip looks at one byte at a time.
+    Blocks of zeros are compared first, because rstrip compares byte by byte.
     """
     end = len(data)
     while end:
         begin = max(0, end - BLOCK_BYTES)
-        block = data[begin:end]  # This is no copy where it is all of the data.
+        block = data[begin:end]  # a slice of the whole data is no copy
         if block != _ZEROS[: len(block)]:
             return begin + len(block.rstrip(b"\0"))
         end = begin

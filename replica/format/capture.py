@@ -1,6 +1,7 @@
-"""A capture, the content of a replica's directory at one moment: its file capture.json and its ids.
+"""A capture (the content of a replica's directory at one moment): its file capture.json and its
+ids.
 
-capture.json lies beside the directories of the replicas that were captured together:
+capture.json is in the folder of the directories that were captured together:
 
     {"version": 1, "captured_at": "2026-11-21T05:00:00.000Z",
      "files": [{"path": "node-1/meta.properties", "size_bytes": 97, "content_hash": "...",
@@ -8,9 +9,9 @@ capture.json lies beside the directories of the replicas that were captured toge
 
 `files` may be absent, and so may each `modified_at`. If present, `files` lists all captured files,
 by paths from the folder of capture.json. `"is_fragment": true` may follow captured_at: the
-directory then holds only some consecutive records of the replica's log, and no other file of it.
-`"cut": ["node-1"]` may follow, too: these folders are copies of archives that break off, so files,
-or their ends, may be missing.
+directory then holds only some consecutive records of the replica's log, and no other file. `"cut":
+["node-1"]` may follow too: these folders are copies of incomplete archives, so files or ends of
+files may be missing.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class CapturedFile:
     content_hash: str
     """The hash of replica.format.content_hash, 64 hex digits."""
     modified_at: str | None = field(default=None, compare=False)
-    """When the node last wrote the file, by its file system (mtime), as captured_at is written;
-    None where that isn't known. No copy of a file keeps it."""
+    """The time of the node's last write to the file (mtime), in the form of captured_at; None if it
+    is unknown. A copy of a file has another mtime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +58,16 @@ class CaptureInfo:
     captured_at: datetime
     """The time of the capture, in UTC."""
     files: tuple[CapturedFile, ...] = ()
-    """The files of the capture; empty where capture.json doesn't list them."""
+    """The files of the capture; empty if capture.json doesn't list them."""
     is_fragment: bool = False
-    """Whether the directory holds only a part of the log, which may have held other records at that
-    time."""
+    """Whether the directory holds only a part of the log. The log may have held other records at
+    that time."""
     cut: tuple[str, ...] = ()
-    """The nodes' folders whose source was an archive that breaks off."""
+    """The nodes' folders that come from an incomplete archive."""
 
 
 def decode(data: bytes) -> CaptureInfo:
-    """The content. Raises DataError with the byte, which is 0 where a field is missing or wrong."""
+    """The content. Raises DataError with the byte, which is 0 if a field is missing or wrong."""
     try:
         fields = json.loads(text_of(data))
     except (ValueError, RecursionError) as error:
@@ -120,13 +121,13 @@ def encode(info: CaptureInfo) -> bytes:
 
 
 def written_time(moment: datetime) -> str:
-    """The time as capture.json has it."""
+    """The time in the form of capture.json."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_time(text: str) -> datetime:
-    """The time of an ISO-8601 text (UTC where it names no zone; ` UTC` may stand behind it, as in
-    kraftlake's sentences) or of ms since the epoch. Raises CorruptDataError for other texts."""
+    """The time of an ISO-8601 text (UTC if it names no zone; it may end with ` UTC`, as kraftlake
+    prints times) or of a number of ms since 1970 (UTC). Raises CorruptDataError for other texts."""
     text = text.removesuffix(" UTC")
     try:
         if text.isdigit():
@@ -139,8 +140,8 @@ def parse_time(text: str) -> datetime:
 
 
 def capture_time(text: str) -> datetime:
-    """The time of a capture, from a text for parse_time. Raises CorruptDataError also before 1970
-    and after 2261: a lake's files hold times as int64 nanoseconds."""
+    """The time of a capture, from a text for parse_time. Raises CorruptDataError, also for times
+    before 1970 or after 2261: a lake's files hold times as int64 nanoseconds."""
     moment = parse_time(text)
     if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
         reason = f"{_shortened(text)} lies outside of the years {_FIRST_YEAR} to {_LAST_YEAR}"
@@ -157,9 +158,9 @@ def capture_id(
 ) -> str:
     """A hash (32 hex digits) of the replica and its files' names, sizes and shown content hashes.
 
-    Equal content of the same replica has an equal id, wherever and whenever it is read, and
-    whatever the name of the partition's folder. shown_hash: a content's hash -> what may be shown
-    of it, which the id may then reveal too.
+    Equal content of the same replica has an equal id, independent of the place, the time, and the
+    name of the partition's folder. shown_hash: a function from a content's hash to the text that
+    may be shown for it. The id is made of these texts.
     """
     identity = [replica.cluster_id, replica.node_id, replica.directory_id]
     contents = sorted(
@@ -176,8 +177,8 @@ def canonical(path: str) -> str:
 
 
 def group_id(cluster_id: str, capture_ids: Iterable[str], beside: Iterable[str] = ()) -> str:
-    """A hash (32 hex digits) of the captures of one cluster that were taken together. beside: the
-    captures of other clusters, taken with them, by which these are judged, too."""
+    """A hash (32 hex digits) of the captures of one cluster that were taken together. beside:
+    captures of other clusters that were taken with them and are part of the judgement."""
     others = sorted(set(beside))
     return _digest([cluster_id, sorted(set(capture_ids)), *([others] if others else ())])
 

@@ -1,8 +1,7 @@
 """CRC-32C (Castagnoli), the checksum of Kafka's batches: RFC 3720, appendix B.4.
 
-The package crc32c computes the checksum with the processor's instruction, at GB a second. The
-one-file core has no compiled code, so it computes the checksum by tables, at 0.8 MB a second on a
-slow, busy machine.
+The package crc32c uses the processor's instruction, at GB per second. The one-file core (a zipapp)
+has no compiled code, so it uses tables, at 0.8 MB per second on a slow, busy machine.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ except ImportError:
     _package = None  # type: ignore[assignment]
 
 _POLYNOMIAL = 0x82F63B78
-"""The polynomial with its bits reversed: the lowest bit stands for the highest power."""
+"""The polynomial with its bits reversed: the lowest bit is the highest power."""
 _ALL = 0xFFFF_FFFF
 _WORD = struct.Struct("<I")
 
@@ -59,5 +58,5 @@ def crc_of_byte(byte: int) -> int:
 
 
 crc32c: Callable[..., int] = getattr(_package, "crc32c", by_tables)
-"""A function (data, before=0), which returns the CRC of `data` behind bytes whose CRC is
-`before`."""
+"""A function (data, before=0) that returns the CRC of earlier bytes, whose CRC is `before`, and
+`data` together."""

@@ -18,21 +18,21 @@ from replica.message.primitives import Buffer
 
 try:
     import cramjam
-except ImportError:  # The one file of the core has no compiled code.
+except ImportError:  # the one-file core has no compiled code
     cramjam = None  # type: ignore[assignment]
 
 MAX_RECORDS_BYTES = 32 * 1024 * 1024
-"""The most bytes of one batch's records, after inflation. A batch of a metadata log has at most 8
-MiB; for other partitions the default of message.max.bytes is 1 MiB."""
+"""The most bytes of one batch's records after decompression. A batch of a metadata log has at most
+8 MiB; for other partitions the default of message.max.bytes is 1 MiB."""
 ALWAYS_INFLATED_BYTES = 8 * 1024 * 1024
 MAX_RATIO = 100
-"""A batch may always inflate to ALWAYS_INFLATED_BYTES, and to more only up to MAX_RATIO times its
-compressed size."""
+"""The most times its compressed size to which a batch may inflate. Up to ALWAYS_INFLATED_BYTES
+every batch may inflate."""
 FILE_ALWAYS_INFLATED_BYTES = 64 * 1024 * 1024
 MAX_FILE_RATIO = 100
 MAX_FILE_INFLATED_BYTES = 2**31
-"""The batches of a file may together inflate to FILE_ALWAYS_INFLATED_BYTES, or to MAX_FILE_RATIO
-times the file's size if that is more, but never to more than MAX_FILE_INFLATED_BYTES."""
+"""The most bytes to which the batches of a file may inflate together. The limit for a file is
+MAX_FILE_RATIO times its size, at least FILE_ALWAYS_INFLATED_BYTES and at most this number."""
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODEC_NAMES = {NONE: "none", GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
@@ -42,8 +42,8 @@ _XERIAL_HEADER = struct.Struct(">8sii")
 _XERIAL_CHUNK = struct.Struct(">i")
 _XERIAL_BLOCK_BYTES = 32 * 1024
 _GROWTH = 8
-"""The output buffer is first this many times as large as the input. As long as that isn't enough,
-it grows by this factor, up to the limit."""
+"""The output buffer starts at this many times the size of the input. While it is too small, it
+grows by this factor, up to the limit."""
 _TOO_SMALL = "failed to write whole buffer"
 _SNAPPY_MAX_RATIO = 64
 
@@ -52,16 +52,17 @@ _Function = TypeVar("_Function")
 
 
 class Inflation:
-    """How many bytes the rest of one file's batches may together inflate to (`left`)."""
+    """The number of bytes (`left`) to which the remaining batches of one file may inflate
+    together."""
 
     def __init__(self, file_bytes: int) -> None:
         room = max(FILE_ALWAYS_INFLATED_BYTES, MAX_FILE_RATIO * file_bytes)
         self.left = min(room, MAX_FILE_INFLATED_BYTES)
 
     def decompress(self, codec: int, data: Buffer) -> bytes:
-        """What `decompress` gives. A refused batch counts with its whole limit.
+        """The result of `decompress`. A refused batch counts with its whole limit.
 
-        Raises what `decompress` raises, and CorruptDataError where nothing is left for the file.
+        Raises the errors of `decompress`, and CorruptDataError if nothing is left for the file.
         """
         limit = min(inflated_limit(len(data)), self.left)
         if not limit:
@@ -76,15 +77,16 @@ class Inflation:
 
 
 def inflated_limit(compressed_bytes: int) -> int:
-    """The most bytes that a batch's compressed records may inflate to."""
+    """The most bytes to which a batch's compressed records may inflate."""
     return min(MAX_RECORDS_BYTES, max(ALWAYS_INFLATED_BYTES, MAX_RATIO * compressed_bytes))
 
 
 def decompress(codec: int, data: Buffer, limit: int | None = None) -> bytes:
-    """The records of a compressed batch. limit: None for inflated_limit of their size.
+    """The records of a compressed batch. limit: the most bytes of the result; None for
+    inflated_limit.
 
-    Raises CorruptDataError where the codec refuses the bytes or they inflate past `limit`,
-    UnsupportedDataError for a codec that Kafka doesn't know or that is not installed.
+    Raises CorruptDataError if the codec refuses the bytes or they inflate beyond `limit`,
+    UnsupportedDataError for a codec that Kafka doesn't know or that isn't installed.
     """
     if codec == NONE:
         return bytes(data)
@@ -93,8 +95,8 @@ def decompress(codec: int, data: Buffer, limit: int | None = None) -> bytes:
 
 
 def compress(codec: int, data: bytes) -> bytes:
-    """The compressed bytes, framed as by Kafka's clients. Raises UnsupportedDataError as decompress
-    does."""
+    """The compressed bytes, in the framing of Kafka's clients. Raises UnsupportedDataError as
+    decompress does."""
     if codec == NONE:
         return data
     return _chosen(_WRITERS, codec)(data)

@@ -1,7 +1,7 @@
-"""The bytes of a log file that was scanned, read batch by batch, so that little is in memory.
+"""The bytes of a scanned log file, read batch by batch, so that few bytes are in memory.
 
 A running node may have changed the file since the scan: it truncates a log, and deletes segments
-and snapshots. The CRC tells a batch from another batch that now lies in the same place.
+and snapshots. The CRC shows whether a batch is still the same batch.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from replica.format.walk import LocatedBatch
 
 
 class MovedError(Exception):
-    """Bytes that were checked are not there any more, because the file was changed meanwhile."""
+    """Bytes that were checked are no longer there, because the file was changed."""
 
 
 class FileContent:
-    """The content of a file. has_changed: whether a batch was not found again in its place."""
+    """The content of a file. has_changed: whether a batch was no longer found at its position."""
 
     def __init__(self, data: Source) -> None:
         self._source = byte_source(data)
@@ -37,7 +37,8 @@ class FileContent:
 
     @property
     def size(self) -> int:
-        """Bytes of the file when it was opened, or fewer once a read has found an earlier end."""
+        """The size of the file in bytes when it was opened, or less if a read has found an earlier
+        end."""
         return self._source.size
 
     def source(self, begin: int = 0) -> InMemory | OpenFile:
@@ -45,7 +46,7 @@ class FileContent:
         return self._source.part(begin) if begin else self._source
 
     def read(self, position: int, size: int) -> bytes:
-        """`size` bytes from `position` on, fewer where the file ends."""
+        """`size` bytes from `position` on; fewer at the end of the file."""
         try:
             return bytes(self._source.read(position, max(0, min(size, self.size - position))))
         except ShrankError:
@@ -53,7 +54,7 @@ class FileContent:
             return b""
 
     def holds(self, batch: LocatedBatch) -> bool:
-        """Whether the whole batch still lies in its place, with the CRC of its header."""
+        """Whether the whole batch is still at its position, with the CRC of its header."""
         header = batch.header
         try:
             whole = self._source.read(batch.position, header.size_bytes)
@@ -62,22 +63,23 @@ class FileContent:
         return computed_crc(whole) == header.crc
 
     def batch(self, batch: LocatedBatch) -> memoryview:
-        """The result of batch_bytes. This method notes where the batch isn't there any more."""
+        """The result of batch_bytes. Sets `has_changed` if the batch is no longer there."""
         whole = batch_bytes(self._source, batch.position, batch.header)
         self.has_changed = self.has_changed or not whole
         return whole
 
     def records(self, batch: LocatedBatch, inflation: Inflation) -> Iterator[Record]:
-        """The records of a batch; none where the batch isn't there any more. Raises what records_of
-        raises."""
+        """The records of a batch; none if the batch is no longer there. Raises the errors of
+        records_of."""
         whole = self.batch(batch)
         return records_of(batch.header, whole, inflation) if whole else iter(())
 
     def whole_records(self, batch: LocatedBatch, inflation: Inflation) -> Iterator[Record]:
-        """The records of a batch up to the first that doesn't decode. inflation: the file's."""
+        """The records of a batch before the first record that can't be decoded. inflation: the
+        limit of the file."""
         try:
             yield from self.records(batch, inflation)
-        except DataError:  # The rule undecodable-record reports it.
+        except DataError:  # the rule undecodable-record reports it
             return
 
     def equals(self, other: FileContent) -> bool:
@@ -89,9 +91,9 @@ class FileContent:
 
 
 def batch_bytes(source: ByteSource, position: int, header: BatchHeader) -> memoryview:
-    """The bytes of a batch whose CRC was right when it was scanned. The result is empty where the
-    file has changed since. It is the header alone where the batch has more than MAX_RECORDS_BYTES
-    of records, which records_of doesn't read."""
+    """The bytes of a batch whose CRC was valid in the scan; empty if the file has changed since.
+    For a batch with more than MAX_RECORDS_BYTES of records, which records_of doesn't read, it is
+    only the header."""
     is_readable = header.size_bytes - HEADER.size <= MAX_RECORDS_BYTES
     try:
         whole = memoryview(source.read(position, header.size_bytes if is_readable else HEADER.size))

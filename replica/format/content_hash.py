@@ -1,11 +1,11 @@
-"""The hash of a log segment's content, which needs only the new bytes once the segment has grown.
+"""The hash of a log segment's content. After the segment has grown, only the new bytes are read.
 
 A segment only grows at its end, so its hash is a chain over chunks of CHUNK_BYTES: SHA-256 of the
-first chunk, then for each further chunk SHA-256 of (hash so far, chunk). The hash depends on the
-bytes alone, and not on the steps in which they were read. The hash of one chunk is its SHA-256.
+first chunk, then for each further chunk SHA-256 of (hash so far, chunk). The hash depends only on
+the bytes, not on the steps in which they were read. The hash of one chunk is its SHA-256.
 
-Whoever compares hashes compares sizes, too: a file of (the hash of a chunk, another chunk) has the
-hash of the longer file of (that chunk, the other chunk).
+Callers that compare hashes must compare sizes too: a file of (hash of chunk A, chunk B) has the
+same hash as the longer file of (chunk A, chunk B).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class HashChain:
     start: int
     """The byte of the file at which the chain begins, a multiple of CHUNK_BYTES."""
     links: tuple[bytes, ...]
-    """The hash of the bytes before `start` (b"" at 0), then the hash after each chunk; the last one
-    is that of the whole file."""
+    """The hash of the bytes before `start` (b"" at 0), then the hash after each chunk. The last
+    hash is the hash of the whole file."""
 
     @property
     def digest(self) -> str:
@@ -36,18 +36,18 @@ class HashChain:
         return self.links[-1].hex()
 
     def before(self, position: int) -> tuple[int, str]:
-        """(the chunk border at or before `position`, the hash up to it in hex digits). A reader
-        that knows the bytes before `position` goes on from there. position: `start` or above.
-        """
+        """(the chunk border at or before `position`, the hash of the bytes before the border in hex
+        digits). A reader that knows the bytes before `position` continues from the border.
+        position: `start` or above."""
         number = position // CHUNK_BYTES
         return number * CHUNK_BYTES, self.links[number - self.start // CHUNK_BYTES].hex()
 
 
 class ContentHash:
-    """The hash of a file of any kind, computed while its bytes go by: a chain for segments, SHA-256
-    for others.
+    """The hash of a file of any kind, computed while its bytes are read: a chain for segments,
+    SHA-256 for other files.
 
-    size: how many bytes went by.
+    size: the number of bytes read.
     """
 
     def __init__(self, name: FileName) -> None:
@@ -56,7 +56,7 @@ class ContentHash:
         self._link = b""
 
     def passing(self, blocks: Iterable[memoryview]) -> Iterator[memoryview]:
-        """The same blocks, which are hashed as they go by. The size of each block but the last must
+        """The same blocks, which are hashed on the way. The size of each block except the last must
         be a multiple of CHUNK_BYTES."""
         for block in blocks:
             self.size += len(block)
@@ -68,7 +68,7 @@ class ContentHash:
 
     @property
     def digest(self) -> str:
-        """The hash of the bytes that went by, in hex digits."""
+        """The hash of the bytes read, in hex digits."""
         if self._plain is not None:
             return self._plain.hexdigest()
         return (self._link or hashlib.sha256().digest()).hex()

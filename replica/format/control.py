@@ -9,9 +9,9 @@ values:
     5 KRAFT_VERSION     finalized kraft.version: 0 static, 1 dynamic voters
     6 KRAFT_VOTERS      the voter set with directory ids and endpoints
 
-Unknown tagged fields are kept, so encoding gives the same bytes back. The values here hold all that
-a record says, valid or not. Those of replica.model.control hold what the consensus core may rely
-on; that module says why there are both.
+Unknown tagged fields are kept, so encoding gives the same bytes back. The values here hold the
+whole content of a record, valid or not. The values of replica.model.control hold what the consensus
+core may rely on; that module says why there are both.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter
 
 MAX_CONTROL_BYTES = 1024 * 1024
-"""The longest control record that is read. A thousand voters with three endpoints take a third."""
+"""The size in bytes of the longest control record that is read. A thousand voters with three
+endpoints need a third of it."""
 
 _KEY = struct.Struct(">hh")
 _VERSION = struct.Struct(">h")
 
 
 class ControlType(IntEnum):
-    """The control record types of metadata logs, with the names that the tables have."""
+    """The control record types of metadata logs, with their names in the tables."""
 
     ABORT = 0
     COMMIT = 1
@@ -59,21 +60,19 @@ class LeaderVoter:
 
     voter_id: int
     directory_id: str | None = None
-    """The id of the voter's directory. It is None in version 0, which has no such field; the tables
-    then show NULL, and not the zero UUID that a ReplicaKey would have."""
+    """The id of the voter's directory. None in version 0, which has no such field. The tables then
+    show NULL, not the zero UUID of a ReplicaKey."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownControl:
-    """What every control record of a known type and version has."""
+    """The fields that every control record of a known type and version has."""
 
     version: int
     unknown_tags: UnknownTags = field(default=(), kw_only=True)
-    """The tagged fields that this release doesn't know, for each structure of the record in which
-    they stand."""
+    """The tagged fields that this release doesn't know, for each structure of the record."""
     original: bytes | None = field(default=None, kw_only=True)
-    """The bytes that the record was decoded from, if encoding the fields would give other bytes;
-    None if not."""
+    """The bytes of the record, if encoding its fields would give other bytes; else None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ class LeaderChange(KnownControl):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotHeader(KnownControl):
-    """The first record of a snapshot. The time is ms since the epoch."""
+    """The first record of a snapshot. The time is in ms since 1970 (UTC)."""
 
     last_contained_log_timestamp: int
 
@@ -120,11 +119,12 @@ class UnknownControl:
     version: int
     """The version in the record's key."""
     value: bytes | str
-    """The record's bytes, or the text that replaces them once they are redacted."""
+    """The record's bytes, or the text that replaces redacted bytes."""
 
     @property
     def is_marker(self) -> bool:
-        """Whether it is a transaction marker (ABORT, COMMIT), as other partitions' logs have."""
+        """Whether the record is a transaction marker (ABORT, COMMIT), which the logs of other
+        topics have."""
         return self.type_code in (ControlType.ABORT, ControlType.COMMIT)
 
 
@@ -142,7 +142,8 @@ def has_unknown_tags(message: ControlMessage) -> bool:
 
 
 def type_name(message: ControlMessage) -> str:
-    """The record_type of the tables: LEADER_CHANGE, ..., CONTROL_7 for an unknown type."""
+    """The record's type as the column record_type has it: LEADER_CHANGE, ..., or CONTROL_7 for an
+    unknown type."""
     if isinstance(message, UnknownControl):
         try:
             return ControlType(message.type_code).name
@@ -152,7 +153,7 @@ def type_name(message: ControlMessage) -> str:
 
 
 def decode_control(key: Buffer | None, value: Buffer | None) -> ControlMessage:
-    """The control record of these key and value bytes. Raises DataError with the byte of the
+    """The control record with this key and this value. Raises DataError with the byte of the
     value."""
     if key is None or value is None:
         raise CorruptDataError("a control record needs a key and a value", 0)
@@ -197,15 +198,15 @@ def control_key(kind: ControlType) -> bytes:
 
 
 def to_plain(message: ControlMessage) -> dict[str, Any]:
-    """The message as JSON values, as kafka-dump-log prints it. A message of an unknown type has its
-    bytes as base64."""
+    """The message as JSON values, as kafka-dump-log prints it. The bytes of an unknown type are
+    base64."""
     if isinstance(message, UnknownControl):
         return {"version": message.version, "raw": bytes_plain(message.value)}
     return dict(_plain(_TYPE_OF[type(message)], message.version)(_fields_of(message)))
 
 
 def voters_from_plain(data: Mapping[str, Any]) -> KRaftVoters:
-    """The voter set of what to_plain gives. Raises CorruptDataError for anything else."""
+    """The voter set from the result of to_plain. Raises CorruptDataError for any other value."""
     return _voters(_voters_reader()({"version": 0, **data}))
 
 
@@ -251,7 +252,8 @@ def _voters(fields: _Fields, **more: Any) -> KRaftVoters:
 
 
 def _flat(made: Callable[..., ControlMessage]) -> Callable[..., ControlMessage]:
-    """Makes a message whose attributes are the record's fields, in the same order."""
+    """A function that makes a message whose attributes are the record's fields, in the same
+    order."""
     return lambda fields, **more: made(*fields.values(), **more)
 
 

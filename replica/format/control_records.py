@@ -1,6 +1,6 @@
 """The table of the control records of metadata logs and snapshots (Kafka: LeaderChangeMessage,
 SnapshotHeaderRecord, SnapshotFooterRecord, KRaftVersionRecord, VotersRecord; KIP-595, KIP-630,
-KIP-853). The first field of each is the record's version."""
+KIP-853). The first field of each record is its version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Damage`: a place of a file that could not be read. Readers name every place that they skip."""
+"""`Damage`: a place of a file that could not be read. Readers report every place that they skip."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 MAX_RAW_BYTES = 64 * 1024
-"""The most raw bytes that are kept of a damage. `length` counts all of its bytes."""
+"""The most raw bytes of a damage that are kept. `length` counts all bytes."""
 
 
 _BROKEN_DISK = frozenset(map(os.strerror, (errno.EIO, errno.EBADMSG, errno.ENXIO)))
@@ -19,9 +19,9 @@ class DamageKind(StrEnum):
     """Kinds of damage; the values are those of bronze.damage.kind."""
 
     CRC_MISMATCH = "crc-mismatch"
-    """The batch's frame is whole, but its CRC-32C is not that of its bytes."""
+    """The batch is whole, but the CRC in its header is not the CRC of its bytes."""
     FRAMING = "framing"
-    """Bytes that are no batch; reading went on at the next batch with a right CRC."""
+    """Bytes that aren't a batch. Reading continued at the next batch with a valid CRC."""
     TORN_TAIL = "torn-tail"
     """The segment ends with a part of a batch."""
     ZERO_HOLE = "zero-hole"
@@ -29,25 +29,25 @@ class DamageKind(StrEnum):
     OFFSET_GAP = "offset-gap"
     """The next batch starts above the offset that follows the batch before it."""
     OFFSET_MISMATCH = "offset-mismatch"
-    """The batch's base offset goes back, or contradicts both its neighbours."""
+    """The batch's base offset goes back, or contradicts both neighbouring batches."""
     UNSUPPORTED_MAGIC = "unsupported-magic"
-    """A batch of another magic than 2."""
+    """A batch with a magic other than 2."""
     RECORD = "record"
-    """A record doesn't decode though its batch's CRC is right."""
+    """A record can't be decoded although its batch's CRC is valid."""
     CONTENT = "content"
-    """A checkpoint, index or state file doesn't decode."""
+    """A checkpoint, index or state file can't be decoded."""
     EMPTY_FILE = "empty-file"
-    """The file is empty, and a file of its kind must not be."""
+    """The file is empty, although a file of its kind must not be empty."""
     UNREADABLE = "unreadable"
     """The operating system refused to read the file."""
     CHANGED = "changed-while-read"
-    """The file was gone when it was opened, or changed while the log was read."""
+    """The file was removed before it was opened, or changed while the log was read."""
     NOT_KAFKA = "not-kafka"
     """The user named a file whose kind kraftlake doesn't know."""
     UNIDENTIFIED = "unidentified"
-    """The directory doesn't say which replica it belongs to."""
+    """The directory doesn't name the replica to which it belongs."""
     HOSTILE_NAME = "hostile-name"
-    """The name of a bundle's member leads out of the bundle, or its size exceeds the limits."""
+    """The name of an archive's member leads out of the archive, or its size exceeds the limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Damage:
     position: int
     """The byte of the file at which the damage begins."""
     length: int
-    """The length of the damaged part in bytes; 0 where something is missing at the position."""
+    """The length of the damaged part in bytes; 0 if something is missing at the position."""
     kind: DamageKind
     detail: str
     """What is damaged, in one line for people."""
@@ -66,7 +66,7 @@ class Damage:
 
     @property
     def is_of_broken_disk(self) -> bool:
-        """Whether the disk could not give the bytes: no right to read would change that."""
+        """Whether the disk failed to read the bytes, so that other permissions would not help."""
         return self.kind is DamageKind.UNREADABLE and self.detail in _BROKEN_DISK
 
     def in_file(self, file: str) -> Damage:

@@ -1,8 +1,8 @@
-"""One whole metadata directory as a value: what it holds, what could not be read, and why.
+"""A whole metadata directory as a value: its content, and its damages.
 
 A node's log directory holds meta.properties, bootstrap.checkpoint and the partition's folder,
 __cluster_metadata-0. `read_directory` takes the partition's folder, and reads every file that Kafka
-puts there. It takes no lock and writes nothing, so a running node may go on meanwhile.
+puts there. It takes no lock and writes nothing, so the node may be running.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.model.keys import ReplicaId
 
 MAX_READS = 3
-"""How often a directory that changes is read before the change is a damage, changed-while-read."""
+"""The most readings of a changing directory, before the damage changed-while-read."""
 
 _T = TypeVar("_T")
 
 Resume = Callable[[str, str, FileName], Resumed | None]
 """(path relative to the node's log directory, path to open, name) -> a known segment or snapshot;
-None where the file must be read whole. It is a port, and raises what ReadFile raises."""
+None if the file must be read whole. It raises the errors of ReadFile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class DirectoryFile:
     name: FileName
     size_bytes: int
     sha256: str
-    """The hash of replica.format.content_hash in hex digits; "" where the caller didn't want it."""
+    """The hash of replica.format.content_hash in hex digits; "" if the caller didn't want it."""
     chain: HashChain | None = field(default=None, compare=False, repr=False)
-    """The chain of hashes of a segment; None where the file has no such chain."""
+    """The chain of hashes of a segment; None for other files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class SegmentFile:
 
     @property
     def base_offset(self) -> int:
-        """The offset in the file's name; 0 where the name has none."""
+        """The offset in the file's name; 0 if the name has none."""
         return self.file.name.base_offset or 0
 
     @property
     def end_offset(self) -> int:
-        """The offset after the last batch; base_offset where there is no batch."""
+        """The offset after the last batch; base_offset if there is no batch."""
         following = self.scan.next_offset
         return self.base_offset if following is None else following
 
@@ -94,7 +94,7 @@ class SnapshotFile:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has header and footer, no damage, and no batch of another epoch."""
+        """Whether the snapshot has header and footer, no damage, and no batch of another epoch."""
         if self.scan.damages or self.scan.zero_tail:
             return False
         epochs = {batch.header.leader_epoch for batch in self.scan.batches}
@@ -103,13 +103,13 @@ class SnapshotFile:
 
     @property
     def is_usable(self) -> bool:
-        """Whether a replica could start from it: it is whole, and complete by its name."""
+        """Whether a replica could start from it: it is whole, and its name has no suffix."""
         return self.is_whole and self.state is SnapshotState.COMPLETE
 
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """An offset or time index that decoded."""
+    """A decoded offset index or time index."""
 
     file: DirectoryFile
     content: index.OffsetIndex | index.TimeIndex
@@ -117,8 +117,8 @@ class IndexFile:
 
 @dataclass(frozen=True, slots=True)
 class MetadataDirectory:
-    """The content of a directory as it was read once. meta, quorum_state, leader_epochs, topic_id
-    and configured_voters are None where their file is absent or damaged."""
+    """The content of a directory. meta, quorum_state, leader_epochs, topic_id and configured_voters
+    are None if their file is absent or damaged."""
 
     path: str
     meta: MetaProperties | None = None
@@ -128,7 +128,7 @@ class MetadataDirectory:
     configured_voters: tuple[ConfiguredVoter, ...] | None = None
     segments: tuple[SegmentFile, ...] = ()
     deleted_segments: tuple[SegmentFile, ...] = ()
-    """Segments that are no part of the log any more."""
+    """Segments that no longer belong to the log (suffix .deleted)."""
     snapshots: tuple[SnapshotFile, ...] = ()
     bootstrap: SnapshotFile | None = None
     indexes: tuple[IndexFile, ...] = ()
@@ -140,7 +140,7 @@ class MetadataDirectory:
 
     @property
     def replica(self) -> ReplicaId | None:
-        """The replica that meta.properties names; the path says nothing."""
+        """The replica that meta.properties names."""
         return None if self.meta is None else self.meta.replica
 
     @property
@@ -150,15 +150,15 @@ class MetadataDirectory:
 
     @property
     def first_offset(self) -> int | None:
-        """The base offset of the first batch, which may lie below the log start; None where there
-        is no batch."""
+        """The base offset of the first batch, which may be below the log start; None if there is no
+        batch."""
         held = (each.scan.batches for each in self.segments)
         return next((batches[0].header.base_offset for batches in held if batches), None)
 
     @property
     def log_end_offset(self) -> int:
-        """The offset after the last batch. Where there are no segments, the end offset of the
-        newest usable snapshot."""
+        """The offset after the last batch. Without segments, the end offset of the newest usable
+        snapshot."""
         if self.segments:
             return self.segments[-1].end_offset
         usable = (s.id.offset for s in self.snapshots if s.id and s.is_usable)
@@ -166,7 +166,7 @@ class MetadataDirectory:
 
     @property
     def log_start_offset(self) -> int:
-        """The start of the first leader epoch, if a snapshot ends there or the log begins there;
+        """The start of the first leader epoch, if a snapshot ends or the log begins at this offset;
         otherwise first_offset, or log_end_offset without a batch. Batches below are leftovers."""
         first = self.first_offset
         if self.leader_epochs:
@@ -178,7 +178,7 @@ class MetadataDirectory:
 
 
 def read_whole(relative: str, path: str, name: FileName) -> Resumed | None:
-    """The Resume of a reader that knows no files."""
+    """The Resume of a caller that knows no files: each file is read whole."""
     return None
 
 
@@ -192,12 +192,12 @@ def read_directory(
 ) -> MetadataDirectory:
     """Read the partition folder at `path`, and the node's own files in the folder above it.
 
-    read, scan: how files are read, and how segments and snapshots are walked. resume: knows the
-    files that need not be read whole. `read` and `resume` open files as open_own_file does. hashed:
-    whether to compute the files' hashes, which take longer than the walk of a large file.
+    resume: a function that gives known files, which need not be read whole. `read` and `resume`
+        open files as open_own_file does.
+    hashed: whether to compute the files' hashes, which takes longer than the scan of a large file.
 
-    Raises UsageError where `path` is no folder, UnreadableFileError where it can't be listed. Any
-    other error becomes a Damage, and the rest is still read.
+    Raises UsageError if `path` isn't a folder, UnreadableFileError if it can't be listed. Any other
+    error becomes a Damage.
     """
     check_folder(path)
     parent = os.path.dirname(os.path.abspath(path))
@@ -209,8 +209,7 @@ def read_directory(
 
 
 def read_single_file(path: str, name: FileName, read: ReadFile, scan: ScanLog) -> MetadataDirectory:
-    """A directory that holds only the file at `path`, of the kind that `name` says. A log has
-    no hash then. Raises UnreadableFileError where the file can't be read."""
+    """A directory with only the file at `path`; a log has no hash. Raises UnreadableFileError."""
     reading = _Reading(path, "", read, scan, size_limit(name) == MAX_STATE_BYTES, read_whole)
     relative = os.path.basename(path)
     if name.kind is FileKind.OTHER:
@@ -219,14 +218,14 @@ def read_single_file(path: str, name: FileName, read: ReadFile, scan: ScanLog) -
     else:
         try:
             reading.take(relative, name, read(path, size_limit(name)))
-        except UnreadableFileError as error:  # An error of a scan has no path.
+        except UnreadableFileError as error:  # an error of a scan has no path
             raise error if error.path else UnreadableFileError(path, error.reason) from error
     return reading.result()
 
 
 @dataclass
 class _Reading:
-    """The state of one reading. Each file is decoded as it is read, so only one is in memory."""
+    """The state of one reading, with at most one file in memory."""
 
     path: str
     parent: str
@@ -242,10 +241,10 @@ class _Reading:
     singles: dict[FileKind, Any] = field(default_factory=dict)
 
     def read_files(self) -> bool:
-        """Read the listed files. Returns False where the directory changed meanwhile.
+        """Read the listed files. Returns False if the directory changed meanwhile.
 
-        A file may be gone when it is opened. A node may truncate the log or move its start; it then
-        writes leader-epoch-checkpoint, so that file is read before and after the log.
+        A file may be gone when it is opened. A node that truncates the log or moves its start then
+        writes leader-epoch-checkpoint, so this file is read before and after the log.
         """
         before, after, vanished = self._epochs_now(), None, False
         for relative, absolute in listing(self.path, self.parent):
@@ -277,7 +276,7 @@ class _Reading:
         return f"{folder}/{leader_epoch_checkpoint.FILE_NAME}"
 
     def _epochs_now(self) -> bytes | None:
-        """The bytes of leader-epoch-checkpoint; None where it can't be read."""
+        """The bytes of leader-epoch-checkpoint; None if it can't be read."""
         path = os.path.join(self.path, leader_epoch_checkpoint.FILE_NAME)
         try:
             return all_bytes(self.read(path, MAX_STATE_BYTES))
@@ -319,13 +318,13 @@ class _Reading:
     def _small_file(self, file: DirectoryFile, data: bytes) -> None:
         decode = INDEX_DECODERS.get(file.name.kind)
         if decode is not None:
-            # Kafka may leave an index of 0 bytes, which is legal.
+            # an index of 0 bytes is legal in Kafka
             content = self._decoded(file, data, decode) if data else decode(b"")
             if content is not None:
                 self.indexes.append(IndexFile(file, content))
         else:
             kind = file.name.kind
-            # Kafka makes leader-epoch-checkpoint with 0 bytes, and writes it with the first epoch.
+            # Kafka makes leader-epoch-checkpoint with 0 bytes, and writes it at the first epoch
             is_of_empty_log = self.parent and all(each.scan.is_empty for each in self.segments)
             if not data and kind is FileKind.LEADER_EPOCH_CHECKPOINT and is_of_empty_log:
                 self.singles[kind] = ()
@@ -382,14 +381,14 @@ class _Reading:
             self._damage(
                 file.path, file.size_bytes, DamageKind.ZERO_HOLE, detail, found.end_position
             )
-        # A .part file is being written, so a cut end is no damage.
+        # a .part file is being written, so an incomplete end is no damage
         unfinished = {DamageKind.TORN_TAIL} if snapshot.state is SnapshotState.PART else set()
         told = (each for each in found.damages if each.kind not in unfinished)
         self.damages.extend(damage.in_file(file.path) for damage in told)
         self.snapshots.append(snapshot)
 
     def _check_joints(self, segments: tuple[SegmentFile, ...]) -> None:
-        """Record a damage where a segment doesn't start where the one before it ends, unless the
+        """Record a damage if a segment doesn't start at the end of the previous one, unless the
         directory changed while it was read."""
         changed = any(damage.kind is DamageKind.CHANGED for damage in self.damages)
         for before, after in pairwise(() if changed else segments):

@@ -1,8 +1,9 @@
-"""Finding metadata directories and single files below the paths that a user names.
+"""Finds metadata directories and single files below the paths that a user names.
 
 A metadata directory is a folder called __cluster_metadata-0, a folder with a quorum-state file, or
-a named folder with segments or snapshots in it. Other partitions of a broker's log directory are
-left out. So is a recorder's archive, which is no part of the log any more, unless a path names it.
+a folder with segments or snapshots that the user names. Other partitions of a broker's log
+directory are left out. A recorder's archive, which no longer belongs to the log, is left out unless
+a path names it.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ class DirectoryPath:
     shown: str
     """The path as the user would write it."""
     is_whole: bool = True
-    """False for a folder made of single files, in which absent files are no finding."""
+    """False for a folder made of single files, for which absent files are not reported."""
     is_cut: bool = False
-    """Whether files, or their ends, may be absent that the node has, because the archive that the
-    directory comes from breaks off or left some of its members out, or a capture lost them."""
+    """Whether files of the node, or ends of files, may be missing, because the directory comes from
+    an incomplete archive or capture."""
     is_formatted: bool = False
-    """Whether the folder isn't there: the log directory was formatted, and its node never started
-    with it (replica.format.formatted)."""
+    """Whether the folder doesn't exist, because the log directory was formatted and its node never
+    started with it (replica.format.formatted)."""
 
     def shown_file(self, relative: str) -> str:
         """The user's name of a file, from its path relative to the node's log directory."""
@@ -81,7 +82,7 @@ class DirectoryPath:
         *,
         hashed: bool = True,
     ) -> MetadataDirectory:
-        """The directory's content, as read_directory gives it, and whether it is a fragment."""
+        """The directory's content, as read_directory gives it, with `is_fragment` set."""
         directory = read_directory(self.path, read=read, scan=scan, hashed=hashed)
         return replace(directory, is_fragment=self.is_fragment)
 
@@ -98,8 +99,8 @@ class FilePath:
 DiscoveredPath = DirectoryPath | FilePath
 
 OnError = Callable[[UnreadableFileError], None]
-"""Called for each folder that can't be listed, with the path as the user would write it. The search
-goes on."""
+"""A function that is called for each folder that can't be listed, with the path as the user would
+write it. The search continues."""
 
 
 class NothingToReadError(UsageError):
@@ -114,21 +115,22 @@ class NothingToReadError(UsageError):
 
     @property
     def damage(self) -> Damage:
-        """This error as a Damage, for a caller with several paths whose work on the others goes on:
-        a new disk is such a folder."""
+        """This error as a Damage, for a caller that continues with its other paths, for example if
+        one path is an empty new disk."""
         return Damage(0, 0, DamageKind.NOT_KAFKA, _NOTHING, self.path)
 
 
 def discover(
     paths: Iterable[str], *, on_error: OnError | None = None, skip: Collection[str] = ()
 ) -> tuple[DiscoveredPath, ...]:
-    """All metadata directories and files at or below the paths, in the order of `paths`; the
+    """All metadata directories and files at or below the paths, in the order of `paths`. The
     folders below a path are sorted by name.
 
-    skip: folders below a path that are not searched. Raises UsageError for a path that doesn't
-    exist, NothingToReadError for one with nothing to read below it; a recorder's archive may be
-    empty. Raises
-    UnreadableFileError for a folder that can't be listed, unless `on_error` takes it.
+    skip: folders below a path that are not searched.
+
+    Raises UsageError for a path that doesn't exist; NothingToReadError for a path with nothing to
+    read, except a recorder's empty archive; UnreadableFileError for a folder that can't be listed,
+    unless `on_error` is given.
     """
     found: list[DiscoveredPath] = []
     for path in paths:
@@ -154,7 +156,7 @@ class _Search:
             os.lstat(path)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise UsageError(f"{path}: no such file or directory") from error
-        except OSError as error:  # There is no permission to search a folder above it.
+        except OSError as error:  # a folder above it may not be searched
             self._failed_at(shown, error)
             return
         if not os.path.isdir(path):
@@ -171,7 +173,7 @@ class _Search:
         while pending:
             folder, label = pending.pop()
             identity = _identity(folder)
-            if identity in self._visited:  # A symbolic link leads back into the tree.
+            if identity in self._visited:  # a symbolic link leads back into the tree
                 continue
             self._visited.add(identity)
             if is_metadata_folder(folder):
@@ -180,8 +182,7 @@ class _Search:
                 pending.extend(self._folders(folder, label))
 
     def _folders(self, path: str, shown: str) -> list[tuple[str, str]]:
-        """(path, path as the user would write it) of the folders in a folder, the last one
-        first."""
+        """(path, path as the user would write it) of the folders in a folder, in reverse order."""
         try:
             with os.scandir(path) as entries:
                 names = [entry.name for entry in entries if _is_folder(entry)]
@@ -212,12 +213,12 @@ class _Search:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # It is a link to a place without permission.
+    except OSError:  # a link whose target may not be read
         return False
 
 
 def _identity(path: str) -> tuple[int, int] | str:
-    """The identity of a folder, equal for all its paths; the path itself where nothing exists."""
+    """The identity of a folder, equal for all its paths; the path itself if it doesn't exist."""
     try:
         status = os.stat(path)
     except OSError:

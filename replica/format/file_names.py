@@ -19,8 +19,8 @@ from replica.format.snapshot import SnapshotName
 
 METADATA_FOLDER = "__cluster_metadata-0"
 ARCHIVE_FOLDER = "archive"
-"""The folder beside a recorder's metadata folder that keeps what the log lost. Each loss is a
-node's directory of its own (replica.storage.archive)."""
+"""The folder beside a recorder's metadata folder that keeps what the log lost. Each loss has its
+own node's directory (replica.storage.archive)."""
 _MAX_OFFSET = 2**63 - 1
 
 
@@ -83,7 +83,7 @@ def segment_file_name(base_offset: int, kind: FileKind) -> str:
 
 
 def classify(name: str) -> FileName:
-    """The kind of a file by its name without folder; FileKind.OTHER for a name of no known kind."""
+    """The kind of a file by its name without folder; FileKind.OTHER for an unknown name."""
     if name in _FIXED_NAMES:
         return FileName(_FIXED_NAMES[name])
     snapshot_name = snapshot.parse_name(name)
@@ -98,6 +98,6 @@ def classify(name: str) -> FileName:
 
 
 def is_metadata_folder(path: str) -> bool:
-    """Whether a folder is a metadata directory, wherever it lies."""
+    """Whether a folder is a metadata directory, by its name or its files."""
     named = os.path.basename(os.path.abspath(path)) == METADATA_FOLDER
     return named or os.path.lexists(os.path.join(path, quorum_state.FILE_NAME))

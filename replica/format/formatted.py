@@ -1,5 +1,5 @@
-"""Finding log directories that were formatted and hold no metadata log: those of nodes that never
-started, and the other log directories of a broker with several disks."""
+"""Finds log directories that were formatted and hold no metadata log: of nodes that never started,
+and the other log directories of brokers with several disks."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class FormattedDirectory:
     replica: ReplicaId
     """The replica that meta.properties names."""
     is_alone: bool = False
-    """Whether nothing else lies below the path that the user named."""
+    """Whether the path that the user named holds nothing else."""
 
     def as_directory(self) -> DirectoryPath:
-        """The place of the metadata log that its node has not made yet. The name for people has to
-        be that of the directory's own path."""
+        """The path of the metadata log that the node has not made yet. The name for people must be
+        the directory's own path."""
         below = os.path.join(self.shown, METADATA_FOLDER)
         return DirectoryPath(below, below, is_formatted=True)
 
@@ -43,13 +43,13 @@ class FormattedDirectory:
 
     @property
     def parent(self) -> str:
-        """The folder that holds it."""
+        """The folder that holds the log directory."""
         return os.path.dirname(self.shown)
 
 
 def read_formatted(path: str, read: ReadFile) -> MetadataDirectory:
-    """The content of such a directory: its meta.properties. path: that of the metadata log, which
-    isn't there. Raises UnreadableFileError."""
+    """The content of a formatted directory: its meta.properties. path: the path of the metadata
+    log, which doesn't exist. Raises UnreadableFileError."""
     own = os.path.join(os.path.dirname(os.path.abspath(path)), meta_properties.FILE_NAME)
     name = classify(meta_properties.FILE_NAME)
     return replace(read_single_file(own, name, read, segment.scan), path=path)
@@ -65,16 +65,16 @@ def formatted_below(path: str) -> Iterator[FormattedDirectory]:
 
 
 def log_folders_below(path: str) -> Iterator[tuple[str, bool]]:
-    """(folder, whether it holds a metadata log) for each log directory at or below a path, known by
-    its meta.properties or its metadata log. A log directory is not searched, because a broker has
-    thousands of partitions in it."""
+    """(folder, whether it holds a metadata log) for each log directory at or below a path. A folder
+    with meta.properties or a metadata log is a log directory. It isn't searched further, because a
+    broker has thousands of partitions in it."""
     pending, seen = [(path.rstrip("/") or "/", 0)], 0
     while pending and seen < _MOST_FOLDERS:
         folder, depth = pending.pop()
         seen += 1
         try:
             names = sorted(os.listdir(folder))
-        except OSError:  # The search for metadata directories names it.
+        except OSError:  # the search for metadata directories reports it
             continue
         if meta_properties.FILE_NAME in names or METADATA_FOLDER in names:
             yield folder, METADATA_FOLDER in names
@@ -86,7 +86,7 @@ def log_folders_below(path: str) -> Iterator[tuple[str, bool]]:
 
 
 def replica_in(folder: str) -> ReplicaId | None:
-    """The replica that a log directory's meta.properties names; None where it can't be read."""
+    """The replica that a log directory's meta.properties names; None if it can't be read."""
     path = os.path.join(folder, meta_properties.FILE_NAME)
     try:
         return meta_properties.decode(read_own_file(path, MAX_STATE_BYTES)).replica

@@ -1,8 +1,9 @@
-"""Batches one after another in bytes that should hold nothing else: a replica's own log, a fetch.
+"""Reads batches one after another in bytes that should hold nothing else: a replica's own log, or a
+fetch.
 
 Two other modules also walk over frames. replica.format.walk reads logs that may be damaged
-anywhere, and goes on behind each damage. replica.scan.kernels.frames is compiled, and leaves bytes
-that it doesn't expect to that walk.
+anywhere, and continues behind each damage. replica.scan.kernels.frames is compiled, and leaves
+unexpected bytes to replica.format.walk.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Frame(NamedTuple):
 
     @property
     def end_offset(self) -> int:
-        """The offset after the last one."""
+        """The end offset (exclusive)."""
         return self.last_offset + 1
 
 
@@ -57,14 +58,16 @@ def frames(
     check_crc: bool = True,
     holes: bool = False,
 ) -> Iterator[Frame]:
-    """The whole batches of `data`, whose first byte is byte `start` of its file. The iteration ends
-    where the rest is shorter than a batch.
+    """The whole batches of `data`. An incomplete batch at the end ends the iteration.
 
-    expected_offset: base offset of the first batch, None for any that is not negative. epoch: the
-    lowest epoch of the first batch. holes: whether a batch may begin at a later offset, and have
-    any epoch, as in other topics than the metadata log, which may be compacted. Raises DataError,
-    with the byte in the file, for a batch whose frame or CRC is wrong, whose offset doesn't follow
-    that of the batch before, or whose epoch is lower than that of the batch before.
+    start: the byte of the file at which `data` begins.
+    expected_offset: the base offset of the first batch; None for any that isn't negative.
+    epoch: the lowest epoch of the first batch.
+    holes: whether offsets may be missing between batches and epochs may fall, as in compacted logs
+        of other topics.
+
+    Raises DataError, with the byte in the file, for a batch whose frame or CRC is wrong, whose
+    offset doesn't follow the previous batch, or whose epoch is lower than the previous epoch.
     """
     view = memoryview(data)
     unpack, crc_of = HEADER.unpack_from, crc32c

@@ -4,7 +4,7 @@
     .timeindex  int64 largest timestamp (ms) so far, int32 relative offset of the record that has it
 
 Both are preallocated, so a running node's file ends in zero bytes. The time index of a closed
-segment may end with an entry that repeats the offset of the one before.
+segment may end with an entry that repeats the offset of the previous entry.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from replica.format.byte_source import end_of_content
 OFFSET_ENTRY = struct.Struct(">ii")
 TIME_ENTRY = struct.Struct(">qi")
 _LOWEST = -(1 << 64)
-"""Lower than any number of an entry."""
+"""A number that is lower than any number of an entry."""
 _Entry = TypeVar("_Entry")
 
 
@@ -42,7 +42,7 @@ class TimeIndexEntry:
     timestamp: int
     """The timestamp, in ms since 1970 (UTC)."""
     relative_offset: int
-    """The offset that belongs to this timestamp, counted from the segment's base offset."""
+    """The offset of the record with this timestamp, counted from the segment's base offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class TimeIndex:
 
 
 def decode_offset_index(data: bytes) -> OffsetIndex:
-    """The index. Raises CorruptDataError, with the byte, where the end is no whole entry or the
+    """The index. Raises CorruptDataError, with the byte, if the last entry is incomplete or the
     entries don't rise."""
     entries, zeros = _decoded(data, OFFSET_ENTRY, OffsetIndexEntry, "index entry", le)
     if entries and (entries[0].relative_offset < 0 or entries[0].position < 0):
@@ -71,8 +71,8 @@ def decode_offset_index(data: bytes) -> OffsetIndex:
 
 
 def decode_time_index(data: bytes) -> TimeIndex:
-    """The index. Raises CorruptDataError, with the byte, where the end is no whole entry or an
-    entry is lower than the one before."""
+    """The index. Raises CorruptDataError, with the byte, if the last entry is incomplete or an
+    entry is lower than the previous entry."""
     return TimeIndex(*_decoded(data, TIME_ENTRY, TimeIndexEntry, "time index entry", lt))
 
 
@@ -95,9 +95,12 @@ def _decoded(
     what: str,
     is_wrong: Callable[[int, int], bool],
 ) -> tuple[tuple[_Entry, ...], int]:
-    """(the entries, how many zero bytes follow them). made: makes an entry of its two numbers.
-    what: names an entry in an error. is_wrong: takes a number of an entry, and the same number of
-    the entry before; True where it can't follow that number.
+    """(the entries, the number of zero bytes behind them).
+
+    made: a function that makes an entry from its two numbers.
+    what: the name of an entry in errors.
+    is_wrong: a function of a number of an entry and the same number of the previous entry; True if
+        the first can't follow the second.
 
     No list of all numbers is made besides the entries: an index of 16 MiB has two million entries.
     """

@@ -1,4 +1,4 @@
-"""Java's properties files, as java.util.Properties reads and writes them. They are Latin-1, with
+"""Reads and writes Java's properties files, as java.util.Properties does. They are Latin-1, with
 escapes for all other characters."""
 
 from __future__ import annotations
@@ -19,9 +19,13 @@ _UNICODE_ESCAPE = re.compile(r"[0-9A-Fa-f]{4}")
 
 
 class PropertyLine(NamedTuple):
-    """A line of the file, or several that backslashes join. position: the byte at which it begins.
-    number: that of its first line, from 1 on. key, value: unescaped. is_separated: whether a = or :
-    stands between them; Java takes a blank, or nothing, too."""
+    """A line of the file, or several lines that backslashes join.
+
+    position: the byte at which the line begins.
+    number: the number of its first line, from 1 on.
+    key, value: the key and the value, without escapes.
+    is_separated: whether = or : is between key and value; Java also accepts a blank or nothing.
+    """
 
     position: int
     number: int
@@ -32,8 +36,7 @@ class PropertyLine(NamedTuple):
 
 def lines_in(text: str, halves: str = "strict") -> Iterator[PropertyLine]:
     """The lines, without blank lines and comments. If a key comes twice, its last value counts.
-    halves: what becomes of an escape that is half of a surrogate pair, which Java keeps: an error
-    handler of Python's.
+    halves: Python's error handler for an escape that is half of a surrogate pair, which Java keeps.
 
     Raises CorruptDataError with the byte of a line whose escapes can't be read.
     """
@@ -48,7 +51,7 @@ def properties_in(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def escape(value: str) -> str:
-    """A value as Java writes it."""
+    """A value with Java's escapes."""
     escaped = "".join(_escape_char(char) for char in value)
     return f"\\{escaped}" if escaped.startswith(" ") else escaped
 
@@ -66,7 +69,7 @@ def _escape_char(char: str) -> str:
 
 def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
     """(byte position, number, line), without blank lines and comments. A line that ends with a
-    backslash is joined with the next one."""
+    backslash is joined with the next line."""
     joined, start, first = "", 0, 1
     for number, match in enumerate(_NATURAL_LINE.finditer(text), start=1):
         line = match[1].lstrip(_BLANKS)
@@ -116,7 +119,7 @@ def _unescape(text: str, position: int, halves: str) -> str:
         out.append(_ESCAPES.get(escaped, escaped))
         index += 2
     try:
-        # Java's characters are UTF-16 units: two escapes may make one character.
+        # Java's characters are UTF-16 units: two escapes may be one character
         return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16", halves)
     except UnicodeDecodeError as error:
         raise CorruptDataError("an escape is half of a surrogate pair", position) from error

@@ -1,4 +1,4 @@
-"""What a file of keys or certificates is, as far as its bytes tell without a password."""
+"""Finds the kind of a file of keys or certificates from its bytes, without a password."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _CERTIFICATE = re.compile(rb"-----BEGIN [A-Z ]*CERTIFICATE-----")
 
 @dataclass(frozen=True, slots=True)
 class StoreFile:
-    """A file of keys or certificates. reason: why it can't be read; "" where it can."""
+    """A file of keys or certificates. reason: why it can't be read; "" if it can."""
 
     reason: str = ""
     is_key_store: bool = False
-    """Whether it begins as a JKS, JCEKS or PKCS12 key store does."""
+    """Whether the file begins like a JKS, JCEKS or PKCS12 key store."""
     has_pem_key: bool = False
     has_pem_certificate: bool = False
 
 
 def read_store(path: str) -> StoreFile:
-    """The file at a path."""
+    """The kind of the file at this path."""
     if "\0" in path:
         return StoreFile("its name has a zero byte")
     if not os.path.lexists(path):

@@ -1,10 +1,11 @@
-"""What a reader remembers of a segment or snapshot, so that it need not read the same bytes again.
+"""What a reader remembers about a segment or snapshot, so that it need not read the same bytes
+again.
 
-It remembers only sound bytes: whole batches in sequence, from the file's first byte on, in which no
-rule found anything. Next time it reads the landmarks, some of these batches, and compares them. By
-Raft's log matching property two logs with the same epoch at the same offset hold the same records
-up to there. So a file with the last landmark in its place is the known one. A bit that flipped
-between two landmarks can't be found in this way.
+It remembers only sound bytes: whole batches in sequence, from the file's first byte on, for which
+no rule has a finding. The next reader reads some of these batches, the landmarks, and compares
+them. By Raft's log matching property, two logs with the same epoch at the same offset hold the same
+records up to this offset. So a file with the last landmark in its place is the known file. A bit
+that flipped between two landmarks isn't found in this way.
 """
 
 from __future__ import annotations
@@ -24,33 +25,34 @@ from replica.format.walk import LocatedBatch
 from replica.message.primitives import Buffer
 
 PLACE_BYTES = 1024 * 1024
-"""The distance between two places of a known file. To find a batch, as much has to be read."""
+"""The distance in bytes between two places of a known file, which is also the number of bytes that
+are read to find a batch."""
 
 
 Stretch: TypeAlias = tuple[int, int]
-"""(the first byte, how many bytes)."""
+"""A part of a file: (the first byte, the number of bytes)."""
 
 
 class BatchPlace(NamedTuple):
-    """A batch of a file, by its place."""
+    """The place of a batch in a file."""
 
     position: int
     """The byte of the file at which the batch begins."""
     base_offset: int
     size_bytes: int
-    """How many of its bytes are wanted, which are all of them or those of its header."""
+    """The number of bytes to read: the whole batch, or only its header."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """What is known of a file that was read before."""
+    """What is known about a file that was read before."""
 
     size_bytes: int
     """The size of the whole file when it was read."""
     content_hash: str
     """The hash of the whole file when it was read."""
     sound_bytes: int
-    """How many of the file's first bytes need not be read again."""
+    """The number of bytes at the beginning of the file that need not be read again."""
     next_offset: int
     """The offset after the last batch of the sound bytes."""
     record_count: int
@@ -61,7 +63,7 @@ class KnownFile:
     headers_hash: str
     """The hash of the landmarks' headers."""
     landmarks: tuple[BatchPlace, ...]
-    """The batches that are compared with the file. The first and the last batch are among them."""
+    """The batches that are compared with the file, including the first and the last batch."""
     places: tuple[BatchPlace, ...]
     """One batch for every PLACE_BYTES."""
 
@@ -81,7 +83,7 @@ class Resumed:
     scan: SegmentScan
     """The scan of the whole file, without the known batches that were not read."""
     content: SnapshotContent | None = None
-    """What a snapshot says about itself; None for a segment."""
+    """The delimiters of a snapshot; None for a segment."""
 
 
 def headers_hash(headers: Sequence[bytes]) -> str:
@@ -94,7 +96,8 @@ def batches_around(
 ) -> tuple[BatchPlace, ...]:
     """The known batches that hold the offset of each of `ends` and the offset before it.
 
-    scan: walks over the bytes between two places, which may hold ten thousand small batches.
+    scan: a function that scans the bytes between two places, which may hold ten thousand small
+        batches.
     """
     places = [*known.places, BatchPlace(known.sound_bytes, known.next_offset, 0)]
     stretches: dict[int, list[int]] = {}
@@ -114,7 +117,7 @@ def batches_around(
 def wanted_of_segment(
     known: KnownFile, around: Iterable[BatchPlace], size: int
 ) -> Iterator[Stretch]:
-    """The bytes that resume_segment reads of a segment of `size` bytes. Some come twice."""
+    """The bytes that resume_segment reads from a segment of `size` bytes. Some are named twice."""
     for place in (*known.landmarks, *around):
         yield place.position, place.size_bytes
     boundary = _boundary(known)
@@ -129,20 +132,20 @@ def wanted_of_snapshot(known: KnownFile) -> Iterator[Stretch]:
 
 @dataclass(frozen=True, slots=True)
 class Resuming:
-    """What is read of a file to resume it."""
+    """The bytes that are read from a file to resume it."""
 
     known: KnownFile
     around: tuple[BatchPlace, ...] | None
     """The value of the same name in resume_segment; None for a snapshot."""
     stretches: tuple[Stretch, ...]
-    """All bytes that are read. Some come twice."""
+    """All bytes that are read. Some are named twice."""
 
     @staticmethod
     def of(
         file: OpenFile, known: KnownFile, ends: Iterable[int] | None, scan: segment.ScanLog
     ) -> Resuming | None:
-        """The bytes to read of a file, to resume it. None where the file is shorter than what is
-        known of it. ends: the end offsets of the directory's snapshots; None for a snapshot."""
+        """The bytes to read from a file to resume it. None if the file is shorter than its known
+        bytes. ends: the end offsets of the directory's snapshots; None for a snapshot."""
         if file.size < known.sound_bytes:
             return None
         if ends is None:
@@ -152,7 +155,7 @@ class Resuming:
 
     def read(self, file: OpenFile, scan: segment.ScanLog) -> Resumed | None:
         """Read the new bytes of the file. file: the file itself, or a sparse copy that has the
-        bytes of `stretches`. None where its first bytes are not the known ones."""
+        bytes of `stretches`. Returns None if its first bytes are not the known bytes."""
         if self.around is None:
             return resume_snapshot(file, self.known)
         return resume_segment(file, self.known, scan, self.around)
@@ -161,9 +164,9 @@ class Resuming:
 def resume_segment(
     file: OpenFile, known: KnownFile, scan: segment.ScanLog, around: Sequence[BatchPlace]
 ) -> Resumed | None:
-    """Read the new bytes of a segment. Returns None where its first bytes are not the known ones.
+    """Read the new bytes of a segment. Returns None if its first bytes are not the known bytes.
 
-    around: further known batches to read, those around the end offsets of snapshots.
+    around: further known batches to read: the batches around the end offsets of snapshots.
     """
     boundary = _boundary(known)
     try:
@@ -196,7 +199,7 @@ def resume_segment(
 
 
 def resume_snapshot(file: OpenFile, known: KnownFile) -> Resumed | None:
-    """Read the landmarks of a snapshot, which never grows. Returns None where it has changed."""
+    """Read the landmarks of a snapshot, which never grows. Returns None if it has changed."""
     if not file.size == known.size_bytes == known.sound_bytes:
         return None
     try:
@@ -212,12 +215,12 @@ def resume_snapshot(file: OpenFile, known: KnownFile) -> Resumed | None:
 
 
 def _boundary(known: KnownFile) -> int:
-    """The first byte of the first chunk that isn't wholly known."""
+    """The first byte of the first chunk that isn't completely known."""
     return known.sound_bytes - known.sound_bytes % CHUNK_BYTES
 
 
 def _landmarks(file: OpenFile, known: KnownFile) -> tuple[LocatedBatch, ...] | None:
-    """The batches at the landmarks; None where one of them has changed."""
+    """The batches at the landmarks; None if a batch has changed."""
     if file.size < known.sound_bytes:
         return None
     headers = [bytes(file.read(place.position, HEADER.size)) for place in known.landmarks]

@@ -1,9 +1,7 @@
-"""leader-epoch-checkpoint: where each leader epoch starts (Kafka: LeaderEpochCheckpointFile).
+"""leader-epoch-checkpoint: the start offset of each leader epoch (Kafka:
+LeaderEpochCheckpointFile).
 
-0              version
-2              number of entries
-3 0            epoch, start offset
-5 378
+0              version 2              number of entries 3 0            epoch, start offset 5 378
 
 A new log has this file with 0 bytes until its first epoch begins.
 """
@@ -21,7 +19,7 @@ _MAX_OFFSET = 2**63 - 1
 
 
 def decode(data: bytes) -> tuple[EpochStart, ...]:
-    """The entries in the order of the file. Whether they rise isn't checked.
+    """The entries in the order of the file, which isn't checked.
 
     Raises DataError with the byte of the wrong line.
     """

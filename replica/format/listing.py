@@ -21,14 +21,14 @@ from replica.format.file_names import LOG_KINDS, FileKind, FileName, classify
 from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES
 
 _READ_LAST = (leader_epoch_checkpoint.FILE_NAME, quorum_state.FILE_NAME)
-"""These are read after the logs. If the checkpoint was another one before, the logs have changed
-meanwhile. quorum-state comes after the log because commitment is proven by a replica that has not
-voted in a newer epoch when its log is read (replica.history.commitment)."""
+"""The files that are read after the logs. If leader-epoch-checkpoint was different before, the logs
+have changed meanwhile. quorum-state comes after the log because a replica proves commitment only if
+it has not voted in a newer epoch when its log is read (replica.history.commitment)."""
 _BESIDE = (meta_properties.FILE_NAME, snapshot.BOOTSTRAP_NAME, quorum_properties.FILE_NAME)
 
 
 def check_folder(path: str) -> None:
-    """Raises UsageError where `path` is no folder, UnreadableFileError where that can't be found
+    """Raises UsageError if `path` isn't a folder, UnreadableFileError if this can't be found
     out."""
     try:
         is_folder = stat.S_ISDIR(os.stat(path).st_mode)
@@ -43,8 +43,8 @@ def check_folder(path: str) -> None:
 def listing(path: str, parent: str) -> list[tuple[str, str]]:
     """(path relative to the node's log directory, path to open) of every file of a known kind.
 
-    parent: the folder with the node's own files (_BESIDE), which may also lie in `path`. Raises
-    UnreadableFileError where the folder can't be listed.
+    parent: the folder with the node's own files (_BESIDE), which may also be in `path`. Raises
+        UnreadableFileError if the folder can't be listed.
     """
     return sorted(_listed(path, parent), key=lambda listed: _turn(listed[0]))
 
@@ -90,5 +90,5 @@ STATE_DECODERS: dict[FileKind, Callable[[bytes], object]] = {
 
 
 def size_limit(name: FileName) -> int:
-    """The largest size (bytes) with which a file of this kind is read."""
+    """The largest file of this kind that is read, in bytes."""
     return MAX_LOG_BYTES if name.kind in LOG_KINDS else MAX_STATE_BYTES

@@ -1,5 +1,5 @@
-"""What lies in the folders that a node's log.dirs and metadata.log.dir name, and whether the node
-can use them (Kafka: MetaPropertiesEnsemble.Loader)."""
+"""Reads the folders in a node's log.dirs and metadata.log.dir, and finds whether the node can use
+them (Kafka: MetaPropertiesEnsemble.Loader)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _CHECKPOINTS = (
 
 
 class LogDirState(StrEnum):
-    """What a log directory is."""
+    """The state of a log directory."""
 
     READY = "ready"
-    """It has a meta.properties that decodes."""
+    """A folder with a meta.properties that can be decoded."""
     MISSING = "missing"
-    """Nothing lies at its path."""
+    """Its path doesn't exist."""
     UNFORMATTED = "unformatted"
     """A folder without meta.properties."""
     UNUSABLE = "unusable"
-    """No folder, or a meta.properties that can't be read or decoded."""
+    """Not a folder, or a folder whose meta.properties can't be read or decoded."""
     NOT_GIVEN = "not given"
-    """It lies on the node's own machine, and nothing was given that stands for it."""
+    """The directory is on the node's own machine, and the user gave no copy of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +45,23 @@ class LogDir:
     path: str
     """The path in the node's settings."""
     shown: str
-    """The path at which it was read."""
+    """The path at which the directory was read."""
     state: LogDirState
     meta: MetaProperties | None = None
-    """None where the state is not READY."""
+    """Its meta.properties; None if the state is not READY."""
     reason: str = ""
-    """Why it is unusable."""
+    """Why the directory is unusable."""
     has_metadata_log: bool = False
-    """Whether a __cluster_metadata-0 lies in it."""
+    """Whether the directory has a __cluster_metadata-0."""
     has_broken_place: bool = False
-    """Whether this __cluster_metadata-0 is no folder."""
+    """Whether __cluster_metadata-0 is not a folder."""
     not_writable: str = ""
-    """The directory, the folder of its metadata log, or a file there, where this process may not
-    write; "" where it may. A node's own user may differ."""
+    """The first path to which this process may not write: the directory, the folder of its metadata
+    log, or a file in it; "" if it may write to all. A node's own user may have other permissions.
+    """
     missing_checkpoint: str = ""
-    """The first of the files that a broker makes in it, if it is not there; "" where all are."""
+    """The first missing file of the files that a broker makes in the directory; "" if none is
+    missing."""
 
     @property
     def is_named(self) -> bool:
@@ -68,12 +70,12 @@ class LogDir:
 
     @property
     def meta_properties(self) -> str:
-        """The name of its meta.properties for people."""
+        """The path of its meta.properties for people."""
         return os.path.join(self.shown, meta_properties.FILE_NAME)
 
 
 def read_log_dir(path: str, shown: str) -> LogDir:
-    """The log directory at `shown`, which stands for `path` in the node's settings."""
+    """The log directory at `shown`, a copy of the directory at `path` in the node's settings."""
     if "\0" in shown:
         return LogDir(path, shown, LogDirState.UNUSABLE, reason="its name has a zero byte")
     if not os.path.lexists(shown):
@@ -98,7 +100,8 @@ def read_log_dir(path: str, shown: str) -> LogDir:
 
 
 def _not_writable(folder: str, place: str) -> Iterator[str]:
-    """Kafka opens each segment and state file to write, and a snapshot only to read."""
+    """The paths to which this process may not write. Kafka opens each segment and state file for
+    writing, and a snapshot only for reading."""
     for path in (folder, place):
         if os.path.isdir(path) and not os.access(path, os.W_OK | os.X_OK):
             yield path

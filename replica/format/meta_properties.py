@@ -1,9 +1,9 @@
-"""meta.properties: the replica that a log directory belongs to (Kafka: MetaProperties, KIP-631,
-KIP-858).
+"""meta.properties: the owner of a log directory (Kafka: MetaProperties, KIP-631, KIP-858).
 
-It is a Java properties file. Version 0 (of ZooKeeper clusters) has broker.id and maybe cluster.id.
-Version 1 has node.id, cluster.id and, from Kafka 3.7 on, directory.id. Comments, order and unknown
-keys are kept, so encoding gives the same bytes back. Java reads such files as Latin-1, always.
+It is a Java properties file. Version 0 (of ZooKeeper clusters) has broker.id and possibly
+cluster.id. Version 1 has node.id, cluster.id and, from Kafka 3.7 on, directory.id. Comments, order
+and unknown keys are kept, so encoding gives the same bytes back. Java reads such files as Latin-1,
+always.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class MetaProperties:
     cluster_id: str | None
     node_id: int | None
     directory_id: str
-    """The directory id; ZERO_UUID where the file names none."""
+    """The directory id; ZERO_UUID if the file names none."""
     properties: tuple[tuple[str, str], ...]
-    """The properties as pairs of key and value, unescaped."""
+    """The properties as pairs of key and value, without escapes."""
     lines: tuple[str, ...]
     """The text of the file, split at each newline."""
 
     @property
     def replica(self) -> ReplicaId | None:
-        """The replica that the file names; None where cluster.id or the node's id is missing."""
+        """The replica that the file names; None if cluster.id or the node's id is missing."""
         if self.cluster_id is None or self.node_id is None:
             return None
         return ReplicaId(self.cluster_id, self.node_id, self.directory_id)
@@ -76,7 +76,8 @@ def encode(meta: MetaProperties) -> bytes:
 
 
 def new_meta_properties(replica: ReplicaId, comments: tuple[str, ...] = ()) -> MetaProperties:
-    """The properties (version 1) of a replica. comments: the first lines, without '#'."""
+    """The properties (version 1) of a replica. comments: the first lines of the file, without
+    '#'."""
     properties = {
         "node.id": str(replica.node_id),
         "directory.id": replica.directory_id,

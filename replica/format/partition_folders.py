@@ -20,20 +20,20 @@ from replica.model.keys import ReplicaId
 
 _INT32 = range(-(2**31), 2**31)
 _NO_PARTITIONS = frozenset({METADATA_FOLDER, "remote-log-index-cache"})
-"""Folders that Kafka passes over."""
+"""Folders that Kafka ignores."""
 _OF_BROKERS = ("-offset-checkpoint", ".kafka_cleanshutdown")
-"""How the names of files end that a broker keeps in each of its log directories."""
+"""The endings of the files that a broker keeps in each log directory."""
 
 
 class FolderState(StrEnum):
-    """What a partition's folder is to Kafka. The value is the suffix of its name."""
+    """The role of a partition's folder in Kafka. The value is the suffix of its name."""
 
     CURRENT = ""
     """The partition's log."""
     FUTURE = "-future"
-    """A copy that will take the place of the log in another directory (KIP-113)."""
+    """A copy that will replace the log in another directory (KIP-113)."""
     DELETED = "-delete"
-    """A log that the broker deletes as soon as it runs."""
+    """A log that the broker deletes when it runs."""
     STRAY = "-stray"
     """A log that the broker has put aside, because the metadata doesn't assign it (KAFKA-14616)."""
 
@@ -49,9 +49,9 @@ class PartitionFolder:
     partition: int
     state: FolderState
     topic_id: str | None
-    """The topic id in partition.metadata; None where there is no such file that can be read."""
+    """The topic id in partition.metadata; None if this file is missing or can't be read."""
     size_bytes: int
-    """The bytes of all files in it."""
+    """The size of all files in the folder, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,13 @@ class BrokerLogDirectory:
     shown: str
     """The directory as the user would write it."""
     replica: ReplicaId
-    """The replica that its meta.properties names."""
+    """The replica that the directory's meta.properties names."""
     folders: tuple[PartitionFolder, ...]
-    """The folders of partitions, by name. That of the metadata log isn't among them."""
+    """The folders of partitions, sorted by name, without the metadata log."""
     foreign: tuple[str, ...]
-    """Folders whose names are no partition's, as the user would write them."""
+    """Folders whose names aren't names of partitions, as the user would write them."""
     is_metadata_alone: bool = False
-    """Whether it holds the metadata log and nothing that a broker writes beside it: a copy of the
-    metadata, or a directory for nothing else."""
+    """Whether the directory holds the metadata log and nothing else of a broker."""
 
 
 def log_directories_below(path: str) -> Iterator[BrokerLogDirectory]:
@@ -98,8 +97,8 @@ def _directory(shown: str, replica: ReplicaId) -> BrokerLogDirectory:
 
 
 def partition_of_folder(name: str) -> tuple[str, int, FolderState] | None:
-    """(topic, partition, state) by the name of a folder; None where Kafka takes it for no
-    partition's, and ends at its start (Kafka: LocalLog.parseTopicPartitionName)."""
+    """(topic, partition, state) by the name of a folder; None for a name that isn't a partition's,
+    with which Kafka doesn't start (Kafka: LocalLog.parseTopicPartitionName)."""
     for state in (FolderState.DELETED, FolderState.FUTURE, FolderState.STRAY):
         if name.endswith(state):
             if not re.match(rf"\S+-\S+\.\S+{state}", name):
@@ -123,13 +122,13 @@ def _topic_id_in(folder: str) -> str | None:
 
 
 def _size_of(folder: str) -> int:
-    """The bytes of the files in a folder; those that can't be looked at count as none."""
+    """The size of the files in a folder in bytes, without files whose size can't be read."""
     found = 0
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.is_file(follow_symlinks=False):
                     found += entry.stat(follow_symlinks=False).st_size
-    except OSError:  # A broker that runs deletes segments meanwhile.
+    except OSError:  # a running broker deletes segments meanwhile
         pass
     return found

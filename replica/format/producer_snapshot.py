@@ -1,8 +1,8 @@
 """<offset>.snapshot: the idempotent producers of a log at an offset (Kafka: ProducerStateManager).
 
-A KRaft log has no such producers, so its files hold none. In spite of the name these files are no
-metadata snapshots. They hold an int16 version 1, the uint32 CRC-32C of the rest, an int32 count,
-and the entries of 46 bytes each.
+A KRaft log has no idempotent producers, so its files have no entries. Despite the name these files
+aren't metadata snapshots. They hold an int16 version 1, the uint32 CRC-32C of the rest, an int32
+count, and the entries of 46 bytes each.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ProducerEntry:
-    """A producer's last batch. Offsets are absolute, and inclusive."""
+    """The last batch of a producer. Offsets are absolute and inclusive."""
 
     producer_id: int
     producer_epoch: int

@@ -1,8 +1,8 @@
 """quorum.properties: the voters that a node is configured with (controller.quorum.voters).
 
-This is a file of kraftlake, not of Kafka. To have the configured voters compared, a user puts that
-line of the node's server.properties into it, beside meta.properties. kraftlake doesn't read
-server.properties itself: it may hold passwords, and a capture copies the files that it reads.
+This is a file of kraftlake, not of Kafka. To have the configured voters compared, a user copies
+this line of the node's server.properties into it, beside meta.properties. kraftlake doesn't read
+server.properties here: it may hold passwords, and a capture copies all files that it reads.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class ConfiguredVoter:
 
 
 def decode(data: bytes) -> tuple[ConfiguredVoter, ...]:
-    """The configured voters, sorted by id; none in a quorum that keeps them in its log (KIP-853).
+    """The configured voters, sorted by id; empty for a quorum that keeps its voters in its log
+    (KIP-853).
 
     Raises CorruptDataError with the byte of the line that can't be read.
     """

@@ -24,7 +24,7 @@ MANDATORY = {
     0: ("clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters"),
     1: ("leaderId", "leaderEpoch", "votedId"),
 }
-"""The keys that each version must have (Kafka: QuorumStateDataJsonConverter). Version 1 must also
+"""The mandatory keys of each version (Kafka: QuorumStateDataJsonConverter). Version 1 must also
 have one of _VOTED_KEYS."""
 _MAX_INT32 = 2**31 - 1
 
@@ -40,15 +40,15 @@ class QuorumState:
     voted_id: int
     """The node id of the candidate that got the vote; NO_NODE (-1) for no vote."""
     voted_directory_id: str
-    """The directory id of that candidate; ZERO_UUID for none."""
+    """The directory id of this candidate; ZERO_UUID for none."""
     current_voters: tuple[int, ...]
-    """The node ids of the voters. Version 0 alone has them."""
+    """The node ids of the voters. Only version 0 has them."""
     fields: tuple[tuple[str, Any], ...]
     """The whole object as it was read, in order."""
 
 
 def decode(data: bytes) -> QuorumState:
-    """The state. Raises DataError with the byte, which is 0 where a field is missing or wrong."""
+    """The state. Raises DataError with the byte, which is 0 if a field is missing or wrong."""
     return _state(_object(data))
 
 
@@ -98,7 +98,7 @@ def _object(data: bytes) -> dict[str, Any]:
     text = text_of(data)
     try:
         value = json.loads(text)
-        # An escape may be half of a surrogate pair, which can't be written as UTF-8.
+        # an escape may be half of a surrogate pair, which can't be written as UTF-8
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
         position = len(text[: error.pos].encode("utf-8"))

@@ -1,4 +1,4 @@
-"""Opens files of a running node, without a lock and without writing. Special files are refused."""
+"""Opens files of a running node without a lock, only for reading. Special files are refused."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from replica.format.byte_source import READ_FLAGS, OpenFile, Source
 from replica.format.file_names import FileKind, classify
 
 ReadFile = Callable[[str, int], Source]
-"""(path, most bytes) -> content. This is a port: a test's function may change a file between two
-looks."""
+"""(path, most bytes) -> content. Tests pass functions that change a file between two reads."""
 
 MAX_LOG_BYTES = 2**31
-"""The largest segment or snapshot. It is Kafka's own limit: a segment's positions are int32."""
+"""The largest segment or snapshot, in bytes. It is Kafka's own limit: a segment's positions are
+int32."""
 SMALL_BYTES = 8 * 1024 * 1024
-"""Files up to this size are read into memory."""
+"""Files up to this size (bytes) are read into memory."""
 MAX_STATE_BYTES = 16 * 1024 * 1024
-"""The largest text file or index. By default a segment's index has at most 10 MiB."""
+"""The largest text file or index, in bytes. By default a segment's index has at most 10 MiB."""
 
 
 class VanishedFileError(UnreadableFileError):
@@ -28,27 +28,28 @@ class VanishedFileError(UnreadableFileError):
 
 
 def open_file(path: str, limit: int) -> OpenFile:
-    """A regular file that the user named, which its context closes. Links are followed.
+    """A regular file that the user named. The end of its context closes it. Links are followed.
 
-    Raises VanishedFileError where the file is gone, UnreadableFileError where it can't be read, is
-    no regular file (a pipe would block for ever) or holds more than `limit` bytes.
+    Raises VanishedFileError if the file is gone, UnreadableFileError if it can't be read, isn't a
+    regular file (a pipe would block forever) or has more than `limit` bytes.
     """
     return _open(path, limit, lambda: os.open(path, READ_FLAGS))
 
 
 def open_own_file(path: str, limit: int) -> OpenFile:
-    """A file that was found in a directory; raises what open_file raises.
+    """A file that was found in a directory. Raises the errors of open_file.
 
     A symbolic link is followed only to a file of a known kind in the same folder; otherwise this
-    raises UnreadableFileError. The directory's author might want other files to be read. The
-    checked file is the opened one, as the system itself refuses a link in the path's last place.
+    raises UnreadableFileError, because a hostile directory could make kraftlake read other files.
+    The checked file is the opened file, because the operating system itself refuses a link as the
+    last part of the path.
     """
     return _open(path, limit, lambda: _own_handle(path))
 
 
 def refuse_foreign_link(path: str) -> None:
-    """Raises UnreadableFileError where open_own_file would refuse a link, for callers that don't
-    open the file themselves."""
+    """Raises UnreadableFileError if open_own_file would refuse a link, for callers that don't open
+    the file themselves."""
     if os.path.islink(path) and os.path.exists(path):
         _own_target(path)
 
@@ -61,7 +62,7 @@ def _own_handle(path: str) -> int:
             raise
     try:
         return os.open(_own_target(path), READ_FLAGS | os.O_NOFOLLOW)
-    except OSError as error:  # Another link was put in the target's place meanwhile.
+    except OSError as error:  # another link has replaced the target meanwhile
         raise UnreadableFileError(path, error.strerror or str(error)) from error
 
 
@@ -103,13 +104,13 @@ def _checked_size(path: str, status: os.stat_result, limit: int) -> int:
 
 
 def read_file(path: str, limit: int) -> bytes:
-    """All bytes of a regular file as of its opening; raises what open_file raises."""
+    """All bytes that a regular file has when it is opened. Raises the errors of open_file."""
     with open_file(path, limit) as file:
         return file.read_all()
 
 
 def read_own_file(path: str, limit: int) -> bytes:
-    """All bytes of a file that was found in a directory; raises what open_own_file raises."""
+    """All bytes of a file that was found in a directory. Raises the errors of open_own_file."""
     with open_own_file(path, limit) as file:
         return file.read_all()
 

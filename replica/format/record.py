@@ -30,7 +30,8 @@ from replica.message.primitives import (
 
 @dataclass(frozen=True, slots=True)
 class RecordHeader:
-    """A header of a record. KRaft's records have none; those of other topics may."""
+    """A header of a record. KRaft's records have no headers; records of other topics may have
+    some."""
 
     key: str
     value: bytes | None
@@ -41,7 +42,7 @@ class Record:
     """One record."""
 
     offset: int
-    """The absolute offset, not the one relative to the batch."""
+    """The absolute offset, not the offset within the batch."""
     timestamp: int
     """The timestamp, in ms since 1970 (UTC)."""
     key: bytes | None
@@ -51,19 +52,20 @@ class Record:
 
 
 MAX_BATCH_ELEMENTS = 1 << 20
-"""The most records and headers that are read of one batch. A batch of 8 MiB has room for 762,600 of
-Kafka's smallest records, NO_OP_RECORD."""
+"""The most records and headers that are read from one batch. A batch of 8 MiB holds at most 762,600
+of Kafka's smallest records, NO_OP_RECORD."""
 
 
 def records_of(
     header: BatchHeader, batch: Buffer, inflation: Inflation | None = None
 ) -> Iterator[Record]:
-    """The records of one whole batch, decompressed where its attributes say so.
+    """The records of one whole batch, which are decompressed if its attributes name a codec.
 
-    inflation: the limit that all batches of a file share. Raises DataError once the records before
-    the error were given, also where there is more than MAX_RECORDS_BYTES or MAX_BATCH_ELEMENTS. The
-    error's position counts from the start of the batch; in a compressed batch, from the start of
-    the inflated records.
+    inflation: the limit that all batches of a file share.
+
+    Raises DataError after the records before the error, also beyond MAX_RECORDS_BYTES or
+    MAX_BATCH_ELEMENTS. The error's position counts from the start of the batch; in a compressed
+    batch, from the start of the decompressed records.
     """
     size = header.size_bytes - HEADER.size
     if size > MAX_RECORDS_BYTES:
@@ -116,7 +118,7 @@ def _require_elements(before: int, more: int, position: int) -> None:
 def _decode_record(
     header: BatchHeader, body: Buffer, position: int, last_delta: int, elements: int
 ) -> tuple[Record, int]:
-    """(the record, the position after it). elements: how many records and headers of the batch come
+    """(the record, the position after it). elements: the number of records and headers of the batch
     before it."""
     _require_elements(elements, 1, position)
     size, start = read_varint(body, position, "record length")
@@ -196,8 +198,8 @@ def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: 
 
 def encode_values(values: Sequence[bytes]) -> bytes:
     """The bytes of records without keys and headers, whose offsets have no gaps, and whose
-    timestamp is the batch's base timestamp. It gives the bytes of `encode_records` in a sixth of
-    its time, because what stands around a value is made once for each length."""
+    timestamp is the batch's base timestamp. The result equals the bytes of `encode_records` in a
+    sixth of the time, because the bytes around a value are made once for each length."""
     out: list[bytes] = []
     for delta, value in enumerate(values):
         number = _varint(delta)
@@ -218,9 +220,8 @@ def _varint(number: int) -> bytes:
 
 @lru_cache(maxsize=1 << 12)
 def _around(size: int, delta_bytes: int) -> tuple[bytes, bytes]:
-    """The bytes of a record that stand before its offset delta, and those that stand between the
-    offset delta and the value. The former are the record's length, attributes and timestamp delta;
-    the latter say that there is no key, and that the value has `size` bytes."""
+    """The bytes of a record before its offset delta (length, attributes and timestamp delta), and
+    the bytes between the offset delta and the value (no key, and a value of `size` bytes)."""
     after = _varint(-1) + _varint(size)
     rest = 2 + delta_bytes + len(after) + size + len(_NO_HEADERS)
     return _varint(rest) + b"\0\0", after
@@ -235,12 +236,13 @@ def _write_bytes(out: bytearray, value: bytes | None) -> None:
 
 
 def batch_size(values: Sequence[bytes]) -> int:
-    """Bytes on disk of a batch of these record values, uncompressed."""
+    """The size in bytes of an uncompressed batch with these record values."""
     return HEADER.size + records_size(values, 0)
 
 
 def records_size(values: Sequence[bytes], first_delta: int) -> int:
-    """Bytes of the records of these values. first_delta: the first one's offset delta.
+    """The size in bytes of the records with these values. first_delta: the first record's offset
+    delta.
 
     Values of one length, whose offset deltas have the same number of bytes, are counted together.
     """

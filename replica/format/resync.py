@@ -1,10 +1,10 @@
-"""The search for the next batch behind a damaged place.
+"""Searches for the next batch behind a damaged place.
 
-A position is likely where the 61 bytes could be a header that Kafka wrote. In random bytes, one of
-2^30 positions is likely. A CRC is computed at likely positions only. A hostile file could have many
+A position is likely if its 61 bytes could be a header that Kafka wrote. In random bytes, one of
+2^30 positions is likely. A CRC is computed only at likely positions. A hostile file could have many
 false headers and so make the search slow. Therefore the CRCs of false headers use up a credit, to
-which each byte that was passed adds a few bytes of CRC. A batch that is longer than the rest of the
-credit is not checked; every other likely position is.
+which each passed byte adds a few bytes of CRC. A batch that is longer than the rest of the credit
+is not checked; every other likely position is checked.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ from replica.format.batch import (
 from replica.format.byte_source import ByteSource
 
 CREDIT_BYTES = 64 * 1024 * 1024
-"""Bytes of CRC that may be computed in vain for any source, in addition to the source's size."""
+"""The bytes of CRC that may be computed without success for any source, in addition to the source's
+size."""
 CREDIT_PER_BYTE = 4
-"""Bytes of CRC that each passed byte adds to the credit."""
+"""The bytes of CRC that each passed byte adds to the credit."""
 BLOCK_BYTES = 1024 * 1024
 """The most bytes that are read at a time."""
 _FIRST_BLOCK_BYTES = 4096
-"""The first read of a search is small, because the next batch mostly lies near."""
+"""The size of a search's first read. It is small, because the next batch is usually near."""
 _NOT_NEGATIVE = rb"[\x00-\x7f]"
 _MINUS_ONE_OR_MORE = rb"[\x00-\x7f\xff]"
 _CODECS = 5
 
 
 class BatchSearch:
-    """Finds batches with a right CRC in a source, and counts what false headers cost.
+    """Finds batches with a valid CRC in a source, and counts the cost of false headers.
 
     left_out: whether the last search left out likely positions that were too costly to check.
     """
@@ -50,16 +51,16 @@ class BatchSearch:
         self._spent = 0
 
     def credit(self, position: int) -> int:
-        """How many bytes of CRC may be computed at this position of the source."""
+        """The bytes of CRC that may be computed at this position of the source."""
         return CREDIT_BYTES + self._source.size + CREDIT_PER_BYTE * position - self._spent
 
     def charge(self, size: int) -> None:
-        """Note that the CRC of `size` bytes was computed in vain."""
+        """Note that the CRC of `size` bytes was computed without success."""
         self._spent += size
 
     def first_batch(self, begin: int, before: int) -> int | None:
-        """The first position from `begin` (inclusive) to `before` (exclusive) where a whole batch
-        starts; None for none."""
+        """The first position from `begin` (inclusive) to `before` (exclusive) at which a whole
+        batch starts; None if there is none."""
         self.left_out = False
         for position, header in self._likely(begin, before):
             if not self._affords(position, header.size_bytes):
@@ -71,7 +72,8 @@ class BatchSearch:
         return None
 
     def starts_batch(self, position: int) -> bool:
-        """Whether the bytes at the position could be a header by Kafka, of a batch that fits."""
+        """Whether the bytes at the position could be Kafka's header of a batch that fits into the
+        source."""
         return self._plausible_header(position) is not None
 
     def computed_crc(self, position: int, size: int) -> int:
@@ -119,16 +121,17 @@ class BatchSearch:
         return header if header.size_bytes <= left and is_plausible(header) else None
 
     def frame_fits(self, position: int) -> bool:
-        """Whether the length at the position is that of a batch of any magic within the data."""
+        """Whether the length at the position could be the length of a batch of any magic within the
+        data."""
         (_, length) = LENGTH_PREFIX.unpack(self._source.read(position, LENGTH_PREFIX.size))
-        # A batch of magic 0 is the shortest: its length counts the 14 bytes of an empty record.
+        # a batch of magic 0 is the shortest: its length counts the 14 bytes of an empty record
         return 14 <= int(length) <= self._source.size - position - LENGTH_PREFIX.size
 
 
 def _header_pattern(size: int) -> re.Pattern[bytes]:
-    """Matches the magic byte of what could be a header in a source of `size` bytes.
+    """A pattern that matches the magic byte of possible headers in a source of `size` bytes.
 
-    It matches every header that is_plausible accepts, and some others. A pattern passes all other
+    It matches every header that is_plausible accepts, and some others. A pattern skips all other
     bytes at the speed of C.
     """
     longest = re.escape(bytes([min(size >> 24, 0x7F)]))

@@ -1,10 +1,9 @@
 """Runs of batches: many batches of a log, checked as `frames` checks them, and counted together.
 
-Whoever opens a log checks every batch, and needs few facts about each: whether the batch is sound,
-and whether it gets an entry in the index. A value for each batch would cost more than the checks,
-so the loop of this module keeps its results in local variables. A batch that the loop doesn't take
-(of another epoch, a control batch, or a batch with a fault) is read by `frames`, which names the
-fault.
+Opening a log checks every batch, and needs few facts about each: whether the batch is valid, and
+whether it gets an entry in the index. A value for each batch would cost more than the checks, so
+the loop of this module keeps its results in local variables. `frames` reads the batches that the
+loop doesn't take (of another epoch, control batches, or batches with a fault), and names the fault.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from replica.message.primitives import Buffer
 _CHECKED = struct.Struct(">qiibIhi8xq")
 """The fields of HEADER up to the largest timestamp, without the base timestamp."""
 _BELOW_ALL = -(2**63) - 1
-"""Less than any timestamp."""
+"""A number that is lower than any timestamp."""
 _ENDLESS = 2**63
-"""More than any offset, and than the bytes of any file."""
+"""A number that is higher than any offset and any file size."""
 
 
 class Due(NamedTuple):
@@ -43,12 +42,12 @@ class Due(NamedTuple):
     max_timestamp: int
     """The largest timestamp (ms) of the run up to this batch."""
     offset_of_max: int
-    """The last offset of the first batch with that timestamp."""
+    """The last offset of the first batch with this timestamp."""
 
 
 class Run(NamedTuple):
-    """Whole batches of one epoch, one after another in a file. A control batch is a run of its
-    own."""
+    """Whole batches of one epoch, one after another in a file. A control batch is a run by
+    itself."""
 
     position: int
     """The byte of the file at which the run begins."""
@@ -70,13 +69,13 @@ class Run(NamedTuple):
 
     @property
     def end_offset(self) -> int:
-        """The offset after the last one."""
+        """The end offset (exclusive)."""
         return self.last_offset + 1
 
 
 Place: TypeAlias = tuple[int, int, int, int]
-"""Where to look for a run: (its position in a view, the position of the view in the file, its first
-offset, the offset at which the batches end (exclusive))."""
+"""The place of a run: (its position in a view, the position of the view in the file, its first
+offset, the end offset of the batches (exclusive))."""
 
 
 def _endless() -> int:
@@ -84,7 +83,7 @@ def _endless() -> int:
 
 
 def run_of(frame: Frame, room: int) -> Run:
-    """The run of one batch. room: a number that the callable `room` of `runs` gave."""
+    """The run of one batch. room: the result of the function `room` of `runs`."""
     due: tuple[Due, ...] = ()
     if room < 0:
         latest = frame.max_timestamp
@@ -116,10 +115,11 @@ def runs(
     """Finds the batches of `data` that begin below `end_offset`, as `frames` does, and raises the
     same errors.
 
-    room: gives a number of bytes. The first batch that begins more than this number of bytes behind
-    the beginning of the run gets an entry in the index; where the number is negative, that is the
-    run's first batch. It is called for each run, after the caller took the run before. interval:
-    the same number for the next entry, counted from the beginning of the last batch with an entry.
+    room: a function that gives a number of bytes. The first batch that begins more than this number
+        of bytes behind the beginning of the run gets an entry in the index; for a negative number,
+        the run's first batch. It is called for each run, after the caller took the previous run.
+    interval: the same number for the next entry, counted from the beginning of the last batch with
+        an entry.
     """
     view = memoryview(data)
     at = 0
@@ -141,8 +141,8 @@ def runs(
 
 
 def plain_run(view: memoryview, place: Place, epoch: int, room: int, interval: int) -> Run | None:
-    """The run of sound batches that have this epoch and are no control batches. None where the
-    first batch is not such a batch. room, interval: see `runs`."""
+    """The run of valid data batches of this epoch. None if the first batch is invalid, of another
+    epoch, or a control batch. room, interval: see `runs`."""
     at, start, expected, end_offset = place
     unpack, crc_of = _CHECKED.unpack_from, crc32c
     prefix_bytes, crc_start = LENGTH_PREFIX.size, CRC_START
@@ -191,7 +191,7 @@ _find: FindRun = plain_run
 
 
 def use(find: FindRun) -> None:
-    """Have `runs` call this function in place of plain_run, in this process. find: finds the same
-    batches, but may divide them into more runs."""
+    """Let `runs` call `find` instead of plain_run in this process. find: a function that finds the
+    same batches, but may divide them into more runs."""
     global _find
     _find = find

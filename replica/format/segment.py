@@ -1,8 +1,8 @@
 """A log segment or a snapshot: batches one after another (Kafka: FileRecords, LogSegment).
 
-`scan` walks every byte of a source. Each byte belongs to a batch, to a damage, or to the zeros at
-the end of a preallocated segment. Behind a damaged frame the walk goes on at the next whole batch
-with a right CRC. The CRC doesn't cover the base offset, which is judged by the batches around it.
+`scan` reads every byte of a source. Each byte belongs to a batch, to a damage, or to the zeros at
+the end of a preallocated segment. Behind a damaged frame the scan continues at the next whole batch
+with a valid CRC. The CRC doesn't cover the base offset, so the neighbouring batches judge it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from replica.format.damage import Damage
 from replica.format.walk import FrameWalk, LocatedBatch
 
 _OWN_NAMES = ("position", "crc_valid")
-"""The numbers of a LocatedBatch itself; all others are its header's."""
+"""The numbers of a LocatedBatch itself. All other numbers belong to its header."""
 
 
 class ColumnBatches(Sequence[LocatedBatch]):
@@ -28,7 +28,7 @@ class ColumnBatches(Sequence[LocatedBatch]):
 
     @abstractmethod
     def numbers(self, *names: str) -> Iterator[tuple[int, ...]]:
-        """These numbers of each batch, as numbers_of gives them."""
+        """The numbers with these names of each batch, as numbers_of gives them."""
 
     @abstractmethod
     def places_where(self, names: tuple[str, ...], is_wanted: Callable[..., Any]) -> Iterator[int]:
@@ -36,8 +36,8 @@ class ColumnBatches(Sequence[LocatedBatch]):
 
 
 def numbers_of(batches: Sequence[LocatedBatch], *names: str) -> Iterator[tuple[int, ...]]:
-    """The numbers of these names of each batch: position, crc_valid, or a name of
-    BatchHeader. For ColumnBatches this makes no LocatedBatch."""
+    """The numbers with these names of each batch: position, crc_valid, or a field of BatchHeader.
+    For ColumnBatches this makes no LocatedBatch."""
     if isinstance(batches, ColumnBatches):
         return batches.numbers(*names)
     paths = [name if name in _OWN_NAMES else f"header.{name}" for name in names]
@@ -49,11 +49,11 @@ def numbers_of(batches: Sequence[LocatedBatch], *names: str) -> Iterator[tuple[i
 def places_where(
     batches: Sequence[LocatedBatch], names: tuple[str, ...], is_wanted: Callable[..., Any]
 ) -> Iterator[int]:
-    """The indexes in `batches`, ascending, of the batches whose numbers of these names are wanted.
+    """The indexes in `batches`, ascending, of the batches for whose numbers `is_wanted` is true.
 
-    is_wanted: takes the numbers of one batch, or a NumPy array of each for many batches at once. So
-    it may only compare, and combine comparisons by `&` and `|`. It gets booleans for crc_valid and
-    is_control, and at most 2**63 - 1 for an offset.
+    is_wanted: a function of the numbers of one batch, or of a NumPy array of each number for many
+        batches. So it may only compare, and combine comparisons by `&` and `|`. It gets booleans
+        for crc_valid and is_control, and at most 2**63 - 1 for an offset.
     """
     if isinstance(batches, ColumnBatches):
         yield from batches.places_where(names, is_wanted)
@@ -66,7 +66,7 @@ def places_where(
 def chosen(
     batches: Sequence[LocatedBatch], names: tuple[str, ...], is_wanted: Callable[..., Any]
 ) -> Iterator[LocatedBatch]:
-    """The batches whose numbers of these names are wanted (see places_where)."""
+    """The batches for whose numbers `is_wanted` is true (see places_where)."""
     return (batches[place] for place in places_where(batches, names, is_wanted))
 
 
@@ -81,37 +81,37 @@ class SegmentScan:
     zero_tail: int
     """The number of zero bytes behind end_position."""
     sparse_until: int = 0
-    """How many of the file's first bytes are known to be sound. Of the batches in them `batches`
-    has only some, the first and the last among them (replica.format.known_file)."""
+    """The number of bytes at the file's beginning that are known to be sound. `batches` has only
+    some of their batches, including the first and the last (replica.format.known_file)."""
 
     @property
     def new_batches(self) -> Sequence[LocatedBatch]:
-        """The batches behind the bytes that were known."""
+        """The batches behind the known bytes."""
         known = bisect_left(self.batches, self.sparse_until, key=lambda batch: batch.position)
         return self.batches[known:]
 
     @property
     def next_offset_of_known(self) -> int:
-        """The offset after the bytes that were known. There must be such bytes."""
+        """The offset after the known bytes. Only for a scan with known bytes."""
         return self.batches[-1 - len(self.new_batches)].header.next_offset
 
     def follows_unlisted(self, batch: LocatedBatch) -> bool:
-        """Whether `batches` may lack sound batches before this one."""
+        """Whether `batches` may lack sound batches before this batch."""
         return 0 < batch.position < self.sparse_until
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing but zeros, as in a new segment."""
+        """Whether there are only zeros, as in a new segment."""
         return not self.batches and not self.damages
 
     @property
     def next_offset(self) -> int | None:
-        """The offset after the last batch; None where there is no batch."""
+        """The offset after the last batch; None if there is no batch."""
         return self.batches[-1].header.next_offset if self.batches else None
 
 
 class ScanLog(Protocol):
-    """A port for `scan`. replica.scan.segments has a faster one with equal results."""
+    """The interface of `scan`. replica.scan.segments has a faster function with equal results."""
 
     def __call__(
         self, data: Source, *, start: int = 0, expected_offset: int | None = None
@@ -125,10 +125,10 @@ class TooManyBatchesError(Exception):
 class JudgedWalk:
     """A walk over the frames of a segment or snapshot, whose base offsets are judged.
 
-    data: begins with byte `start` of the file.
-    expected_offset: base offset of the first batch, None for any.
+    data: the bytes from byte `start` of the file on.
+    expected_offset: the base offset of the first batch; None for any.
 
-    The properties are complete once the iteration is. Damaged bytes raise no error.
+    The properties are complete after the iteration. Damaged bytes raise no error.
     """
 
     def __init__(self, data: Source, *, start: int = 0, expected_offset: int | None = None) -> None:
@@ -166,7 +166,7 @@ class AnyWalk(JudgedWalk):
 
 
 class BatchWalk(AnyWalk):
-    """The walk of this module. replica.scan.segments has a faster one."""
+    """The walk of this module. replica.scan.segments has a faster walk."""
 
     def __iter__(self) -> Iterator[LocatedBatch]:
         for frame in self._walk.frames():
@@ -175,12 +175,13 @@ class BatchWalk(AnyWalk):
 
 
 def scan(data: Source, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
-    """All that a BatchWalk over `data` finds."""
+    """The batches and damages that a BatchWalk over `data` finds."""
     return collected(BatchWalk(data, start=start, expected_offset=expected_offset), None)
 
 
 def collected(walk: AnyWalk, most: int | None) -> SegmentScan:
-    """All that a walk finds. Raises TooManyBatchesError for more than `most` batches."""
+    """The batches and damages that a walk finds. Raises TooManyBatchesError for more than `most`
+    batches."""
     batches: list[LocatedBatch] = []
     for batch in walk:
         batches.append(batch)

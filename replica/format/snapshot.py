@@ -5,8 +5,8 @@
     00000000000000000519-0000000005.checkpoint.deleted     being deleted
     bootstrap.checkpoint                                   records for a first start, beside the log
     checkpoints/<20 digits>-<20 digits>.checkpoint         the form of KIP-630's draft
-The content is that of a segment (replica.format.segment), with offsets from 0 on. The first batch
-holds a SNAPSHOT_HEADER, the last one a SNAPSHOT_FOOTER.
+The content has the form of a segment (replica.format.segment), with offsets from 0 on. The first
+batch holds a SNAPSHOT_HEADER, the last batch a SNAPSHOT_FOOTER.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SnapshotName:
 
 
 def parse_name(name: str) -> SnapshotName | None:
-    """The parts of a snapshot's file name (without folder), None for any other name."""
+    """The parts of a snapshot's file name (without folder); None for any other name."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None
@@ -63,7 +63,7 @@ def parse_name(name: str) -> SnapshotName | None:
 
 
 def format_name(name: SnapshotName) -> str:
-    """The file name; parse_name's inverse."""
+    """The file name of a snapshot, the inverse of parse_name."""
     suffix = "" if name.state is SnapshotState.COMPLETE else f".{name.state}"
     epoch = f"{name.id.epoch:0{name.epoch_digits}d}"
     return f"{name.id.offset:020d}-{epoch}{name.unique}.checkpoint{suffix}"

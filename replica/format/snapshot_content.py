@@ -1,4 +1,4 @@
-"""A snapshot's delimiters: a header is its first record, a footer its last (KIP-630)."""
+"""A snapshot's delimiters: its first record is a header, its last record a footer (KIP-630)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from replica.format.walk import LocatedBatch
 
 @dataclass(frozen=True, slots=True)
 class SnapshotContent:
-    """What the first and the last control record of a snapshot say."""
+    """The content of the first and the last control record of a snapshot."""
 
     has_header: bool
     has_footer: bool
     last_contained_log_timestamp: int | None
-    """The time (ms) of the last log record that the snapshot contains; None where there is no
+    """The time (ms) of the last log record that the snapshot contains; None if there is no
     header."""
     record_count: int
 
 
 def inspect(data: Source, scan: SegmentScan) -> SnapshotContent:
-    """Reads the first and the last control record of a scanned snapshot."""
+    """Read the first and the last control record of a scanned snapshot."""
     content = FileContent(data)
     messages = [
         _control_messages(content, batch) for batch in (*scan.batches[:1], *scan.batches[-1:])
@@ -43,7 +43,7 @@ def inspect(data: Source, scan: SegmentScan) -> SnapshotContent:
 
 
 def _control_messages(content: FileContent, batch: LocatedBatch) -> list[ControlMessage]:
-    """The control records of a batch, up to the first that doesn't decode."""
+    """The control records of a batch before the first record that can't be decoded."""
     if not batch.header.is_control or not batch.crc_valid:
         return []
     messages: list[ControlMessage] = []

@@ -1,4 +1,4 @@
-"""Whole batches in files, which may be read in another thread while the files' owner goes on."""
+"""Whole batches in files, for a reader in another thread while the files' owner continues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BatchFile:
     source: the file up to the end of the last batch.
     begin: the byte at which the first batch begins.
     base_offset: the first offset (inclusive).
-    end_offset: the offset after the last one (exclusive); None where the caller doesn't know it.
+    end_offset: the end offset of the last batch (exclusive); None if the caller doesn't know it.
     """
 
     path: str
@@ -29,7 +29,7 @@ class BatchFile:
 
     @property
     def size_bytes(self) -> int:
-        """The size of the batches."""
+        """The size of the batches in bytes."""
         return max(0, self.source.size - self.begin)
 
 

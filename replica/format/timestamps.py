@@ -1,4 +1,4 @@
-"""Kafka's times (int64 ms since the epoch) as calendar times."""
+"""Kafka's times (int64 ms since 1970, UTC) as calendar times."""
 
 from __future__ import annotations
 

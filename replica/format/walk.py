@@ -1,7 +1,8 @@
-"""The frames of a segment: one batch after another, by lengths and CRCs. Damage is passed over.
+"""Reads the frames of a segment: one batch after another, by lengths and CRCs. Damage is recorded
+and skipped.
 
-replica.format.base_offsets judges the base offsets. A walk never holds more of its source than one
-block, and spends a bounded time on damage.
+replica.format.base_offsets judges the base offsets. A walk never holds more than one block of its
+source in memory, and spends a bounded time on damage.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ class LocatedBatch(NamedTuple):
 class FrameWalk:
     """One pass over the frames of a source, step by step.
 
-    start: the byte of the file with which the source begins.
-    position: a byte of the source.
+    start: the byte of the file at which the source begins.
+    position: the current byte of the source.
 
-    The positions of batches and damages are bytes of the file.
+    The positions of batches and damages count from the beginning of the file.
     """
 
     def __init__(self, source: ByteSource, start: int) -> None:
@@ -53,12 +54,12 @@ class FrameWalk:
 
     @property
     def at_end(self) -> bool:
-        """Whether only zeros, as in a preallocated file, are left."""
+        """Whether only zeros are left, as in a preallocated file."""
         return self.position >= self.content_end
 
     @property
     def content_end(self) -> int:
-        """The byte after the last one of the source that isn't zero."""
+        """The position after the source's last byte that isn't zero."""
         while self._judged_size != self.source.size:
             try:
                 self._judged_size = self.source.size
@@ -71,34 +72,34 @@ class FrameWalk:
     def takes_any_batch(self) -> bool:
         """Whether `step` still computes the CRC of every batch from `position` on.
 
-        False once false headers have used up the credit of the walk (see replica.format.resync).
+        False after false headers have used up the credit of the walk (see replica.format.resync).
         """
         return self._search.credit(self.position) >= self.source.size - self.position
 
     def skip_to(self, position: int) -> None:
-        """Go on at this byte of the source: another reader has taken all batches before it."""
+        """Continue at this byte of the source: another reader has taken all batches before it."""
         self.position = position
 
     def step(self) -> LocatedBatch | None:
-        """Read the frame at `position`. Returns None where it passed a damage, and at the end."""
+        """Read the frame at `position`. Returns None if it skipped a damage, and at the end."""
         while not self.at_end:
             try:
                 header = self._header_here()
                 return None if header is None else self._take(header)
-            except ShrankError:  # Go on as if the file had always ended there.
+            except ShrankError:  # continue as if the file had always ended there
                 continue
         return None
 
     def _header_here(self) -> BatchHeader | None:
-        """The header of the whole batch at `position`. None where there is none; then a damage was
-        recorded."""
+        """The header of the whole batch at `position`. If there is no whole batch, records a damage
+        and returns None."""
         left = self.source.size - self.position
         try:
             header = self._decode_header(self.position)
         except TruncatedDataError as error:
             self._skip_damage(DamageKind.TORN_TAIL, error.reason)
         except UnsupportedDataError as error:
-            # A batch of another magic also has a length that fits.
+            # a batch of another magic also has a length that fits
             framed = self._search.frame_fits(self.position)
             kind = DamageKind.UNSUPPORTED_MAGIC if framed else DamageKind.FRAMING
             self._skip_damage(kind, error.reason)
@@ -124,9 +125,9 @@ class FrameWalk:
             return None
         computed = self._search.computed_crc(self.position, size)
         if computed != header.crc:
-            # The reason shows no numbers: with a CRC one could check a guess of the content.
+            # The reason shows no CRC, because a reader could check a guess of a secret with it
             reason = "the stored CRC is not that of its bytes"
-            # The length may be wrong: then good batches lie inside, or the end is inside a batch.
+            # the length may be wrong: then valid batches are inside, or the end is inside a batch
             inside = self._search.first_batch(self.position + 1, end)
             if inside is not None or not self._may_follow(end):
                 self._search.charge(size)
@@ -143,9 +144,9 @@ class FrameWalk:
         return end >= self.content_end or self._search.starts_batch(end)
 
     def _skip_damage(self, kind: DamageKind, detail: str, following: int | None = None) -> None:
-        """Record the damage at `position`, and move on to the next batch with a right CRC.
+        """Record the damage at `position`, and move to the next batch with a valid CRC.
 
-        following: the position of that batch; None where it is not known.
+        following: the position of this batch; None if it is unknown.
         """
         if following is None:
             following = self._search.first_batch(self.position + 1, self.source.size)
@@ -171,8 +172,8 @@ class FrameWalk:
         self.damages.append(Damage(position, end - self.position, kind, detail))
 
     def _end_of_content(self, begin: int, end: int) -> int:
-        """The byte after the last one from `begin` (inclusive) to `end` (exclusive) that isn't
-        zero; `begin` where all are zero."""
+        """The position after the last byte from `begin` (inclusive) to `end` (exclusive) that isn't
+        zero; `begin` if all bytes are zero."""
         while end > begin:
             low = max(begin, end - BLOCK_BYTES)
             used = end_of_content(bytes(self.source.read(low, end - low)))

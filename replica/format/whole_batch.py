@@ -1,6 +1,7 @@
-"""Whole batches made of records, and the control messages in one (Kafka: MemoryRecordsBuilder).
+"""Makes whole batches of records, and reads the control messages of a batch (Kafka:
+MemoryRecordsBuilder).
 
-All records of such a batch have the same time, and their offsets have no gaps.
+All records of a batch have the same time, and their offsets have no gaps.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from replica.message.primitives import Buffer
 def control_batch(
     base_offset: int, epoch: int, timestamp: int, messages: Sequence[control.ControlMessage]
 ) -> bytes:
-    """A control batch with one offset for each message. timestamp: ms."""
+    """A control batch with one offset for each message. timestamp: in ms since 1970 (UTC)."""
     records = [
         Record(base_offset + index, timestamp, *control.encode_control(message))
         for index, message in enumerate(messages)
@@ -32,7 +33,8 @@ def control_batch(
 
 
 def value_batch(base_offset: int, epoch: int, timestamp: int, values: Sequence[bytes]) -> bytes:
-    """A batch of records without keys, with one offset for each value. timestamp: ms."""
+    """A batch of records without keys, with one offset for each value. timestamp: in ms since 1970
+    (UTC)."""
     encoded = encode_values(values)
     return _batch(base_offset, epoch, timestamp, len(values), encoded, attributes=0)
 
@@ -44,8 +46,8 @@ def record_batch(
     records: Sequence[Record],
     attributes: int = 0,
 ) -> bytes:
-    """A batch of records, which have offsets from `base_offset` on. timestamp: the time (ms) of all
-    records."""
+    """A batch of records with offsets from `base_offset` on. timestamp: the time of all records, in
+    ms since 1970 (UTC)."""
     encoded = encode_records(records, base_offset, timestamp)
     return _batch(base_offset, epoch, timestamp, len(records), encoded, attributes)
 

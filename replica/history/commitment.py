@@ -1,13 +1,13 @@
-"""Finds what a group of replicas proves about its entries: each is proven, superseded or unproven.
-Nothing is guessed.
+"""Finds which entries a group of replicas proves to be committed: each entry is proven, superseded
+or unproven.
 
 There are two kinds of proof. The first is a valid snapshot, because it contains only committed
-entries (KIP-630). The second is an entry that a majority of the voters holds, where none of that
-majority knows a newer epoch than the entry's, except the leader that wrote the entry. Every later
+entries (KIP-630). The second is an entry that a majority of the voters holds, if no voter of this
+majority, except the leader that wrote the entry, knows a newer epoch than the entry's. Every later
 leader has this entry, because the voters of the majority held it before they voted in a newer epoch
-(Raft, section 5.4.3). The entries below it are committed with it. That a majority holds an entry of
-an older epoch is no proof (Raft, figure 8). The replicas need not have been read at the same
-moment, but each replica's log must have been read no later than its quorum-state.
+(Raft, section 5.4.3). The entries below it are committed with it. If other voters of the majority
+know a newer epoch, the entry isn't proven (Raft, figure 8). The replicas need not have been read at
+the same moment, but each replica's log must have been read no later than its quorum-state.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from replica.model.keys import ReplicaKey
 
 
 class EntryCommitment(Enum):
-    """The verdict on an entry. The values are those of the tables."""
+    """The verdict on an entry. The values are used in the tables."""
 
     PROVEN = "proven"
     SUPERSEDED = "superseded"
-    """The entry was never committed: another entry at that offset is proven in a log that doesn't
-    conflict, or a voter lacks it that may lead (see Commitment.with_never_committed)."""
+    """The entry was never committed: another entry at its offset is proven in a log that doesn't
+    conflict, or a voter that may lead lacks it (see Commitment.with_never_committed)."""
     UNPROVEN = "unproven"
 
 
@@ -60,17 +60,17 @@ class VerdictRange:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The reason why everything up to the entry (`offset`, `epoch`) in the log of `key` is
-    committed; the entry itself is committed too."""
+    """The reason why all entries up to the entry (`offset`, `epoch`) (inclusive) in the log of
+    `key` are committed."""
 
     key: ReplicaKey
     offset: int
     epoch: int
     holders: frozenset[ReplicaKey] = frozenset()
     """All replicas that hold the entry and know no newer epoch, and the leader that wrote it. They
-    are a majority of the voters, perhaps with observers."""
+    are a majority of the voters, and possibly observers."""
     snapshot_id: OffsetAndEpoch | None = None
-    """The valid snapshot that is the proof; None where `holders` are the proof."""
+    """The valid snapshot that is the proof; None if `holders` are the proof."""
 
 
 _NOTHING_IN_COMMON = Comparison((), None)
@@ -78,7 +78,7 @@ _NOTHING_IN_COMMON = Comparison((), None)
 
 @dataclass(frozen=True, slots=True)
 class GroupComparison:
-    """Every pair of the replicas of a group that hold batches, compared once."""
+    """The comparisons of all pairs of replicas of a group that hold batches."""
 
     logs: tuple[ReplicaLog, ...]
     holding: tuple[ReplicaLog, ...]
@@ -104,8 +104,8 @@ class Commitment:
     """The proofs: for each replica at most two, the highest one by a majority and the highest one
     by a snapshot."""
     contested: Ranges
-    """Offsets at which two different entries are proven. Then the cluster broke Raft's safety, or
-    an invalid snapshot was taken for valid."""
+    """The offsets at which two different entries are proven: the cluster broke Raft's safety, or an
+    invalid snapshot was mistaken for valid."""
 
     def ranges(self, key: ReplicaKey, verdict: EntryCommitment) -> Ranges:
         """The offsets of one replica that have `verdict`."""
@@ -127,8 +127,8 @@ class Commitment:
 
     def with_never_committed(self, lacking: Mapping[ReplicaKey, Ranges]) -> Commitment:
         """These verdicts with one change: the unproven entries that a replica holds in `lacking`
-        are superseded. lacking: by replica, the offsets of entries of which the caller knows that
-        no majority ever held them."""
+        are superseded. lacking: for each replica, the offsets of entries that no majority ever
+        held."""
         verdicts = dict(self.verdicts)
         for key, ranges in lacking.items():
             proven = self.ranges(key, EntryCommitment.PROVEN)
@@ -138,7 +138,7 @@ class Commitment:
         return replace(self, verdicts=verdicts)
 
     def verdict_at(self, key: ReplicaKey, offset: int) -> EntryCommitment | None:
-        """The verdict on one entry; None where the replica doesn't hold the offset."""
+        """The verdict on one entry; None if the replica doesn't hold the offset."""
         found = (r.verdict for r in self.verdicts[key] if r.start <= offset < r.end)
         return next(found, None)
 
@@ -153,8 +153,7 @@ class Losses:
 
 
 def compare_group(logs: Sequence[ReplicaLog]) -> GroupComparison:
-    """Compare all pairs of logs that hold batches. Raises UsageError where a replica occurs
-    twice."""
+    """Compare all pairs of logs that hold batches. Raises UsageError if a replica occurs twice."""
     keys = [log.key for log in logs]
     if len(set(keys)) != len(keys):
         raise UsageError(
@@ -206,8 +205,7 @@ def losses(divergence: Divergence, commitment: Commitment) -> Losses | None:
 
 def divergence_columns(divergence: Divergence, lost: Losses | None) -> dict[str, Any]:
     """The columns of gold.divergence_points about the relation of two logs. lost: from `losses`.
-    truncating_node is None where no replica truncates, and for a replica whose node id is unknown
-    (it is negative here)."""
+    truncating_node is None if no replica truncates, or if its node id is unknown (negative)."""
     loser = divergence.truncating
     return {
         "relation": divergence.relation.value,
@@ -226,11 +224,11 @@ def divergence_columns(divergence: Divergence, lost: Losses | None) -> dict[str,
 
 
 def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
-    """The proof by the highest entry of `log` that a majority holds, where none of the majority
-    but the entry's leader knows a newer epoch.
+    """The proof by the highest entry of `log` that a majority holds, if no voter of the majority
+    except the entry's leader knows a newer epoch.
 
-    From the log end downwards, the set of holders changes only where the entries that another
-    replica has in common end. So only the entries at these ends have to be looked at.
+    From the log end downwards, the set of holders changes only at the ends of the entries that
+    another replica shares. So only the entries at these ends are checked.
     """
     held_by = {
         other.key: _lineage(group.between(log.key, other.key))
@@ -264,13 +262,13 @@ def _proves(group: GroupComparison, holders: Sequence[ReplicaLog], offset: int, 
 
 
 def _snapshot_proof(newest_first: Sequence[OffsetAndEpoch], log: ReplicaLog) -> Proof | None:
-    """The proof by the newest of a group's valid snapshots in whose last epoch `log` holds an entry
-    that the snapshot has too. One leader wrote all of the epoch, each entry behind the others, so
-    what `log` has of it below the snapshot's end is what the snapshot has."""
+    """The proof by the newest valid snapshot of a group in whose last epoch `log` holds an entry
+    that the snapshot has too. One leader wrote the whole epoch in order, so below the snapshot's
+    end `log` and the snapshot have the same entries of it."""
     for snapshot in newest_first:
         place = bisect_right(log.batches, snapshot.offset - 1, key=attrgetter("base_offset"))
         while place and log.batches[place - 1].epoch > snapshot.epoch:
-            place -= 1  # of a branch that parts below the snapshot's end
+            place -= 1  # an entry of a branch that diverges below the snapshot's end
         batch = log.batches[place - 1] if place else None
         if batch is not None and batch.epoch == snapshot.epoch:
             offset = min(batch.last_offset, snapshot.offset - 1)
@@ -281,7 +279,7 @@ def _snapshot_proof(newest_first: Sequence[OffsetAndEpoch], log: ReplicaLog) -> 
 def _proven(
     group: GroupComparison, log: ReplicaLog, proven_ends: Mapping[ReplicaKey, int]
 ) -> Ranges:
-    """The entries of `log` below its own proof, and those that are equal to an entry below another
+    """The entries of `log` below its own proof, and the entries that equal an entry below another
     log's proof."""
     sources = [below(group.runs[log.key], proven_ends[log.key])]
     for other in group.holding:
@@ -295,8 +293,8 @@ def _superseded(
     group: GroupComparison, log: ReplicaLog, proven: Mapping[ReplicaKey, Ranges]
 ) -> Ranges:
     """The entries of `log` at whose offset another replica holds a different entry that is proven
-    and belongs to the same history. Where two logs conflict they are two histories, and what is
-    proven in one of them tells nothing about the other: each may have had a quorum of its own."""
+    and belongs to the same history. Two logs that conflict are two histories, and a proof in one
+    says nothing about the other: each may have had its own quorum."""
     found = [
         intersection(comparison.ranges(same=False), proven[other.key])
         for other in group.holding
@@ -318,7 +316,7 @@ def _verdicts(held: Ranges, proven: Ranges, superseded: Ranges) -> tuple[Verdict
 
 
 def _epoch_ranges(log: ReplicaLog) -> list[tuple[int, int, int]]:
-    """(epoch, first offset, end offset exclusive) of each run of batches of one epoch."""
+    """(epoch, first offset, end offset (exclusive)) of each run of batches of one epoch."""
     found: list[tuple[int, int, int]] = []
     for batch in log.batches:
         if found and found[-1][0] == batch.epoch:
@@ -329,15 +327,15 @@ def _epoch_ranges(log: ReplicaLog) -> list[tuple[int, int, int]]:
 
 
 def _lineage(comparison: Comparison) -> Ranges:
-    """The equal entries below the first difference. Beyond it the two logs are two branches."""
+    """The equal entries below the first difference. Behind it the two logs are two branches."""
     same = comparison.ranges(same=True)
     parted = comparison.divergence_offset
     return same if parted is None else below(same, parted)
 
 
 def acknowledged(log: ReplicaLog, held: Ranges) -> Ranges:
-    """The entries of `held` that the replica of `log` may have acknowledged: not those behind a run
-    of zeros, which were never synced (see ReplicaLog.unsynced_from)."""
+    """The entries of `held` that the replica of `log` may have acknowledged: without entries behind
+    a run of zeros, which were never synced (see ReplicaLog.unsynced_from)."""
     return held if log.unsynced_from is None else below(held, log.unsynced_from)
 
 

@@ -1,7 +1,7 @@
-"""Finds where two replicas' logs diverge, and what Raft will do about it.
+"""Finds where two replicas' logs diverge, and which log Raft will truncate.
 
-Two entries are equal if their epochs and the bytes of their batches are. All offsets that both logs
-hold are compared, also those of leftovers below a log start, but not those of damaged batches. One
+Two entries are equal if their epochs and the bytes of their batches are equal. All offsets that
+both logs hold are compared, including leftovers below a log start, but not damaged batches. One
 pass over both logs is enough, even if their batches have different borders.
 """
 
@@ -20,15 +20,16 @@ from replica.model.keys import ReplicaKey
 
 
 class Relation(Enum):
-    """How two logs relate. The values are those of gold.divergence_points."""
+    """The relation of two logs. The values are used in gold.divergence_points."""
 
     IDENTICAL = "identical"
     PREFIX = "prefix"
-    """Both logs are equal as far as the shorter one reaches."""
+    """The shorter log is the beginning of the longer log."""
     DIVERGED = "diverged"
-    """The epochs differ from some offset on. Raft will truncate one of the two logs there."""
+    """The epochs differ from some offset on. Raft will truncate one of the two logs at this
+    offset."""
     CONFLICT = "conflict"
-    """The logs have different content at the same offset and epoch. Raft never leaves such logs."""
+    """The logs have different content at the same offset and epoch, which Raft never permits."""
     DISJOINT = "disjoint"
     """No offset is in both logs, so they can only be compared by snapshots."""
 
@@ -55,21 +56,22 @@ class Comparison:
     conflict_offset: int | None
     """The first offset at which the two logs conflict: their entries have the same epoch and
     different bytes, or are equal again after the logs diverged. The cause is two leaders of one
-    epoch, or damage with a right CRC."""
+    epoch, or damage with a valid CRC."""
 
     @property
     def divergence_offset(self) -> int | None:
-        """The first common offset at which the epochs or the batches' bytes differ; None where none
-        does."""
+        """The first common offset at which the epochs or the batches' bytes differ; None if no
+        offset differs."""
         return next((span.start for span in self.spans if not span.same), None)
 
     def ranges(self, *, same: bool) -> tuple[OffsetRange, ...]:
-        """The offsets at which both logs hold the same entries (same), or at which they differ."""
+        """The offsets at which both logs hold the same entries (same=True), or different entries
+        (same=False)."""
         return tuple(OffsetRange(s.start, s.end) for s in self.spans if s.same is same)
 
     @property
     def agreement(self) -> OffsetRange | None:
-        """The offsets from the first common one to the first difference, or to the end of the
+        """The offsets from the first common offset to the first difference, or to the end of the
         common offsets; None without a common offset."""
         if not self.spans or not self.spans[0].same:
             return None
@@ -82,31 +84,31 @@ class Divergence:
     """The relation of two logs: a row of gold.divergence_points without the numbers by commitment
     (see commitment.losses). divergence_offset, epoch_a and epoch_b are None unless the relation is
     diverged or conflict. truncation_offset, fetch_rounds, draft_fetch_rounds and records_lost are
-    None where `truncating` is."""
+    None if `truncating` is None."""
 
     relation: Relation
     divergence_offset: int | None = None
     """The first offset at which the logs differ."""
     epoch_a: int | None = None
-    """The epoch at that offset in log a."""
+    """The epoch at this offset in log a."""
     epoch_b: int | None = None
-    """The epoch at that offset in log b."""
+    """The epoch at this offset in log b."""
     truncating: ReplicaKey | None = None
-    """The replica that would lose an election between the two, where the newer of log and snapshot
-    counts. None for a conflict, with which Raft can't deal, and where both are equally new."""
+    """The replica that would lose an election between the two, by the newer of its log and its
+    snapshot. None for a conflict, which Raft can't resolve, and if both are equally new."""
     truncation_offset: int | None = None
-    """The log end (exclusive) that the protocol leaves this replica."""
+    """The log end (exclusive) of this replica after the truncation."""
     fetch_rounds: int | None = None
-    """The number of answers with a diverging epoch until the log is truncated so."""
+    """The number of answers with a diverging epoch until the log is truncated to this end."""
     draft_fetch_rounds: int | None = None
-    """The number of such answers in the draft's protocol."""
+    """The number of such answers in the protocol of KIP-595's draft."""
     records_lost: int | None = None
-    """The number of offsets that this replica holds from the divergence to its log end; the other
-    holds none of these entries."""
+    """The number of offsets that this replica holds from the divergence to its log end. The other
+    replica holds none of these entries."""
     conflict_offset: int | None = None
     snapshot_id: OffsetAndEpoch | None = None
     """The snapshot that the winner would send instead of a diverging epoch (see FetchOutcome); None
-    where it would send none."""
+    if it would send none."""
 
 
 def compare(a: ReplicaLog, b: ReplicaLog) -> Comparison:
@@ -140,8 +142,8 @@ def compare(a: ReplicaLog, b: ReplicaLog) -> Comparison:
 
 
 def diverge(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:
-    """The relation of `a` and `b`, and, if they diverged, what the loser of an election between
-    them loses. comparison: the comparison of the two logs."""
+    """The relation of `a` and `b`, and, if they diverged, the losses of the loser of an election
+    between them. comparison: the comparison of the two logs."""
     offset = comparison.divergence_offset
     if offset is None:
         return Divergence(_undiverged_relation(a, b, comparison))
@@ -169,8 +171,8 @@ def diverge(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:
 
 
 def election_loser(a: ReplicaLog, b: ReplicaLog) -> ReplicaLog | None:
-    """The one of the two logs for whose replica the other would not vote; None if both are equally
-    new (KIP-595, Vote)."""
+    """The log whose replica would not get the other replica's vote; None if both are equally new
+    (KIP-595, Vote)."""
     order_a, order_b = election_order(a.position()), election_order(b.position())
     if order_a == order_b:
         return None
@@ -180,7 +182,7 @@ def election_loser(a: ReplicaLog, b: ReplicaLog) -> ReplicaLog | None:
 def _undiverged_relation(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Relation:
     """The relation of two logs that differ at no common offset: IDENTICAL, PREFIX or DISJOINT."""
     if not comparison.spans:
-        # A log that never held anything is behind every log from offset 0 on.
+        # a log that never held a record is the beginning of every log from offset 0 on
         fresh = [log for log in (a, b) if not log.batches and log.log_start == 0]
         if not fresh or max(a.first_offset, b.first_offset) > 0:
             return Relation.DISJOINT
@@ -188,8 +190,8 @@ def _undiverged_relation(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -
 
 
 def _add(spans: list[_SpanFields], start: int, end: int, same: bool) -> None:
-    """Add a span behind the others. It is joined to its neighbour if both are equal, or both are
-    different. The spans are tuples of fields, because a Span for each batch takes twice as long."""
+    """Add a span behind the others. It is merged with the last span if both have the same value of
+    `same`. The spans are tuples of fields, because a Span for each batch takes twice as long."""
     if spans and spans[-1][1:] == (start, same):
         spans[-1] = (spans[-1][0], end, same)
     else:
@@ -197,8 +199,8 @@ def _add(spans: list[_SpanFields], start: int, end: int, same: bool) -> None:
 
 
 def _equal_batches(left: tuple[LogBatch, ...], i: int, right: tuple[LogBatch, ...], j: int) -> int:
-    """The number of batches that are equal from `i` and `j` on. Nearly all batches are, so this
-    quick pass is worth it."""
+    """The number of batches that are equal from the indexes `i` and `j` on. This is a fast path,
+    because nearly all batches are equal."""
     count = 0
     for one, other in zip(islice(left, i, None), islice(right, j, None), strict=False):
         if one != other:

@@ -1,8 +1,8 @@
 """The leader-epoch cache as a tuple of EpochStart, ascending in epoch and start offset.
 
 Kafka: LeaderEpochFileCache and KafkaMetadataLog, which wraps it. Their lookups differ on purpose,
-and have different names here: where a bare cache gives an undefined answer, the KRaft log gives the
-nearest defined one.
+and have different names here: if the cache gives an undefined answer, the KRaft log gives the
+nearest defined answer.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def end_offset_for(entries: Epochs, log_end_offset: int, epoch: int) -> OffsetAn
     LeaderEpochFileCache.endOffsetFor.
 
     The result is UNDEFINED for an empty cache, for epoch -1, and for an epoch above every known
-    one. For an epoch below every known one, the result has this epoch itself with the first start
-    offset.
+    epoch. For an epoch below every known epoch, the result has this epoch itself with the first
+    start offset.
     """
     if epoch == UNDEFINED_EPOCH or not entries:
         return UNDEFINED
@@ -47,10 +47,10 @@ def kraft_end_offset_for(
 ) -> OffsetAndEpoch:
     """The KRaft log's own lookup: KafkaMetadataLog.endOffsetForEpoch.
 
-    For an epoch above the newest one, the result is the log end with the newest epoch. For an epoch
-    below the first one, it is the id of the snapshot at the log start, if there is one. Otherwise
-    it is that of end_offset_for. Without any entry, the newest epoch is that of the snapshot at
-    which the empty log starts, or 0 (lastFetchedEpoch).
+    For an epoch above the newest epoch, the result is the log end with the newest epoch. For an
+    epoch below the first epoch, it is the id of the snapshot at the log start, if there is one.
+    Otherwise it is the result of end_offset_for. Without any entry, the newest epoch is that of the
+    snapshot at which the empty log starts, or 0 (lastFetchedEpoch).
     """
     found = end_offset_for(entries, log_end_offset, epoch)
     if found == UNDEFINED:
@@ -65,8 +65,8 @@ def kraft_end_offset_for(
 
 
 def last_fetched_epoch(entries: Epochs, log_start_snapshot_id: OffsetAndEpoch | None) -> int:
-    """The epoch that a follower names as that of its last record. It is 0 while the follower holds
-    nothing."""
+    """The epoch of a follower's last record, as its fetch names it. It is 0 while the follower's
+    log is empty."""
     if entries:
         return entries[-1].epoch
     return 0 if log_start_snapshot_id is None else log_start_snapshot_id.epoch
@@ -83,9 +83,9 @@ def assign(entries: Epochs, epoch: int, start_offset: int) -> Epochs:
     """The entries after `epoch` was found to start at `start_offset`.
 
     Nothing changes if the last entry has the same epoch and doesn't start later. Otherwise the new
-    entry replaces all entries of the same or a later epoch, and all that start at the same or a
-    later offset. So epochs and offsets stay strictly ascending. Negative arguments are a bug of the
-    caller.
+    entry replaces all entries of the same or a later epoch, and all entries that start at the same
+    or a later offset. So epochs and offsets stay strictly ascending. Negative arguments are a bug
+    of the caller.
     """
     assert epoch >= 0, "an epoch is never negative"
     assert start_offset >= 0, "an offset is never negative"
@@ -96,8 +96,8 @@ def assign(entries: Epochs, epoch: int, start_offset: int) -> Epochs:
 
 
 def truncate_from_end(entries: Epochs, end_offset: int) -> Epochs:
-    """The entries of a log that was cut at `end_offset` (exclusive). An entry that starts there is
-    removed too.
+    """The entries of a log that was cut at `end_offset` (exclusive). An entry that starts at
+    `end_offset` is removed too.
 
     A negative offset changes nothing.
     """
@@ -109,8 +109,8 @@ def truncate_from_end(entries: Epochs, end_offset: int) -> Epochs:
 def truncate_from_start(entries: Epochs, start_offset: int) -> Epochs:
     """The entries of a log that starts at `start_offset` (inclusive).
 
-    The epoch in force at this offset is kept, and now starts there. That is so even if the offset
-    lies beyond the log's end: the cache never loses its last epoch.
+    The epoch in force at this offset is kept, and now starts at it, even if the offset is above the
+    log end: the cache never loses its last epoch.
     """
     first_kept = bisect_right(entries, start_offset, key=lambda entry: entry.start_offset)
     if first_kept == 0:

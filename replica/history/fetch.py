@@ -1,10 +1,9 @@
-"""Decides how a leader answers a replica's fetch, by the released protocol and by that of the
-draft.
+"""Decides how a leader answers a replica's fetch, by the released protocol and by the protocol of
+KIP-595's draft.
 
-The released protocol is that of KafkaRaftClient.tryCompleteFetchRequest and
-ReplicatedLog.validateOffsetAndEpoch. The draft is the RPC FetchQuorumRecords of KIP-595's first
-draft: Kafka kept its idea, and changed the answer. Fetches of readers (replica id -1) are decided
-in `reader`.
+The released protocol is in KafkaRaftClient.tryCompleteFetchRequest and
+ReplicatedLog.validateOffsetAndEpoch. The draft's RPC is FetchQuorumRecords of KIP-595's first
+draft, whose answer Kafka changed. `reader` decides about fetches of readers (replica id -1).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from replica.model.kafka_errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class LogView:
-    """The facts of a log by which the protocol decides."""
+    """The facts of a log on which the protocol's decisions depend."""
 
     log_start: int
     """The log start offset (inclusive)."""
@@ -27,9 +26,9 @@ class LogView:
     """The log end offset (exclusive)."""
     epochs: Epochs
     earliest_snapshot: OffsetAndEpoch | None = None
-    """The lowest snapshot id in the folder; the bootstrap snapshot counts too."""
+    """The lowest snapshot id in the folder, including the bootstrap snapshot."""
     latest_snapshot: OffsetAndEpoch | None = None
-    """The highest snapshot id in the folder; the bootstrap snapshot counts too."""
+    """The highest snapshot id in the folder, including the bootstrap snapshot."""
 
     def end_offset_for(self, epoch: int) -> OffsetAndEpoch:
         """The result of kraft_end_offset_for on this log."""
@@ -53,13 +52,13 @@ def view_of(log: ReplicaLog) -> LogView:
 @dataclass(frozen=True, slots=True)
 class ValidPosition:
     """The follower's log agrees with the leader's up to the offset from which it fetches. The
-    answer has the records from there on. At the log end, the fetch waits for new records."""
+    answer has the records from this offset on. At the log end, the fetch waits for new records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diverging:
     """The answer's DivergingEpoch: the leader's largest epoch that isn't above the follower's, and
-    where this epoch ends in the leader's log (exclusive)."""
+    the end offset (exclusive) of this epoch in the leader's log."""
 
     epoch: int
     end_offset: int
@@ -73,8 +72,8 @@ class SnapshotNeeded:
 
 
 def validate_leader_epoch(current_epoch: int, requested_epoch: int) -> ErrorCode | None:
-    """FENCED_LEADER_EPOCH for a request of an older epoch, UNKNOWN_LEADER_EPOCH for one of a newer
-    epoch; None where the request names the current one. The local epoch doesn't rise by this."""
+    """FENCED_LEADER_EPOCH for a request with an older epoch, UNKNOWN_LEADER_EPOCH for a newer
+    epoch; None for the current epoch. A newer epoch in a fetch doesn't raise the local epoch."""
     if requested_epoch < current_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     if requested_epoch > current_epoch:
@@ -88,7 +87,7 @@ def validate_position(
     """Decide a replica's fetch by the steps (a) to (e) below. The caller has checked the request's
     leader epoch."""
     latest = log.latest_snapshot
-    # (a) An empty follower is served faster by a snapshot. The bootstrap snapshot has no records.
+    # (a) A snapshot is faster for an empty follower. The bootstrap snapshot has no records.
     if fetch_offset == 0 and latest is not None and latest != BOOTSTRAP_SNAPSHOT:
         return SnapshotNeeded(latest)
     # (b)
@@ -113,8 +112,8 @@ def validate_position(
 def _below_snapshot(
     log: LogView, earliest: OffsetAndEpoch, fetch_offset: int, fetched_epoch: int
 ) -> bool:
-    """Whether the leader has no records left with which it could compare the follower's log,
-    because they lie before its earliest snapshot."""
+    """Whether the leader can't compare its log with the follower's, because its records for this
+    comparison were below its earliest snapshot."""
     if fetch_offset < log.log_start:
         return True
     if fetch_offset == log.log_start and fetched_epoch != earliest.epoch:
@@ -138,9 +137,11 @@ def draft_validate_position(
     """Decide step 2 of FetchQuorumRecords in KIP-595's draft: FetchOffset must be at most the end
     offset of FetchEpoch in this log.
 
-    fetch_offset: the end (exclusive) of the follower's log. fetch_epoch: the epoch of its last
-    record. The draft has no snapshots: a follower with an epoch below the first one has to go back
-    to the log start.
+    fetch_offset: the end (exclusive) of the follower's log.
+    fetch_epoch: the epoch of its last record.
+
+    The draft has no snapshots: a follower with an epoch below the first epoch has to go back to the
+    log start.
     """
     if fetch_offset == 0 and log.log_start == 0:
         return ValidPosition()

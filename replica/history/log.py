@@ -1,9 +1,8 @@
 """A replica's log as a value: its batches, snapshots, epochs and voter sets, without their bytes.
 
-The value has the batches with a right CRC. So there may be holes where a batch is damaged. There
-may also be leftovers below the log start, which is legal: Kafka can move the log start into a
-segment that it can't delete yet. Leftovers belong to the same history, and take part in every
-comparison.
+The value has the batches with a valid CRC. So there are holes for damaged batches. There may also
+be leftovers below the log start, which is legal: Kafka can move the log start into a segment that
+it can't delete yet. Leftovers belong to the same history, and take part in every comparison.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class OffsetRange:
 class LogBatch:
     """One record batch: offsets `base_offset` to `last_offset` (both inclusive) of one epoch.
 
-    `digest` stands for the batch's bytes. Two batches are the same if and only if all four fields
+    `digest` identifies the batch's bytes. Two batches are the same if and only if all four fields
     are equal.
     """
 
@@ -58,23 +57,24 @@ class ReplicaLog:
     log_start: int
     """The log start offset (inclusive); batches below it are legal leftovers."""
     batches: tuple[LogBatch, ...]
-    """The batches with a right CRC, sorted by offset, without overlap; there may be holes between
+    """The batches with a valid CRC, sorted by offset, without overlap. There may be holes between
     them."""
     snapshots: tuple[OffsetAndEpoch, ...] = ()
     """The ids of complete and valid snapshots, in any order; 0-0 is the bootstrap snapshot."""
     quorum_epoch: int = UNDEFINED_EPOCH
-    """The epoch in quorum-state; UNDEFINED_EPOCH where that can't be read."""
+    """The epoch in quorum-state; UNDEFINED_EPOCH if the file can't be read."""
     voter_sets: tuple[VotersAt, ...] = ()
     """The voters that KRaftVoters records of this log and of this replica's snapshots name, in any
     order."""
     leader_changes: tuple[VotersAt, ...] = ()
-    """The voters that LeaderChange records name; a static quorum has no others."""
+    """The voters that LeaderChange records name. The log of a static quorum names no other
+    voters."""
     led_epochs: frozenset[int] = frozenset()
-    """The epochs whose leader this replica's node was, by the LeaderChange records of this log."""
+    """The epochs in which this replica's node led, by the LeaderChange records of this log."""
     unsynced_from: int | None = None
-    """The offset (inclusive) from which on the entries may never have been synced to the disk: that
-    of the first run of zeros between batches, as a power cut leaves it. The replica may not have
-    acknowledged what is there, also where it can be read. None where there is no such run."""
+    """The offset (inclusive) from which on entries may never have been synced to the disk: the
+    offset of the first run of zeros between batches, as a power cut leaves it. The replica may not
+    have acknowledged these entries, even if they can be read. None if there is no such run."""
 
     def __post_init__(self) -> None:
         if self.log_start < 0:
@@ -89,7 +89,7 @@ class ReplicaLog:
 
     @property
     def first_offset(self) -> int:
-        """The first offset that the log holds, leftovers too; the log start where it holds
+        """The first offset that the log holds, including leftovers; the log start if it holds
         nothing."""
         return self.batches[0].base_offset if self.batches else self.log_start
 
@@ -107,16 +107,15 @@ class ReplicaLog:
 
     @property
     def newest_snapshot(self) -> OffsetAndEpoch | None:
-        """The snapshot with the highest epoch and, among these, the highest offset (Kafka:
+        """The snapshot with the highest epoch and, among equal epochs, the highest offset (Kafka:
         latestSnapshotId)."""
         return max(self.snapshots, key=election_order, default=None)
 
     @property
     def known_epoch(self) -> int | None:
-        """The newest epoch that this replica knows, by its log, its snapshots and its quorum-state.
+        """The newest epoch in this replica's log, snapshots and quorum-state.
 
-        None without a quorum-state, because the replica may then have voted in an epoch that no
-        file shows.
+        None without a quorum-state, because the replica may have voted in a newer epoch.
         """
         if self.quorum_epoch == UNDEFINED_EPOCH:
             return None
@@ -141,8 +140,8 @@ class ReplicaLog:
 
     def restarted_from_snapshot(self) -> bool:
         """Whether the newest snapshot is newer than the log, so that Kafka empties the log when it
-        starts. A crash can leave such files legally, between the rename of a fetched snapshot and
-        the truncation of the log (truncateToLatestSnapshot)."""
+        starts. A crash between the rename of a fetched snapshot and the truncation of the log
+        leaves such files (truncateToLatestSnapshot)."""
         snapshot = self.newest_snapshot
         if snapshot is None:
             return False
@@ -151,8 +150,8 @@ class ReplicaLog:
     def position(self) -> OffsetAndEpoch:
         """The end offset (exclusive) and the last epoch that voters compare in an election.
 
-        They are those of the log, or of the newest snapshot if that is newer. The epoch is 0 for a
-        replica that holds nothing.
+        They belong to the log, or to the newest snapshot if it is newer. The epoch is 0 for a
+        replica without records.
         """
         snapshot = self.newest_snapshot
         log = OffsetAndEpoch(self.end_offset, self.last_epoch) if self.batches else None
@@ -164,7 +163,7 @@ def epochs_of(batches: Iterable[LogBatch]) -> tuple[EpochStart, ...]:
     """The epoch cache that Kafka would rebuild from these batches: each epoch with its first
     offset, ascending.
 
-    A batch whose epoch is not higher than the one before adds no entry.
+    A batch whose epoch isn't higher than the previous epoch adds no entry.
     """
     entries: list[EpochStart] = []
     for batch in batches:

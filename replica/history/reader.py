@@ -16,15 +16,16 @@ from replica.model.epochs import UNDEFINED_EPOCH
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The answer has the records from the asked offset to `end_offset` (exclusive), which is the
-    local high watermark."""
+    """The answer has the records from the requested offset to `end_offset` (exclusive), the local
+    high watermark."""
 
     end_offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """The offset is the high watermark: the answer is empty after a long poll, and has no error."""
+    """The offset is the high watermark: the answer has no error, and no records unless some come
+    during the wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,13 @@ class Uncommitted:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Case 2 of KIP-392: the replica does not hold the offset, although its leader's high watermark
-    says that the offset is committed. The answer is OFFSET_NOT_AVAILABLE."""
+    """Case 2 of KIP-392: the replica doesn't hold the offset, although the offset is committed by
+    its leader's high watermark. The answer is OFFSET_NOT_AVAILABLE."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfRange:
-    """The answer is OFFSET_OUT_OF_RANGE: the offset lies below `log_start` (case 3), or above every
+    """The answer is OFFSET_OUT_OF_RANGE: the offset is below `log_start` (case 3), or above every
     offset that is known to exist (case 4)."""
 
     log_start: int
@@ -60,16 +61,16 @@ def reader_fetch(
 ) -> ReaderDecision:
     """Decide how to answer a reader that fetches from `fetch_offset` on.
 
-    high_watermark, leader_high_watermark: exclusive; None while unknown, which they are on a new
-    leader before a record of its epoch is committed, and on a replica that has just started. While
-    they are unknown, nothing above the log start is known to be committed; what lies below was in a
-    snapshot. Then no offset counts as too high either: OFFSET_OUT_OF_RANGE from a node that the
-    reader takes for the leader would make the reader start anew. last_fetched_epoch: the epoch of
-    the record before `fetch_offset`; -1 where the reader names none. The decision is Diverging
-    where the committed part of this log has another epoch there (KIP-595's field, which Kafka's
-    brokers also look at in consumers' fetches).
+    high_watermark, leader_high_watermark: exclusive. They are None while unknown: on a new leader
+        before a record of its epoch is committed, and on a replica that has just started. While
+        they are unknown, only offsets below the log start are known to be committed, and no offset
+        counts as too high: after OFFSET_OUT_OF_RANGE from the apparent leader, the reader would
+        reset its position.
+    last_fetched_epoch: the epoch of the record before `fetch_offset`; -1 if the reader names none.
+        If the committed part of this log has another epoch there, the decision is Diverging (a
+        field of KIP-595, which Kafka's brokers also check in consumers' fetches).
     """
-    # The local one is capped at the log end and never below the log start.
+    # the local high watermark is at most the log end and at least the log start
     local = log.log_start if high_watermark is None else min(high_watermark, log.log_end)
     local = max(local, log.log_start)
     leaders = local if leader_high_watermark is None else leader_high_watermark
@@ -93,9 +94,9 @@ def reader_fetch(
 def _diverging(
     log: LogView, committed: int, fetch_offset: int, last_fetched_epoch: int
 ) -> Diverging | None:
-    """Diverging where the reader's last epoch contradicts this log; else None. Only epochs that are
-    known to have ended are compared: the reader may be ahead of this replica, and records above
-    `committed` may still be truncated here."""
+    """Diverging if the reader's last epoch contradicts this log; else None. Only epochs that are
+    known to have ended are compared: the reader may be ahead of this replica, and this replica may
+    still truncate records above `committed`."""
     epochs = truncate_from_end(log.epochs, committed)
     found = end_offset_for(epochs, committed, last_fetched_epoch)
     if found == UNDEFINED or found.epoch == epochs[-1].epoch:

@@ -1,7 +1,7 @@
 """Decides what a follower does with a diverging answer, and counts the fetches until the logs
 agree.
 
-The released protocol is that of ReplicatedLog.truncateToEndOffset, which
+The released protocol is in ReplicatedLog.truncateToEndOffset, which
 KafkaRaftClient.handleFetchResponse calls. In the draft's protocol, the follower cuts its log at the
 NextFetchOffset of FetchQuorumRecords (KIP-595's first draft), which may need more rounds.
 """
@@ -50,9 +50,9 @@ def truncation_offset(follower: LogView, diverging: Diverging) -> int:
 def checked_truncation_offset(
     follower: LogView, diverging: Diverging, high_watermark: int | None
 ) -> int:
-    """The result of truncation_offset. Raises TruncationBelowHighWatermarkError where the result,
-    or the end offset in the answer, is below the follower's high watermark (None where that is
-    unknown). KafkaRaftClient also checks the answer's offset, before it looks at the local log."""
+    """The result of truncation_offset. Raises TruncationBelowHighWatermarkError if the result, or
+    the end offset in the answer, is below the follower's high watermark (None if unknown).
+    KafkaRaftClient also checks the answer's offset, before it reads the local log."""
     offset = truncation_offset(follower, diverging)
     if high_watermark is not None:
         lowest = min(offset, diverging.end_offset)
@@ -63,17 +63,17 @@ def checked_truncation_offset(
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """How a follower's log came to agree with the leader's log."""
+    """The result of the fetches until a follower's log agrees with the leader's log."""
 
     truncation_offset: int
     """The end (exclusive) of the follower's log when it gets records again. A log removes the whole
     batch that holds this offset."""
     rounds: int
     """The number of fetches that are answered with a diverging epoch (or with the draft's
-    OUT_OF_RANGE); 0 where the first fetch gets records."""
+    OUT_OF_RANGE); 0 if the first fetch gets records."""
     snapshot_id: OffsetAndEpoch | None = None
-    """The snapshot that this leader would send in place of records; None where it would send none.
-    If there is one, the other numbers are those of the two logs without snapshots."""
+    """The snapshot that this leader would send instead of records; None if it would send none. If
+    there is a snapshot, the other numbers are computed without snapshots."""
 
 
 def fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:
@@ -91,12 +91,12 @@ def fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:
 
 
 def draft_fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:
-    """Run the draft's protocol, which has no snapshots, as fetch_rounds does for the released one.
-    The follower cuts its log at the answer's NextFetchOffset.
+    """Run the draft's protocol, which has no snapshots, between `follower` and a leader whose log
+    doesn't change. The follower cuts its log at the answer's NextFetchOffset.
 
     NextFetchOffset is an offset in the leader's log. If the follower's log ends before it, there is
     nothing to cut. Then the follower drops its records of FetchEpoch, because the leader never had
-    this epoch; otherwise it would send the same request for ever.
+    this epoch; otherwise it would send the same request forever.
     """
     leader_view, view = _logs_alone(leader), _logs_alone(follower)
     rounds = 0
@@ -111,8 +111,8 @@ def draft_fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome
 
 
 def truncated(log: LogView, end_offset: int) -> LogView:
-    """The log after a cut at `end_offset` (exclusive). If that is below the log start, the result
-    is an empty log at `end_offset`."""
+    """The log after a cut at `end_offset` (exclusive). If `end_offset` is below the log start, the
+    result is an empty log at `end_offset`."""
     return replace(
         log,
         log_start=min(log.log_start, end_offset),
@@ -122,7 +122,7 @@ def truncated(log: LogView, end_offset: int) -> LogView:
 
 
 def _run_released(leader: LogView, follower: LogView) -> FetchOutcome | SnapshotNeeded:
-    """Run the rounds until the answer brings records or names a snapshot."""
+    """Run the rounds until the answer has records or names a snapshot."""
     view = follower
     rounds = 0
     while True:
@@ -131,13 +131,13 @@ def _run_released(leader: LogView, follower: LogView) -> FetchOutcome | Snapshot
             return answer
         end = truncation_offset(view, answer) if isinstance(answer, Diverging) else view.log_end
         if end >= view.log_end:
-            # Either records follow, or Raft never leaves such logs, and a real follower would send
-            # the same request for ever.
+            # either records follow, or Raft never permits these logs, and a real follower would
+            # send the same request forever
             return FetchOutcome(view.log_end, rounds)
         view = truncated(view, end)
         rounds += 1
 
 
 def _logs_alone(log: ReplicaLog) -> LogView:
-    """The view of everything that the files hold, leftovers too, as if there were no snapshot."""
+    """The view of all batches in the files, including leftovers, as if there were no snapshot."""
     return LogView(log.first_offset, log.end_offset, epochs_of(log.batches))

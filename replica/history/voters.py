@@ -1,7 +1,7 @@
 """Finds the voter set that counts for an entry, and whether replicas are a majority of it.
 
 By KIP-853 the newest voters record in a log is in force, committed or not. A static quorum has no
-such record. There the LeaderChange record of the epoch names the voters.
+such record: the LeaderChange record of the epoch names its voters.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def voter_sets_in_force(
     offset: int,
     epoch: int,
 ) -> tuple[VoterKeys, ...] | None:
-    """Every voter set of which the holders of an entry must be a majority; None where one of these
-    sets is unknown.
+    """All voter sets of which the holders of an entry must be a majority; None if one of these sets
+    is unknown.
 
-    They are the set in force at the entry (`offset`, `epoch`), and each newer set that a holder has
-    above it. A set is known if some holder has every offset from the record that names the set to
-    the entry, so that no other voters record can lie between. LeaderChange.voters count only if no
+    These are the set in force at the entry (`offset`, `epoch`), and each newer set that a holder
+    has above it. A set is known if a holder has every offset from the record that names the set to
+    the entry, so that no other voters record can be between. LeaderChange.voters count only if no
     replica of the `group` has a voters record at or below the entry. runs: the offsets that each
     replica holds.
     """
@@ -54,8 +54,8 @@ def is_majority(voters: VoterKeys, holders: Collection[ReplicaKey], seen: set[Re
 
 def is_among(voter: ReplicaKey, holders: Collection[ReplicaKey], seen: set[ReplicaKey]) -> bool:
     """Whether a voter is certainly one of the `holders`. A voter without a directory id can be any
-    directory of its node (VoterSet.isVoter). If several directories of the node were `seen`, all of
-    them must be holders, because it is unknown which of them is the voter."""
+    directory of its node (VoterSet.isVoter). If several directories of the node were `seen`, all
+    must be holders, because it is unknown which directory is the voter."""
     if voter.directory_id != ZERO_UUID:
         return voter in holders
     matching = {key for key in seen if key.node_id == voter.node_id}

@@ -13,7 +13,7 @@ from replica.model.voters import majority
 
 
 class HighWatermarkRegressionError(KraftlakeError):
-    """A leader named a high watermark below one it named before."""
+    """A leader named a lower high watermark than before."""
 
 
 def leader_high_watermark(
@@ -24,12 +24,14 @@ def leader_high_watermark(
 ) -> int | None:
     """The leader's high watermark after a change of voters or of a log end.
 
-    flushed_ends: the flushed log end offsets (exclusive) by replica; the leader's own is among
-    them. Those of replicas that are no voters don't count, so a leader that left the voter set
-    doesn't count itself. A voter that is missing counts as 0. epoch_start_offset: the offset of the
-    leader's LeaderChange record. current: the high watermark so far in this epoch; None on a new
-    leader, whatever it knew as a follower. The result never falls. It is None until a majority has
-    a record of this very epoch (Raft, figure 8).
+    flushed_ends: the flushed log end offsets (exclusive) by replica, including the leader's own.
+        Only voters count, so a leader that left the voter set doesn't count itself. A missing voter
+        counts as 0.
+    epoch_start_offset: the offset of the leader's LeaderChange record.
+    current: the high watermark so far in this epoch; None on a new leader, whatever it knew as a
+        follower.
+
+    The result never falls. It is None until a majority has a record of this epoch (Raft, figure 8).
     """
     if not voters:
         return current
@@ -46,8 +48,8 @@ def follower_high_watermark(
     """A follower's high watermark after its leader named `leaders` (None while the leader doesn't
     know it).
 
-    The result is at most the local log end. It never falls, not even in a new epoch: a new leader
-    that knows less changes nothing.
+    The result is at most the local log end. It never falls, even in a new epoch with a leader that
+    names a lower one.
     """
     if leaders is None:
         return known
@@ -56,11 +58,11 @@ def follower_high_watermark(
 
 
 def checked_leader_watermark(named: int | None, leaders: int | None) -> int | None:
-    """The high watermark `leaders` that one leader names in one epoch, as it is. named: the one
-    that it named before.
+    """`leaders`, the high watermark that a leader names in its epoch, unchanged. named: the high
+    watermark that it named before.
 
-    Raises HighWatermarkRegressionError if the new one is lower, or is missing although there was
-    one before.
+    Raises HighWatermarkRegressionError if `leaders` is lower than `named`, or missing although
+    `named` isn't.
     """
     if named is not None and (leaders is None or leaders < named):
         to = "none" if leaders is None else leaders

@@ -4,8 +4,9 @@ The host carries out effects in the order of Effects.in_order. Opening recovers 
 that a crash between two effects leaves. When a flush is owed, the caller may call `flush` at any
 time, or `begin_flush` and `end_flush`, between which another thread syncs.
 
-Each method that steps the core returns its Effects, newest last. By then all is carried out but
-`replies`, `sends` and `stopped`: the caller does these, or loses messages, as a network may.
+Each method that steps the core returns its Effects, the newest last. All effects are then carried
+out, except `replies`, `sends` and `stopped`. The caller carries out these; it may lose messages, as
+a network may.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.snapshot_writer import FileSnapshotWriter
 
 _RECORD_BYTES = 64
-"""About the size of a record in a snapshot."""
+"""The approximate size of a record in a snapshot, in bytes."""
 
 
 def as_received(response: PeerResponse) -> PeerResponse:
-    """A response of `Host.filled`, decoded as the host that receives it would decode it. Hosts that
-    talk to each other without a wire use this. The log has checked the CRCs while reading."""
+    """A response of `Host.filled`, decoded as the receiving host decodes it. Hosts that exchange
+    messages without a network use this. The log has checked the CRCs."""
     if not isinstance(response, FetchResponse):
         return response
     return replace(response, data=b"", batches=batches_of(response.data, check_crc=False))
@@ -54,9 +55,9 @@ def as_received(response: PeerResponse) -> PeerResponse:
 class BegunSnapshot:
     """A snapshot that Host.begin_snapshot has begun.
 
-    snapshot_id: where it ends.
-    writer: the file, which has its header.
-    records: gives the values of its records (StateMachine.snapshot_records).
+    snapshot_id: the end offset and the epoch of the snapshot.
+    writer: the writer of the file, which already has its header.
+    records: a function that gives the values of the records (StateMachine.snapshot_records).
     """
 
     snapshot_id: OffsetAndEpoch
@@ -65,24 +66,24 @@ class BegunSnapshot:
 
     def write(self) -> SnapshotFacts:
         """Durable: write, check and rename the file. It uses nothing that the host changes, so any
-        thread may call it, and a copy of this process too."""
+        thread or a forked copy of this process may call it."""
         self.writer.append(self.records())
         return self.writer.complete()
 
 
 class Host:
-    """One replica with its storage. The constructor raises what QuorumStateFile.read and Raft
-    raise.
+    """One replica with its storage. The constructor raises the errors of QuorumStateFile.read and
+    Raft.
 
     log: the log that open_log has recovered.
     store: the file quorum-state in the log's folder.
-    machine: a new state machine, which gets everything from the newest snapshot on.
+    machine: a new state machine. It gets the newest snapshot and all committed records after it.
     draw: a function that gives random numbers (see core.Draw).
-    at_once: the most records that the machine is given within a step; None for any number. More
-        records, and what follows them, are put off: the caller has to `begin_replay`.
+    at_once: the most records that the machine gets within a step; None for any number. More
+        records, and everything after them, are put off until the caller calls `begin_replay`.
     owes_flush: whether a flush is owed.
-    new_bytes: the size of the batches that the machine was given since its newest snapshot.
-    commit_end: the end (exclusive) of the committed records. The machine may lack the last ones.
+    new_bytes: the size in bytes of the batches that the machine got since its newest snapshot.
+    commit_end: the end (exclusive) of the committed records. The machine may lack the last of them.
     opened_with: the election state that was on the disk at the start.
     """
 
@@ -114,7 +115,7 @@ class Host:
         simulator cuts the power here."""
 
     def stepped(self, effects: Effects) -> None:
-        """Called when a step's effects are carried out, before its messages go out."""
+        """Called after a step's effects are carried out, and before its messages go out."""
 
     def step(self, event: inputs.Input, now_ms: int) -> list[Effects]:
         """Step the core with an input, and with the inputs that follow from its effects."""
@@ -133,29 +134,29 @@ class Host:
         return self.step(inputs.Flushed(self.log.flush()), now_ms)
 
     def begin_flush(self) -> BegunFlush | None:
-        """Begin the flush that is owed; None where none is. The caller runs it, in any thread, and
-        then calls `end_flush`. Meanwhile the host goes on; what is appended owes the next flush.
-        """
+        """Begin the flush that is owed; None if no flush is owed. The caller calls `run` of the
+        result, in any thread, and then `end_flush`. The host may be stepped meanwhile. Further
+        appends owe the next flush."""
         if not self.owes_flush:
             return None
         self.owes_flush = False
         return self.log.begin_flush()
 
     def end_flush(self, begun: BegunFlush, now_ms: int) -> list[Effects]:
-        """Tell the core of a flush. Raises what `begun.run` has raised."""
+        """Report a flush to the core. Raises the error that `begun.run` has raised."""
         return self.step(inputs.Flushed(self.log.end_flush(begun)), now_ms)
 
     @property
     def is_applied_flushed(self) -> bool:
-        """Whether this disk has synced all that the state machine was given. Other replicas may
-        have committed records that it hasn't."""
+        """Whether this disk has synced all records that the state machine has applied. Other
+        replicas may have committed records that this disk hasn't synced."""
         return self.machine.next_offset <= self.log.flushed_end
 
     def snapshot(self, now_ms: int) -> list[Effects]:
-        """Take a snapshot of what the state machine has applied, unless that isn't worth it.
+        """Take a snapshot of the applied records, unless `begin_snapshot` gives None.
 
-        A host that may not stop for so long flushes, calls `begin_snapshot` and `end_snapshot`, and
-        lets another thread or process write between the two.
+        This blocks while the snapshot is written. A caller that may not block flushes, calls
+        `begin_snapshot`, lets another thread or process write, and calls `end_snapshot`.
         """
         effects = [] if self.is_applied_flushed else self.flush(now_ms)
         begun = self.begin_snapshot()
@@ -164,10 +165,10 @@ class Host:
         return effects
 
     def begin_snapshot(self) -> BegunSnapshot | None:
-        """Begin a snapshot of what the state machine has applied; None where that isn't worth it.
+        """Begin a snapshot of the applied records; None if no snapshot can or need be written.
 
-        What is applied has to be flushed: a crash could remove it from the log, but not the records
-        behind it.
+        The applied records have to be flushed. Otherwise a crash could leave a snapshot that ends
+        above the log end.
         """
         assert self.is_applied_flushed, "flush first"
         if self.is_behind:
@@ -193,8 +194,8 @@ class Host:
     def end_snapshot(
         self, begun: BegunSnapshot, facts: SnapshotFacts, now_ms: int
     ) -> list[Effects]:
-        """Count a snapshot that `begun.write` has written. If the log begins above its end by now,
-        because the leader sent a newer snapshot meanwhile, it is removed instead."""
+        """Report a snapshot that `begun.write` has written to the core. If the log now begins above
+        its end, because the leader has sent a newer snapshot, the snapshot is removed instead."""
         begun.writer.close()
         self.log.snapshots.add(facts)
         if begun.snapshot_id.offset < self.raft.log.log_start:
@@ -206,15 +207,16 @@ class Host:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the state machine still has to be given what was put off."""
+        """Whether effects for the state machine were put off."""
         return self._put_off is not None
 
     def begin_replay(self) -> BegunReplay | None:
-        """Begin to give the state machine what was put off; None where nothing was, and where a
-        replay is under way. The caller runs it, in any thread, and then calls `end_replay`.
+        """Begin to give the state machine the records that were put off; None if nothing was put
+        off, or if a replay is in progress. The caller calls `run` of the result, in any thread, and
+        then `end_replay`.
 
-        Meanwhile the host goes on, but the machine's state is of no moment, and no snapshot is
-        taken of it.
+        The host may be stepped meanwhile. The machine's state then belongs to no offset, so no
+        snapshot is taken.
         """
         put_off, machine = self._put_off, self.machine
         if put_off is None or self._is_replaying:
@@ -230,8 +232,8 @@ class Host:
         return begun
 
     def end_replay(self, begun: BegunReplay) -> list[Effects]:
-        """Count what `begun.run` has given the machine. Returns the effects that were put off and
-        are now carried out."""
+        """Note the end of the replay. Returns the effects that were put off and are now carried
+        out."""
         self._is_replaying = False
         put_off = self._put_off
         assert put_off is not None, "it is kept until the machine has it"
@@ -257,12 +259,11 @@ class Host:
         return [done, rest]
 
     def tick(self, now_ms: int) -> list[Effects]:
-        """Let the core see the time."""
+        """Step the core with the time alone."""
         return self.step(inputs.Tick(), now_ms)
 
     def filled(self, reply: Reply) -> PeerResponse:
-        """The response, filled with the bytes of the log or of a snapshot that the core left
-        out."""
+        """The response, with the bytes of the log or of a snapshot that the core left out."""
         match reply.read, reply.message:
             case None, message:
                 return message
@@ -287,8 +288,8 @@ class Host:
         return answers
 
     def _without_put_off(self, effects: Effects) -> Effects:
-        """Put off what concerns the state machine, where that would take long or comes behind what
-        was put off. Returns the other effects."""
+        """Put off the effects for the state machine, if they would take long or if earlier effects
+        were put off. Returns the other effects."""
         if effects.commit is not None:
             self.commit_end = effects.commit
         before = self._put_off
@@ -303,7 +304,8 @@ class Host:
         return replace(effects, load_snapshot=None, commit=None, leader_change=None)
 
     def _takes_long(self, effects: Effects) -> bool:
-        """Whether these effects give the state machine more than it gets within a step."""
+        """Whether these effects give the state machine more records than it may get within a
+        step."""
         if self._at_once is None:
             return False
         loads, start = effects.load_snapshot, self.machine.next_offset
@@ -317,8 +319,8 @@ class Host:
         return self.log.read(read.start_offset, read.max_bytes)
 
     def to_commit(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
-        """Read the committed batches between these offsets (end exclusive), which the state machine
-        gets. The simulator overrides this method, to see them."""
+        """Read the committed batches between these offsets (end exclusive) for the state machine.
+        The simulator overrides this method to see the batches."""
         for batch in self.log.batches(start_offset, end_offset):
             self.new_bytes += len(batch.data)
             yield batch
@@ -373,11 +375,12 @@ _ON_DISK: Mapping[str, Callable[[Host, Any], Sequence[inputs.Input] | None]] = {
     "log_start": Host._advance_log_start,
     "delete_snapshots": Host._delete_snapshots,
 }
-"""What carries out each effect on the disk. Some return inputs, which the core has to get before
-any other."""
+"""The methods that carry out each effect on the disk. Some return inputs, which the core has to get
+before any other input."""
 
 _IN_MEMORY: Mapping[str, Callable[[Host, Any], None]] = {
     "load_snapshot": Host._load,
     "commit": Host._commit,
 }
-"""The same for the state machine. No machine of ours asks who leads (Effects.leader_change)."""
+"""The methods that carry out each effect on the state machine. No state machine here uses
+Effects.leader_change."""

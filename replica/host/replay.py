@@ -1,4 +1,4 @@
-"""What a state machine that is far behind is given in another thread."""
+"""Gives a state machine that is far behind its records, in another thread."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from replica.storage.stored_batches import FileBatches
 class BegunReplay:
     """A replay that Host.begin_replay has begun.
 
-    machine: the state machine. Nobody else changes it before Host.end_replay.
-    loads: the snapshot whose batches these are; None for committed batches of the log.
-    end_offset: the end (exclusive) of what the machine has then been given.
+    machine: the state machine. Only this replay changes it before Host.end_replay.
+    loads: the snapshot to which the batches belong; None for committed batches of the log.
+    end_offset: the end (exclusive) of the records that the machine has after the replay.
     batches: the batches, whose files are open.
     """
 
@@ -26,8 +26,8 @@ class BegunReplay:
 
     def run(self) -> None:
         """Give the machine the batches, and close their files. It uses nothing that the host
-        changes, so any thread may call it. Raises DataError for bytes that the machine can't read,
-        and StoppedReadError after `stop`."""
+        changes, so any thread may call it. Raises DataError for bytes that the machine can't
+        decode, and StoppedReadError after `stop`."""
         try:
             if self.loads is not None:
                 self.machine.load_snapshot(self.loads, self.batches)
@@ -37,5 +37,5 @@ class BegunReplay:
             self.batches.close()
 
     def stop(self) -> None:
-        """Let `run` end soon, without an outcome: the replica stops."""
+        """Let `run` end soon with StoppedReadError, because the replica stops."""
         self.batches.stop()

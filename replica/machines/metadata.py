@@ -20,28 +20,30 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.raft.ports import StateMachine
 
 ReadRecord: TypeAlias = Callable[[Record, bool], ReplayedRecord | None]
-"""(record, whether it is a control record) -> the decoded record, as message_in gives it."""
+"""A function from a record, and whether it is a control record, to the decoded record (see
+message_in)."""
 ReplayStored: TypeAlias = Callable[[Replay, StoredBatches, ReadRecord], None]
 """A function that applies all records of stored batches to a replay, as `commit` does record by
 record. It raises DataError where `commit` does."""
 
 BULK_BYTES = 1024 * 1024
-"""The least bytes of batches that the bulk replay takes at once."""
+"""The fewest bytes of batches for which the bulk replay is used, if the image is empty."""
 _BYTES_PER_ENTITY = 16
-"""To begin, the bulk replay takes as long for an entity as `commit` for so many bytes."""
+"""The bytes that are added to BULK_BYTES for each topic and partition of the image, because the
+bulk replay needs time for each of them at its start."""
 _replay_stored: ReplayStored | None = None
 
 
 def use(replay: ReplayStored | None) -> None:
-    """Have the machines of this process replay many stored batches by this function; None to replay
-    record by record."""
+    """Set the function by which all machines of this process replay many stored batches; None to
+    replay record by record."""
     global _replay_stored
     _replay_stored = replay
 
 
 def message_in(record: Record, is_control: bool) -> ReplayedRecord | None:
-    """The decoded record; None where it has no value. Raises DataError, which names the byte in the
-    value."""
+    """The decoded record; None if the record has no value. Raises DataError, which names the byte
+    in the value."""
     if is_control:
         return decode_control(record.key, record.value)
     return None if record.value is None else decode(record.value)
@@ -49,7 +51,7 @@ def message_in(record: Record, is_control: bool) -> ReplayedRecord | None:
 
 def messages_in(batch: Batch) -> Iterator[tuple[int, ReplayedRecord]]:
     """Each record of a batch that has a value, with its offset. Raises DataError, which names the
-    byte in the batch that can't be decoded, after it has given the records before."""
+    byte in the batch that can't be decoded, after the records before it."""
     header = decode_header(batch.data)
     for record in records_of(header, batch.data):
         message = message_in(record, header.is_control)
@@ -63,8 +65,8 @@ class MetadataMachine(StateMachine):
     next_offset: every record below this offset is in the image, except those of an open
         transaction.
 
-    read: a function that gives the records of a batch, as messages_in does. A host of many machines
-        may give one that remembers what it has read.
+    read: a function that gives the records of a batch, as messages_in does. A process with many
+        machines may pass a function that caches them.
     """
 
     def __init__(
@@ -82,23 +84,23 @@ class MetadataMachine(StateMachine):
 
     @property
     def can_snapshot(self) -> bool:
-        """Whether a snapshot may be written: not while a transaction is open, because half of it
-        would be lost (KIP-868)."""
+        """Whether a snapshot may be written: False while a transaction is open, because the
+        snapshot would lose its records (KIP-868)."""
         return not self._replay.in_transaction
 
     @property
     def metadata_version(self) -> int | None:
-        """The level of metadata.version that is finalized at `next_offset`; None where none is. The
-        records of a transaction that is still open count too."""
+        """The finalized level of metadata.version at `next_offset`; None if no level is finalized.
+        The records of an open transaction count too."""
         return self._replay.state.features.values.get(METADATA_VERSION)
 
     def is_controller(self, controller_id: int) -> bool:
-        """Whether a controller is registered at `next_offset`. The records of a transaction that is
-        still open count too."""
+        """Whether a controller is registered at `next_offset`. The records of an open transaction
+        count too."""
         return controller_id in self._replay.state.controllers.values
 
     def commit(self, batches: Iterable[Batch]) -> None:
-        """Raises DataError, which names the byte that can't be decoded: in its file, or in the
+        """Raises DataError, which names the byte that can't be decoded, in its file or in the
         batch."""
         if isinstance(batches, StoredBatches) and _replay_at_once(self._replay, batches):
             first, last = batches.files[0], batches.files[-1]
@@ -112,7 +114,7 @@ class MetadataMachine(StateMachine):
             self.next_offset = batch.end_offset
 
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
-        """Raises DataError, and keeps the state, where a record can't be decoded."""
+        """Raises DataError, and keeps the state, if a record can't be decoded."""
         replay = Replay()
         if isinstance(batches, StoredBatches) and _replay_at_once(replay, batches):
             replay.renumber(snapshot_id.offset - 1)
@@ -123,7 +125,7 @@ class MetadataMachine(StateMachine):
         self.next_offset = snapshot_id.offset
 
     def snapshot_records(self) -> Callable[[], tuple[bytes, ...]]:
-        """The function gives the image's records, without voters and kraft.version."""
+        """The returned function gives the image's records, without voters and kraft.version."""
         assert self.can_snapshot, "a snapshot holds no half of a transaction"
         image = self._pending = self.image
 
@@ -134,8 +136,8 @@ class MetadataMachine(StateMachine):
         return encoded
 
     def changed_ratio(self) -> float:
-        """The share (0 to 1) of the last snapshot's entities that were changed or removed; 1 where
-        it had no entities."""
+        """The share (0 to 1) of the newest snapshot's entities that were changed or removed since;
+        1 if the snapshot had no entities."""
         held = sum(1 for _ in self._snapshot.entities())
         if not held:
             return 1.0
@@ -154,8 +156,8 @@ class MetadataMachine(StateMachine):
 
 
 def _replay_at_once(replay: Replay, stored: StoredBatches) -> bool:
-    """Replay stored batches by the bulk replay, where there is one and they are worth it. Returns
-    whether that was so."""
+    """Replay stored batches by the bulk replay, if there is one and the batches are large enough.
+    Returns whether they were replayed."""
     state = replay.state
     entities = len(state.topics.values) + len(state.partitions.values)
     if _replay_stored is None or stored.size_bytes < BULK_BYTES + _BYTES_PER_ENTITY * entities:

@@ -1,5 +1,5 @@
-"""State machines for records whose bytes they don't decode. One counts the batches, and hashes them
-in order. The other is a recorder's, and has no state."""
+"""State machines that don't decode records. OpaqueMachine counts the batches, and hashes them in
+order. RecordingMachine is for a recorder, and has no state."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _STATE = struct.Struct(">q32s")
 
 @dataclass(frozen=True, slots=True)
 class OpaqueState:
-    """What OpaqueMachine keeps of the records."""
+    """The state of OpaqueMachine."""
 
     batches: int = 0
     """The number of committed batches, without control batches."""
     digest: bytes = bytes(32)
-    """The SHA-256 over the digest before and the bytes of the last batch; zeros at the
+    """The SHA-256 over the previous digest and the bytes of the last batch; zeros at the
     beginning."""
 
     def after(self, data: bytes) -> OpaqueState:
@@ -34,10 +34,11 @@ class OpaqueState:
 
 
 class OpaqueMachine(StateMachine):
-    """The state machine. next_offset: every record below this offset is in `state`.
+    """Counts and hashes the committed batches. next_offset: every record below this offset is in
+    `state`.
 
-    Two replicas that have committed the same batches have the same state. So to compare two states
-    is to compare two histories.
+    Two replicas that have committed the same batches have the same state. So comparing two states
+    compares two histories.
     """
 
     def __init__(self) -> None:
@@ -56,7 +57,7 @@ class OpaqueMachine(StateMachine):
             self.next_offset = batch.end_offset
 
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
-        """Raises CorruptDataError where the snapshot isn't one of this machine's."""
+        """Raises CorruptDataError if the snapshot isn't a snapshot of this machine."""
         values = [
             record.value
             for batch in batches
@@ -70,7 +71,7 @@ class OpaqueMachine(StateMachine):
         self.next_offset = snapshot_id.offset
 
     def snapshot_records(self) -> Callable[[], tuple[bytes, ...]]:
-        """The function gives the value of a single record, which holds the state."""
+        """The returned function gives the value of a single record, which holds the state."""
         value = _STATE.pack(self.state.batches, self.state.digest)
         return lambda: (value,)
 
@@ -79,7 +80,7 @@ class OpaqueMachine(StateMachine):
         return 1.0
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Does nothing: the state was written, and stays."""
+        """Does nothing."""
 
 
 _EVERYTHING = 2**63 - 1

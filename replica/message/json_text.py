@@ -8,9 +8,9 @@ characters stay.
 
 A double is printed as by Java's Double.toString since JDK 19: with the shortest digits that read
 back as the same number. Older JDKs print needless digits of some numbers, such as
-1.9999999999999998E23 for 2.0E23. On JDK 17 these were 129 of 60,000 drawn numbers, all of them of
-extreme size or with random bits, and none of 10,000 below 1000 with two decimals. NaN and the
-infinities are JSON strings, as by Jackson.
+1.9999999999999998E23 for 2.0E23. On JDK 17 this happened for 129 of 60,000 random numbers, which
+were all of extreme size or had random bits, and for none of 10,000 numbers below 1000 with two
+decimals. NaN and the infinities are JSON strings, as in Jackson.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def _shortest_digits(value: float) -> tuple[str, int]:
     point = len(digits) - len(fraction) - 1 if whole == "0" else len(whole) - 1
     digits = digits.rstrip("0")
     if len(digits) == 1:
-        # Java takes the best two digits even where one digit is enough. That differs for the
-        # smallest subnormal numbers only: 4.9E-324, where Python prints 5e-324.
+        # Java prints the best two digits even if one digit is enough. This differs only for the
+        # smallest subnormal numbers: 4.9E-324, for which Python prints 5e-324.
         two, _, two_exponent = format(value, ".1e").partition("e")
         if float(f"{two}e{two_exponent}") == value:
             return two.replace(".", "").rstrip("0"), int(two_exponent)
@@ -76,7 +76,7 @@ def quote(text: str) -> str:
 
 
 def bytes_plain(value: Value) -> Plain:
-    """Bytes as padded base64. A redacted field holds a text, which is returned as it is."""
+    """Bytes as padded base64. The text of a redacted field is returned unchanged."""
     if not isinstance(value, bytes):
         return str(value)
     return binascii.b2a_base64(value, newline=False).decode("ascii")
@@ -141,7 +141,7 @@ _SCALARS: dict[Kind, _ToPlain] = {Kind.FLOAT64: _double_plain, Kind.BYTES: bytes
 
 
 def _plain_maker(program: Program, step: FieldStep) -> _ToPlain | None:
-    """The conversion of a field's value; None where the value is plain already."""
+    """The conversion of a field's value; None if the value is plain already."""
     one = _SCALARS.get(step.kind)
     if step.kind is Kind.STRUCT:
         one = _struct_to_plain(program, step.first, step.end)  # type: ignore[assignment]

@@ -1,5 +1,5 @@
 """A record's fields from parsed JSON, the inverse of json_text.plain_maker. The value of a redacted
-field stays the text that has replaced the secret."""
+field stays the text that replaced the secret."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ def _array(read: _Read, value: Any) -> Value:
 
 
 def _of_type(kind: type, value: Any) -> Value:
-    """JSON's true and false are no numbers."""
+    """The value, if it has this type; JSON's true and false don't count as numbers. Raises
+    CorruptDataError."""
     is_fitting = type(value) is kind
     if not is_fitting:
         raise TypeError
@@ -79,7 +80,7 @@ def _of_type(kind: type, value: Any) -> Value:
 
 
 def _double(value: Any) -> Value:
-    """It may be one of the strings for NaN and the infinities."""
+    """The double, which may also be a string for NaN or an infinity. Raises CorruptDataError."""
     if isinstance(value, bool):
         raise TypeError
     return float(value)
@@ -92,4 +93,4 @@ def _bytes(value: Any) -> Value:
 
 
 _TYPES = {Kind.BOOL: bool, Kind.UUID: str, Kind.STRING: str}
-"""The types of Python in which JSON has the kinds that are no numbers."""
+"""Python's types of JSON values, for the kinds that aren't numbers."""

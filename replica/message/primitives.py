@@ -1,8 +1,8 @@
 """The scalar encodings of Kafka's protocol, with those of KIP-482's flexible versions.
 
 Readers are functions (buffer, position) -> (value, next position). A buffer is bytes or a
-memoryview of bytes. Where the buffer ends within a value, a reader raises TruncatedDataError with
-the position of the value's first byte. Writers append to a bytearray.
+memoryview of bytes. If the buffer ends within a value, a reader raises TruncatedDataError with the
+position of the value's first byte. Writers append to a bytearray.
 
     unsigned varint   7 bits a byte, lowest first, at most 5 bytes (ByteUtils.readUnsignedVarint)
     varint, varlong   zigzag over an unsigned varint of 5 / 10 bytes; used inside record batches
@@ -26,7 +26,7 @@ _UUID_TEXT = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 def require(buffer: Buffer, position: int, size: int, what: str) -> int:
-    """The position after `size` bytes. Raises TruncatedDataError where the buffer has fewer."""
+    """The position after `size` bytes. Raises TruncatedDataError if the buffer has fewer."""
     end = position + size
     if end > len(buffer):
         left = max(0, len(buffer) - position)
@@ -91,7 +91,7 @@ def uuid_text(raw: Buffer) -> str:
 
 
 def uuid_bytes(text: str) -> bytes:
-    """The 16 bytes of a UUID of 22 characters. Raises CorruptDataError for anything else."""
+    """The 16 bytes of a UUID of 22 characters. Raises CorruptDataError for any other text."""
     if _UUID_TEXT.fullmatch(text) is None:
         raise CorruptDataError(f"{text[:40]!r} is not a UUID of 22 base64 characters", 0)
     return base64.b64decode(text + "==", altchars=b"-_")

@@ -1,4 +1,4 @@
-"""A record schema at one version as a flat program, which readers and writers run.
+"""One version of a record schema as a flat program, which readers and writers run.
 
 A program is a tuple of steps. The record's own steps are `steps[:width]`. A step of kind STRUCT
 names the range of its structure's steps, which come later in the tuple. The steps of a range are in
@@ -40,15 +40,15 @@ class FieldStep:
     is_array: bool
     nullable: bool
     tag: int
-    """The tag of the field; NO_TAG where the field is always on the wire."""
+    """The tag of the field; NO_TAG for a field that is always written."""
     default: Value
     first: int
-    """The number of the first step of a structure; 0 for other kinds."""
+    """The index of the first step of a structure; 0 for other kinds."""
     end: int
-    """The number behind the last step of a structure; 0 for other kinds."""
+    """The index after the last step of a structure; 0 for other kinds."""
     least_size: int
-    """The fewest bytes that one value of `kind` takes. By this number a reader checks a count of
-    elements before it allocates memory."""
+    """The fewest bytes of one value of `kind`. With it a reader checks a count of elements before
+    it allocates memory."""
 
     @property
     def is_tagged(self) -> bool:
@@ -57,14 +57,14 @@ class FieldStep:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The steps of one record type at one version; `width` of them are the record's own."""
+    """The steps of one version of a record type. The first `width` steps are the record's own."""
 
     schema: RecordSchema
     version: int
     steps: tuple[FieldStep, ...]
     width: int
     names: tuple[str, ...]
-    """Every field name in the program, sorted by their UTF-8 bytes and without repeats."""
+    """All field names in the program, sorted by their UTF-8 bytes, each once."""
 
     def wire_order(
         self, first: int, end: int

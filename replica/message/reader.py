@@ -1,8 +1,8 @@
-"""A record's bytes -> its fields.
+"""Reads a record's fields from its bytes.
 
 Each program is compiled once into a tuple of functions. Before a function allocates memory for a
-value, it checks that the buffer holds as many bytes. The depth of nested structures is that of the
-schema, whatever the input says.
+value, it checks that the buffer holds enough bytes. The schema limits the depth of nested
+structures.
 
 This reader is stricter than Kafka. It refuses more than MAX_ELEMENTS elements, text that is not
 UTF-8 (Kafka replaces it by U+FFFD, which could not be written back), a known tagged field whose
@@ -23,18 +23,18 @@ from replica.message.program import FIXED_LAYOUTS, FieldStep, Program
 from replica.message.schema import Kind, Path, RecordSchema, TaggedFields, Value
 
 MAX_ELEMENTS = 100_000
-"""The most elements of arrays and tagged fields in one record, together. A partition has a few
-replicas and a broker a few listeners, so Kafka writes no record with a hundredth of this."""
+"""The most elements of all arrays and tagged fields in one record. A partition has a few replicas
+and a broker a few listeners, so Kafka's records have less than a hundredth of this."""
 
 Fields: TypeAlias = dict[str, Value]
 
 
 class Notes:
-    """What a reader learns of a record besides its fields.
+    """What a reader finds in a record besides its fields.
 
-    odd: whether a writer would write the same fields in other bytes. KIP-482 allows that: an
+    odd: whether a writer would write the same fields as other bytes. KIP-482 allows this: an
         explicit default, tags out of order, a padded varint, a bool above 1.
-    unknown: tagged fields that the schema doesn't know, per structure.
+    unknown: the tagged fields that the schema doesn't know, for each structure.
     """
 
     __slots__ = ("elements", "odd", "path", "unknown")
@@ -80,7 +80,7 @@ def left_over(schema: RecordSchema, data: bytes, end: int) -> CorruptDataError:
 
 
 def read_varint(data: bytes, position: int, what: str, notes: Notes) -> tuple[int, int]:
-    """(an unsigned varint, the position after it). Notes a padded one as odd."""
+    """(an unsigned varint, the position after it). A padded varint is noted as odd."""
     if position < len(data) and data[position] < 0x80:
         return data[position], position + 1
     value, end = read_unsigned_varint(data, position, what)
@@ -93,7 +93,7 @@ def read_varint(data: bytes, position: int, what: str, notes: Notes) -> tuple[in
 
 @lru_cache(maxsize=1 << 14)
 def _uuid(raw: bytes) -> str:
-    # Cached, because many records have the same topic and directory ids.
+    # cached, because many records have the same topic and directory ids
     return uuid_text(raw)
 
 
@@ -152,8 +152,8 @@ def _read_tagged(
 
 
 def _untagged_parts(program: Program, steps: tuple[FieldStep, ...]) -> tuple[Part, ...]:
-    """One part for each field, but one for neighbours of fixed size, which one struct call
-    reads."""
+    """The parts of the untagged fields. Adjacent fields of fixed size share a part, which reads
+    them by one call of struct."""
     parts: list[Part] = []
     run: list[FieldStep] = []
     for step in steps:
@@ -204,7 +204,7 @@ def _fixed_part(steps: tuple[FieldStep, ...]) -> Part:
 
 
 def _cut_short(data: bytes, position: int, steps: tuple[FieldStep, ...]) -> TruncatedDataError:
-    """The error for the first of the fields that the buffer doesn't hold."""
+    """The error for the first field that isn't complete in the buffer."""
     for step in steps:
         if position + step.least_size > len(data):
             left = len(data) - position
@@ -261,8 +261,8 @@ def _text_part(step: FieldStep) -> Part:
 
 
 def _array_count(data: bytes, position: int, step: FieldStep, notes: Notes) -> tuple[int, int]:
-    """(number of elements, -1 for null; the first one's position). Checks that the buffer can hold
-    so many."""
+    """(the number of elements, -1 for null; the position of the first element). Raises DataError if
+    the buffer can't hold this many elements."""
     count, start = read_varint(data, position, step.name, notes)
     if count == 0 and not step.nullable:
         raise CorruptDataError(f"{step.name} is null", position)

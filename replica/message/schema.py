@@ -1,8 +1,8 @@
-"""How Kafka's messages are declared: the controller's records in replica.metadata.records, those of
-the Raft layer in replica.format.control_records, requests and responses in replica.wire.apis.
+"""Declares Kafka's messages: the controller's records in replica.metadata.records, the Raft layer's
+records in replica.format.control_records, requests and responses in replica.wire.apis.
 
-A message consists of the fields of its version: the untagged ones in declared order and then, in
-KIP-482's flexible encoding, the tagged ones by rising tag. Records are always flexible.
+A message consists of the fields of its version: the untagged fields in declared order and then, in
+KIP-482's flexible encoding, the tagged fields by rising tag. Records are always flexible.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ REDACTED = "***:"
 """The beginning of a text that replaces a secret."""
 
 TaggedFields: TypeAlias = tuple[tuple[int, bytes], ...]
-"""The tagged fields of one structure, each as its tag and its raw bytes."""
+"""The tagged fields of one structure: the tag and the raw bytes of each."""
 
 Path: TypeAlias = tuple[str | int, ...]
 """The place of a structure in a record: () for the record itself, ("endPoints", 2) for the third
 structure of that array."""
 
 UnknownTags: TypeAlias = tuple[tuple[Path, TaggedFields], ...]
-"""The tagged fields of a record that the record's schema doesn't know, for each structure that has
-such fields."""
+"""The tagged fields of a record that its schema doesn't know, for each structure that has some."""
 
 
 FOREVER = 2**15 - 1
-"""The last version there can be: versions are int16 on the wire."""
+"""The highest possible version: versions are int16 in the protocol."""
 
 
 class Kind(Enum):
@@ -53,7 +52,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a structure, which the versions from `since` to `until` have, both inclusive."""
+    """One field of a structure. The versions from `since` to `until` (both inclusive) have it."""
 
     name: str
     """The name of the field in Kafka's JSON."""
@@ -62,7 +61,7 @@ class Field:
     since: int
     until: int
     nullable_since: int | None
-    """The first version that allows null; None where no version does."""
+    """The first version that allows null; None if no version allows it."""
     tag: int | None
     """The tag of the field; None for a field that is always written. A tagged field that holds its
     default is left out of bytes and JSON."""
@@ -82,7 +81,7 @@ class RecordSchema:
     name: str
     """The name that kafka-dump-log prints."""
     api_key: int
-    """The type of a control record, or the api key of a metadata record."""
+    """The type number of a control record, or the api key of a metadata record."""
     newest: int
     """The newest version; the oldest version is 0."""
     fields: tuple[Field, ...]
@@ -113,7 +112,7 @@ _EMPTY_OF_KIND: dict[Kind, Scalar] = {
     Kind.STRING: "",
     Kind.BYTES: b"",
 }
-"""The default of a field by its kind, where it isn't the number 0."""
+"""The default of a field by its kind, for kinds whose default isn't the number 0."""
 _UNSET = object()
 
 

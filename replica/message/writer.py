@@ -1,8 +1,8 @@
-"""A record's fields -> its bytes, the inverse of replica.message.reader.
+"""Writes a record's fields as bytes, the inverse of replica.message.reader.
 
-The bytes are those of Kafka's generated writers: a tagged field is written only where its value
-differs from the default, unknown tagged fields are sorted in by their tags, and lengths have their
-shortest form.
+Kafka's generated writers give the same bytes: a tagged field is written only if its value differs
+from the default, unknown tagged fields are inserted in the order of their tags, and lengths have
+their shortest form.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _field_writer(program: Program, step: FieldStep) -> FieldWriter:
 
 
 def _write_count(out: bytearray, value: Value, step: FieldStep) -> tuple[Value, ...]:
-    """Append the count of an array. Returns the elements, none for null."""
+    """Append the count of an array. Returns its elements, which are empty for null."""
     if value is None and step.nullable:
         out.append(0)
         return ()
@@ -143,7 +143,7 @@ def _text_writer(step: FieldStep) -> FieldWriter:
             raise _misfit(step, value)
         try:
             raw = value.encode() if isinstance(value, str) else value
-        except UnicodeEncodeError as error:  # The text holds half of a surrogate pair.
+        except UnicodeEncodeError as error:  # the text holds half of a surrogate pair
             raise _misfit(step, value) from error
         write_unsigned_varint(out, len(raw) + 1)
         out += raw
@@ -153,5 +153,5 @@ def _text_writer(step: FieldStep) -> FieldWriter:
 
 def _misfit(step: FieldStep, value: Value) -> CorruptDataError:
     shape = f"[]{step.kind.value}" if step.is_array else step.kind.value
-    # The error doesn't show the value, which may be a secret.
+    # the error doesn't show the value, which may be a secret
     return CorruptDataError(f"{step.name}: the {type(value).__name__} doesn't fit into {shape}")

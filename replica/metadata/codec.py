@@ -1,10 +1,10 @@
-"""A record's value -> MetadataRecord, and back (Kafka: MetadataRecordSerde over
+"""Decodes a record's value to a MetadataRecord, and encodes it again (Kafka: MetadataRecordSerde,
 AbstractApiMessageSerde).
 
 The value begins with an envelope of three unsigned varints: the frame version 1, the api key and
-the record's version. Then comes the record. replica.message.reader says where it is stricter than
-Kafka. A decoded record gives back the bytes it came from, also where these are not the usual
-encoding.
+the record's version. Then comes the record. replica.message.reader names the points in which it is
+stricter than Kafka. Encoding a decoded record gives its original bytes, even if they are not the
+usual encoding.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Which value of a config is in force for a topic, a broker or a group, and what set it.
+"""The value of a config that is in force for a topic, a broker or a group, and its source.
 
-A value in the metadata log beats one in server.properties, and one of the resource itself beats the
-default of all brokers (Kafka: ConfigHelper, DynamicBrokerConfig). A topic or group without a value
-of its own takes that of the broker which leads the partition, or coordinates the group.
+A value in the metadata log overrides a value in server.properties, and a value of the resource
+itself overrides the default of all brokers (Kafka: ConfigHelper, DynamicBrokerConfig). A topic or
+group without its own value has the value of the broker that leads the partition, or coordinates the
+group.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ ALL_BROKERS, FILE, KAFKA = "all brokers", "server.properties", "Kafka's default"
 """Sources: the default of all brokers in the log (kafka-configs.sh --entity-default), a broker's
 file, and Kafka's own default."""
 _GROUP_PREFIX = "group."
-"""A broker's config of this prefix is the default of the group's config without it."""
+"""A broker's config with this prefix is the default of the group's config without the prefix."""
 _KINDS_OF_GROUPS = ("consumer.", "share.", "streams.")
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value that the metadata log, or a file, sets."""
+    """A value that the metadata log or a file sets."""
 
     value: str
     offset: int | None = None
-    """The offset of the record that set it; None where a snapshot or a file did."""
+    """The offset of the record that set it; None if a snapshot or a file set it."""
     at: int | None = None
     """The time of that record, in ms since 1970 (UTC)."""
 
@@ -54,17 +55,17 @@ class EffectiveConfig:
     name: str
     value: str
     source: str
-    """What set it: `topic NAME`, `broker ID`, `group NAME`, ALL_BROKERS, FILE or KAFKA. A row of a
-    topic or group whose source is a broker holds on that broker."""
+    """The source of the value: `topic NAME`, `broker ID`, `group NAME`, ALL_BROKERS, FILE or KAFKA.
+    If a topic's or group's value comes from a broker, it holds on this broker."""
     set_as: str
     """The name by which the source sets it, such as log.retention.hours for retention.ms."""
     offset: int | None
-    """The offset of the record that set it; None where a snapshot, a file or Kafka's default
-    did."""
+    """The offset of the record that set it; None if a snapshot, a file or Kafka's default set
+    it."""
     at: int | None
-    """The time of that record, in ms since 1970 (UTC); None where there is no such time."""
+    """The time of that record, in ms since 1970 (UTC); None if it is unknown."""
     instead_of: tuple[str, ...]
-    """The values that this one hides, such as `all brokers: 4 (offset 42)`."""
+    """The values that this value overrides, such as `all brokers: 4 (offset 42)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,8 @@ def settings_of(
 
 
 def of_topic(topic: str, settings: Settings) -> Iterator[EffectiveConfig]:
-    """All configs of a topic, by name. A config that the topic doesn't set has another row for each
-    broker that sets it for itself."""
+    """All configs of a topic, by name. A config that the topic doesn't set has a further value for
+    each broker that sets it for itself."""
     own = settings.topics.get(topic, {})
     known = {one.name: one for one in TOPIC_CONFIGS}
     for name in sorted({*known, *own}):
@@ -111,7 +112,8 @@ def of_topic(topic: str, settings: Settings) -> Iterator[EffectiveConfig]:
 
 def of_group(group: str, settings: Settings) -> Iterator[EffectiveConfig]:
     """The configs of a group that the log or a file sets, for the group or for brokers, by name. A
-    config that the group doesn't set has another row for each broker that sets it for itself."""
+    config that the group doesn't set has a further value for each broker that sets it for itself.
+    """
     own = settings.groups.get(group, {})
     of_brokers = {
         name.removeprefix(_GROUP_PREFIX)
@@ -126,8 +128,8 @@ def of_group(group: str, settings: Settings) -> Iterator[EffectiveConfig]:
 
 
 def of_broker(broker_id: int, settings: Settings) -> Iterator[EffectiveConfig]:
-    """The configs of a broker that the log or its file sets, by name. Of several configs with one
-    meaning, such as log.retention.ms and log.retention.hours, the one in force is given."""
+    """The configs of a broker that the log or its file sets, by name. If several configs have one
+    meaning, such as log.retention.ms and log.retention.hours, only the config in force is given."""
     levels = _levels(settings, str(broker_id))
     names = {name for _, held in levels for name in held}
     families: dict[str, tuple[BrokerConfig, ...]] = {name: (BrokerConfig(name),) for name in names}
@@ -162,14 +164,14 @@ _Level = tuple[str, Mapping[str, Setting]]
 
 
 def _levels(settings: Settings, broker: str = "") -> list[_Level]:
-    """The places that set a broker's configs, the strongest first."""
+    """The levels that set a broker's configs, the strongest first."""
     own = [(f"broker {broker}", settings.brokers.get(broker, {}))] if broker else []
     return [*own, (ALL_BROKERS, settings.brokers.get("", {})), (FILE, settings.file)]
 
 
 def _candidates(levels: Iterable[_Level], configs: Iterable[BrokerConfig]) -> Iterator[_Candidate]:
-    """The values of the configs, the strongest first: a level beats the levels behind it, and
-    within one level a config beats the configs behind it."""
+    """The values of the configs, the strongest first: a level overrides later levels, and within
+    one level a config overrides later configs."""
     configs = tuple(configs)
     for source, held in levels:
         for config in configs:

@@ -1,5 +1,6 @@
 """Kafka's JSON of a metadata record's data (replica.message.json_text), and records made from such
-JSON. The tables keep the JSON of every record. Of a record with a secret, they keep only that."""
+JSON. The tables keep the JSON of every record. For a record with a secret, they keep only this
+JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from replica.metadata.records import RECORDS_BY_NAME
 
 
 def json_text(record: MetadataRecord | UnknownRecord) -> str:
-    """The text of to_plain's object as one line. For a known record it is the line that
+    """The object of to_plain as JSON text in one line. For a known record it is the line that
     kafka-dump-log prints."""
     return text_of(to_plain(record))
 

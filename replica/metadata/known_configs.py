@@ -1,8 +1,8 @@
-"""The configs that Kafka knows, and that Kafka doesn't type as PASSWORD. Their values are shown.
+"""The configs that Kafka knows and that don't have Kafka's type PASSWORD. Their values are shown.
 
-A broker takes dynamic configs of any name, for plugins, and nobody can tell what these hold. The
-names are those that KafkaConfig, LogConfig, GroupConfig, ClientMetricsConfigs and QuotaConfig
-define in the releases 3.9 to 4.4. tests/drift compares the table with Kafka's classes.
+A broker accepts dynamic configs of any name, for plugins, and their content is unknown. The names
+are those that KafkaConfig, LogConfig, GroupConfig, ClientMetricsConfigs and QuotaConfig define in
+the releases 3.9 to 4.4. tests/drift compares the table with Kafka's classes.
 """
 
 from __future__ import annotations
@@ -242,12 +242,12 @@ KNOWN_CONFIGS: frozenset[str] = frozenset(
         "zookeeper.ssl.truststore.location", "zookeeper.ssl.truststore.type",
     }
 )  # fmt: skip
-"""The names as Kafka spells them. Upper and lower case differ."""
+"""The names in Kafka's spelling; case matters."""
 
 
 def is_known_config(name: str) -> bool:
-    """Whether Kafka knows the config. It also knows those of a listener or of its SASL mechanism:
-    listener.name.LISTENER.[MECHANISM.]NAME."""
+    """Whether Kafka knows the config. Kafka also knows the configs of a listener or of its SASL
+    mechanism: listener.name.LISTENER.[MECHANISM.]NAME."""
     if name in KNOWN_CONFIGS:
         return True
     if not name.startswith(_LISTENER_PREFIX):

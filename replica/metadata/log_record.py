@@ -23,19 +23,19 @@ from replica.metadata.record import MetadataRecord, UnknownRecord
 from replica.metadata.redact import Redactor, holds_secret
 
 UNREADABLE = "UNREADABLE"
-"""record_type of a record whose bytes don't decode."""
+"""The record_type of a record whose bytes can't be decoded."""
 
 _Message: TypeAlias = MetadataRecord | UnknownRecord | ControlMessage | None
 
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """A record of a log, and what it says."""
+    """A record of a log with its decoded content."""
 
     message: _Message
-    """The decoded and redacted record. None where it doesn't decode; then `error` says why."""
+    """The decoded and redacted record. None if it can't be decoded, for the reason in `error`."""
     value: bytes | None
-    """The record's bytes; None where they are absent or hold a secret."""
+    """The record's bytes; None if they are absent or hold a secret."""
     has_secret: bool
     """Whether the record holds a secret, hidden or not."""
     error: str | None = None
@@ -51,7 +51,7 @@ class LogRecord:
 
     @property
     def version(self) -> int | None:
-        """The record's version; None where nothing decoded or the record has no version."""
+        """The record's version; None if the record can't be decoded or has no version."""
         return None if self.message is None else self.message.version
 
     @property
@@ -64,8 +64,8 @@ class LogRecord:
         return control.to_plain(self.message)
 
     def json_text(self) -> str:
-        """`data` as JSON text, byte for byte as kafka-dump-log prints it; null where nothing
-        decoded."""
+        """`data` as JSON text, byte for byte as kafka-dump-log prints it; null if the record can't
+        be decoded."""
         return text_of(self.data)
 
     @property
@@ -75,13 +75,14 @@ class LogRecord:
 
 
 class LogRecordReader:
-    """Reads records one by one. redactor: replaces secrets; None to keep them."""
+    """Decodes records one by one. redactor: replaces secrets; None to keep them."""
 
     def __init__(self, redactor: Redactor | None) -> None:
         self.redactor = redactor
 
     def read(self, record: Record, *, is_control: bool) -> LogRecord:
-        """The decoded record. A record that doesn't decode becomes UNREADABLE, with `error` set."""
+        """The decoded record. A record that can't be decoded becomes UNREADABLE, with `error`
+        set."""
         try:
             if is_control:
                 return self._control(decode_control(record.key, record.value), record.value)
@@ -109,8 +110,8 @@ class LogRecordReader:
         return LogRecord(shown, None if has_secret else value, has_secret)
 
     def unreadable_value(self, value: bytes | None) -> bytes | None:
-        """What may be kept of a record that doesn't decode: a fingerprint, or all its bytes where
-        secrets are kept."""
+        """What is kept of a record that can't be decoded: a fingerprint, or all bytes if secrets
+        are kept."""
         if self.redactor is None or value is None:
             return value
         return self.redactor.fingerprint("unreadable", value).encode("ascii")
@@ -120,13 +121,13 @@ _PLAIN = LogRecordReader(None)
 
 
 def is_harmless(record: Record, *, is_control: bool) -> bool:
-    """Whether the record decodes, is of a known type and version, and has no secret. The value of a
-    config that Kafka doesn't know counts as a secret here."""
+    """Whether the record can be decoded, has a known type and version, and has no secret. The value
+    of a config that Kafka doesn't know counts as a secret here."""
     return _PLAIN.read(record, is_control=is_control).is_harmless
 
 
 def may_hold_secret(header: BatchHeader, whole: Buffer, inflation: Inflation | None = None) -> bool:
-    """Whether a batch holds a record that isn't harmless, or can't be decoded. inflation: see
+    """Whether a batch can't be decoded, or holds a record that isn't harmless. inflation: see
     records_of."""
     try:
         records = records_of(header, whole, inflation)

@@ -1,5 +1,5 @@
-"""Types of records that a replay passes over, because a user says that they change none of Kafka's
-own state: records of products that write their own types into Kafka's log."""
+"""Types of records that a replay ignores, because the user says that they don't change Kafka's own
+state: other products write their own types into Kafka's log."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ VENDORS = "vendors"
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """The types that are passed over. It holds no type that this release knows."""
+    """The types that are passed over. They never include a type that this release knows."""
 
     api_keys: frozenset[int] = frozenset()
-    """Types by their number."""
+    """The api keys of the types."""
     vendors: bool = False
-    """Whether all types from FIRST_VENDOR_KEY on are passed over too."""
+    """Whether all types from FIRST_VENDOR_KEY on are also passed over."""
 
     def __bool__(self) -> bool:
         return bool(self.api_keys) or self.vendors
@@ -29,7 +29,7 @@ class PassedOver:
 
     @property
     def text(self) -> str:
-        """The types as `parse` takes them, such as `31,vendors`."""
+        """The types in the form that `parse` reads, such as `31,vendors`."""
         return ",".join([*map(str, sorted(self.api_keys)), *[VENDORS] * self.vendors])
 
 

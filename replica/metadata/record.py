@@ -22,11 +22,10 @@ class MetadataRecord:
     """The value of every field of the version, in declared order. Nobody may change the mapping.
     Absent tagged fields have their defaults."""
     unknown_tags: UnknownTags = ()
-    """The tagged fields that this release doesn't know, for each structure of the record in which
-    they stand."""
+    """The tagged fields that this release doesn't know, for each structure of the record."""
     original: bytes | None = None
-    """The bytes that the record was decoded from, if encoding the fields would give other bytes
-    (replica.message.reader.Notes.odd); None if not."""
+    """The record's bytes, if encoding its fields would give other bytes
+    (replica.message.reader.Notes.odd); else None."""
 
     @property
     def type(self) -> str:
@@ -45,14 +44,14 @@ class MetadataRecord:
 
 @dataclass(frozen=True, slots=True)
 class UnknownRecord:
-    """A record with a sound frame, whose api key or version this release doesn't know."""
+    """A record with a valid envelope whose api key or version this release doesn't know."""
 
     api_key: int
     version: int
     body: bytes | str
-    """The bytes after the envelope, or the text that replaces them once they are redacted."""
+    """The bytes after the envelope, or the text that replaces redacted bytes."""
     original: bytes | None = None
-    """The whole value if its envelope holds padded varints; None if not."""
+    """The whole value if its envelope has padded varints; else None."""
 
     @property
     def type(self) -> str:
@@ -63,8 +62,7 @@ class UnknownRecord:
 
 @dataclass(frozen=True, slots=True)
 class PassedOverRecord:
-    """A record of a type that a user says changes none of Kafka's own state. A replay goes on as
-    if the record were not there."""
+    """A record of a passed-over type (see replica.metadata.passed_over). A replay ignores it."""
 
     api_key: int
 

@@ -13,8 +13,8 @@ NEWEST_KAFKA = "4.4"
 """The newest Kafka release whose metadata records are all in this table."""
 
 FIRST_VENDOR_KEY = 500
-"""Record types from this number on are not those of a newer Kafka, which numbers its own from 0
-upward: other products use such numbers (AutoMQ has types from 501 on)."""
+"""Record types from this number on don't belong to a newer Kafka, which numbers its types from 0
+upward. Other products use these numbers (AutoMQ has types from 501 on)."""
 
 
 _END_POINTS = declare(

@@ -1,23 +1,24 @@
-"""Which values of metadata records are secret, and the text that replaces them.
+"""Finds the secret values in metadata records, and replaces them.
 
-Secret are
-- the salt and both keys of a SCRAM credential: with them one can guess the password offline, or
-  impersonate the server;
+These values are secret:
+- the salt and both keys of a SCRAM credential: with them an attacker can guess the password
+  offline, or impersonate the server;
 - the token id in both delegation token records. A token's password is an HMAC, which the log
   doesn't hold. But this HMAC is made of the id and the brokers' shared key, so the id is half of
   the credential. Kafka's own shell prints the id as [redacted];
-- the value of a config that Kafka types as PASSWORD, or whose name says so (password, passphrase,
-  secret, token, jaas, keystore, truststore; any case);
+- the value of a config with Kafka's type PASSWORD, or whose name suggests a secret (password,
+  passphrase, secret, token, jaas, keystore, truststore; any case);
 - the value of a config that Kafka doesn't know (replica.metadata.known_configs), unless the user
   has named it: plugins have configs of any name for their passwords, keys and URLs;
 - a config's value with user info in a URL, whatever the config's name;
-- the body of a record type or version that this release doesn't know, and unknown tagged fields:
-  nobody can tell what they hold. No text shows such tagged fields; only the raw bytes are withheld.
+- the body of a record type or version that this release doesn't know, and unknown tagged fields,
+  because their content is unknown. No text shows unknown tagged fields, so only the raw bytes are
+  withheld.
 
 A secret is replaced by `***:` and 12 hex digits of HMAC-SHA256 over the field's name and the value.
-Under one key equal values of a field give equal fingerprints. So a change still shows, and the
-removal of a token still finds its creation. Without the key nobody can check a guess. Null stays
-null: that a config was removed is no secret.
+With one key, equal values of a field give equal fingerprints. So a change stays visible, and the
+removal of a token still matches its creation. Without the key nobody can check a guess. Null stays
+null, because the removal of a config is no secret.
 """
 
 from __future__ import annotations
@@ -44,17 +45,18 @@ SECRET_FIELDS: dict[str, tuple[str, ...]] = {
 _TELLING_NAME = re.compile(
     "password|passphrase|secret|token|jaas|keystore|truststore", re.IGNORECASE
 )
-"""Every config that Kafka 3.7 to 4.4 types as PASSWORD (ConfigDef.Type) has a name that matches."""
+"""A pattern that matches the name of every config with the type PASSWORD (ConfigDef.Type) in Kafka
+3.7 to 4.4."""
 _USER_INFO = re.compile("://.*@", re.DOTALL)
-"""Matches the password in a URL. It takes more than RFC 3986 allows, because people leave a / in a
-password unescaped."""
+"""A pattern that matches user info in a URL. It matches more than RFC 3986 allows, because people
+often don't escape a / in a password."""
 _CONFIG = "CONFIG_RECORD"
 _NONE: frozenset[str] = frozenset()
 
 
 def is_secret_config(name: str, shown: Collection[str] = _NONE) -> bool:
-    """Whether the value of a config of this name must not be shown. shown: names of configs that
-    Kafka doesn't know, and whose values the user wants to see."""
+    """Whether the value of a config with this name must not be shown. shown: the names of configs
+    that Kafka doesn't know and whose values the user wants to see."""
     if _TELLING_NAME.search(name):
         return True
     return name not in shown and not is_known_config(name)
@@ -69,7 +71,7 @@ def holds_secret(record: MetadataRecord | UnknownRecord) -> bool:
 
 
 def _secret_fields(record: MetadataRecord, shown: Collection[str]) -> tuple[str, ...]:
-    """The fields of the record that hold a secret; none where they are null."""
+    """The fields of the record that hold a secret, without fields that are null."""
     name = record.fields.get("name")
     if record.type != _CONFIG or not isinstance(name, str):
         return SECRET_FIELDS.get(record.type, ())
@@ -85,8 +87,8 @@ class Redactor:
 
     key: random bytes, at least one and best 32.
     shown_configs: names of configs that Kafka doesn't know and whose values are no secrets.
-    keeps_crcs: leaves the CRCs of batches with secrets as they are, for a lake that holds such CRCs
-        already.
+    keeps_crcs: whether the CRCs of batches with secrets stay unchanged, for a lake that already
+        holds these CRCs.
     """
 
     __slots__ = ("_keeps_crcs", "_key", "_shown")
@@ -102,11 +104,11 @@ class Redactor:
     def redact(
         self, record: MetadataRecord | UnknownRecord
     ) -> tuple[MetadataRecord | UnknownRecord, bool]:
-        """(the record as it may be shown, whether it held a secret).
+        """(the record without secrets, whether it held a secret).
 
-        A record without secrets is returned as it is. A redacted one keeps its type and its fields
-        for json_text and to_plain, but not its original bytes or unknown tagged fields. The writer
-        refuses it where a field of bytes was replaced.
+        A record without secrets is returned unchanged. A redacted record keeps its type and its
+        fields for json_text and to_plain, but not its original bytes or unknown tagged fields. The
+        writer refuses it if a field of bytes was replaced.
         """
         if isinstance(record, UnknownRecord):
             if isinstance(record.body, bytes):
@@ -130,10 +132,10 @@ class Redactor:
         return REDACTED + keyed_digest(self._key, field, value).hex()[:FINGERPRINT_DIGITS]
 
     def batch_crc(self, base_offset: int, crc: int) -> int:
-        """The number of 32 bits, unsigned, that replaces the CRC of a batch with a secret.
+        """The unsigned 32-bit number that replaces the CRC of a batch with a secret.
 
-        With the CRC and the rest of the batch one could check a guess of the secret. Equal base
-        offsets and CRCs give equal numbers, so equal batches still look equal.
+        With the CRC and the rest of the batch, a reader could check a guess of the secret. Equal
+        base offsets and CRCs give equal numbers, so equal batches stay equal.
         """
         if self._keeps_crcs:
             return crc
@@ -148,7 +150,7 @@ def keyed_digest(key: bytes, label: str, value: bytes) -> bytes:
 
 
 def _label(record: MetadataRecord, field: str) -> str:
-    """The label of a field for its fingerprints. Each config name has a label of its own."""
+    """The label of a field for its fingerprints. Each config name has its own label."""
     if record.type != _CONFIG:
         return field
     name = record.fields["name"]

@@ -1,7 +1,7 @@
-"""The configs of a topic, with Kafka's defaults and the brokers' configs that stand in for them.
+"""The configs of a topic, with Kafka's defaults and the brokers' configs that are their defaults.
 
-The facts are those of LogConfig and ServerTopicConfigSynonyms of Kafka 3.9 to 4.4; tests/drift
-compares them with Kafka's classes.
+The facts are from LogConfig and ServerTopicConfigSynonyms of Kafka 3.9 to 4.4. tests/drift compares
+them with Kafka's classes.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ _LONG_MAX, _MINUTE_MS, _HOUR_MS = 2**63 - 1, 60_000, 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
-    """A config of brokers that gives the value of a topic's config where the topic has none."""
+    """A broker's config that gives the value of a topic's config if the topic doesn't set it."""
 
     name: str
     factor: int = 1
-    """How many units of the topic's config are one unit of the broker's, such as 3,600,000 for
-    log.retention.hours."""
+    """The number of units of the topic's config in one unit of the broker's config, such as
+    3,600,000 for log.retention.hours."""
 
     def value_for_topics(self, value: str) -> str:
-        """The broker's value in the unit of the topic's config. A negative one, which stands for no
-        limit, and a text that is no number stay as they are."""
+        """The broker's value in the unit of the topic's config. A negative number (no limit) and a
+        text that isn't a number don't change."""
         is_number = value.removeprefix("-").isdecimal()
         scales = self.factor > 1 and is_number and int(value) > 0
         return str(int(value) * self.factor) if scales else value
@@ -36,7 +36,7 @@ class TopicConfig:
     default: str
     """Kafka's default, as kafka-configs.sh prints it."""
     of_brokers: tuple[BrokerConfig, ...] = ()
-    """The brokers' configs that stand in for it. Of those that are set in one place, the first one
+    """The brokers' configs that give its default. If a level sets several of them, the first
     counts."""
 
 
@@ -97,18 +97,18 @@ TOPIC_CONFIGS: tuple[TopicConfig, ...] = (
     ),
     _topic("unclean.leader.election.enable", "false", "unclean.leader.election.enable"),
 )
-"""The configs of Kafka 4.4, by name. Those of remote.copy.lag, max.decompressed.message.bytes and
-errors.deadletterqueue.group.enable are new in it. Kafka 3.9 has no limit as the default of
-message.timestamp.after.max.ms."""
+"""The configs of Kafka 4.4, sorted by name. The configs of remote.copy.lag,
+max.decompressed.message.bytes and errors.deadletterqueue.group.enable are new in 4.4. In Kafka 3.9
+the default of message.timestamp.after.max.ms is no limit."""
 
 _BY_NAME = {one.name: one for one in TOPIC_CONFIGS}
 
 
 def broker_names(topic_config: str) -> tuple[str, ...]:
-    """The names of the brokers' configs that stand in for a config of topics."""
+    """The names of the brokers' configs that give the default of a topic's config."""
     known = _BY_NAME.get(topic_config)
     return () if known is None else tuple(one.name for one in known.of_brokers)
 
 
 ALL_BROKER_NAMES = frozenset(one.name for each in TOPIC_CONFIGS for one in each.of_brokers)
-"""The names of all brokers' configs that stand in for a config of topics."""
+"""The names of all brokers' configs that give the default of a topic's config."""

@@ -1,11 +1,11 @@
-"""Plain JSON-like values -> Spark's VARIANT (Parquet Variant encoding, version 1).
+"""Encodes plain JSON-like values as Spark's VARIANT (Parquet Variant encoding, version 1).
 
-metadata   header byte (version 1, sorted flag, offset width), count of names, offsets, names
-value      a header byte whose low two bits say primitive, short string, object or array
+metadata   header byte (version 1, sorted flag, offset width), count of names, offsets, names value
+a header byte whose low two bits say primitive, short string, object or array
 
-The names in the metadata are sorted. Integers and offsets take the fewest bytes that hold them,
-strings of up to 63 bytes are short strings, and an object's fields stand in the order of their
-names. A float becomes a double, also where its fraction is zero.
+The names in the metadata are sorted. Integers and offsets have the shortest encoding, strings of up
+to 63 bytes are short strings, and an object's fields are in the order of their names. A float
+becomes a double, even if its fraction is zero.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _SMALL_INTEGERS = {n: struct.pack("<Bb", 3 << 2, n) for n in range(-128, 128)}
 
 
 class _Dictionary:
-    """The sorted names of a value, and the metadata bytes that they make. shapes: the results of
-    `shape` by the keys of objects."""
+    """The sorted names of a value, and their metadata bytes. shapes: the cached results of
+    `shape`."""
 
     __slots__ = ("id_width", "ids", "metadata", "shapes")
 
@@ -51,19 +51,19 @@ class _Dictionary:
         self.shapes: dict[tuple[str, ...], tuple[tuple[str, ...], bytes]] = {}
 
     def shape(self, keys: tuple[str, ...]) -> tuple[tuple[str, ...], bytes]:
-        """(the keys in the order of their ids, those ids as bytes)."""
+        """(the keys in the order of their ids, the ids as bytes)."""
         known = self.shapes.get(keys)
         if known is None:
             ordered = tuple(sorted(keys, key=self.ids.__getitem__))
             width = self.id_width
             known = ordered, b"".join(self.ids[key].to_bytes(width, "little") for key in ordered)
-            if len(self.shapes) < 1024:  # More shapes come only from hostile input.
+            if len(self.shapes) < 1024:  # only hostile input has more shapes
                 self.shapes[keys] = known
         return known
 
 
 def encode_variant(plain: Plain) -> tuple[bytes, bytes]:
-    """(value, metadata), as pyspark's VariantVal takes them.
+    """(value, metadata): the arguments of pyspark's VariantVal.
 
     Raises CorruptDataError for an integer beyond 64 bits.
     """
@@ -75,7 +75,7 @@ def encode_variant(plain: Plain) -> tuple[bytes, bytes]:
 
 @lru_cache(maxsize=512)
 def _dictionary(names: frozenset[str]) -> _Dictionary:
-    # Records of one type have few different sets of names.
+    # cached, because records of one type have few different sets of names
     return _Dictionary(names)
 
 
@@ -92,7 +92,7 @@ def _collect_names(plain: Plain, names: set[str]) -> None:
 
 
 def _width(largest: int) -> int:
-    """How many bytes an unsigned number up to `largest` needs, 1 to 4."""
+    """The number of bytes (1 to 4) that an unsigned number up to `largest` needs."""
     width = max(1, (largest.bit_length() + 7) // 8)
     if width > 4:
         raise CorruptDataError(f"a VARIANT holds at most 4 GiB, this one has {largest} bytes")
@@ -144,7 +144,7 @@ def _encode_integer(number: int) -> bytes:
 
 
 def _offsets(values: list[bytes]) -> tuple[bytes, int]:
-    """(the offsets of the values and of their end, bytes per offset)."""
+    """(the offsets of the values and of their end as bytes, the number of bytes per offset)."""
     offsets = [0, *accumulate(map(len, values))]
     width = _width(offsets[-1])
     return _unsigned(offsets, width), width

@@ -1,4 +1,4 @@
-"""Spark's VARIANT, as replica.metadata.variant writes it -> plain JSON-like values."""
+"""Decodes Spark's VARIANT, as replica.metadata.variant writes it, to plain JSON-like values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
 
 
 def decode_variant(value: bytes, metadata: bytes) -> Plain:
-    """The value that encode_variant was given, with an object's fields in the order of their names.
+    """The value that encode_variant encoded, with an object's fields in the order of their names.
 
     Raises CorruptDataError for bytes that end too early, and for a type that encode_variant never
     writes, such as a decimal.
@@ -99,15 +99,15 @@ def _array(raw: bytes, at: int, header: int, names: list[str]) -> Plain:
 
 
 def _values(raw: bytes, offsets: int, count: int, width: int) -> int:
-    """The position of the first element. offsets: the position of the table that says where each
-    element begins, and where the last one ends."""
+    """The position of the first element. offsets: the position of the table with the beginning of
+    each element and the end of the last element."""
     first = offsets + (count + 1) * width
     _part(raw, first, first + _unsigned(raw, first - width, width))
     return first
 
 
 def _count(raw: bytes, at: int, *, is_large: bool) -> tuple[int, int]:
-    """(the number of elements, the byte behind it)."""
+    """(the number of elements, the position behind the count)."""
     width = 4 if is_large else 1
     return _unsigned(raw, at, width), at + width
 

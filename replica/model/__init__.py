@@ -1,7 +1,7 @@
-"""The concepts of KRaft as frozen values, each of them once. Every folder of replica may import
+"""The concepts of KRaft as frozen values, each defined once. Every folder of replica may import
 them.
 
-- `keys`: node ids, directory ids and replicas; the name of the topic of a cluster's metadata.
+- `keys`: node ids, directory ids and replicas; the name of the metadata topic.
 - `epochs`: offsets and leader epochs; snapshot ids, and whether a snapshot is newer than a log.
 - `voters`: voter sets. `control`: the records that the Raft layer writes into the log.
 - `batch`: a record batch with its place in a log.

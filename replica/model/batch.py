@@ -1,5 +1,5 @@
 """Record batches as the consensus core sees them: offsets, epoch and control records. The core
-doesn't look into a batch's bytes."""
+doesn't read a batch's bytes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ class Batch:
     control: tuple[ControlRecord, ...] = ()
     """The control records that concern Raft, in order, one for each offset from base_offset on."""
     data: bytes = b""
-    """The bytes of the batch as they are on disk. In a batch that was proposed, the log sets the
-    base offset and the leader epoch, which the CRC doesn't cover. A batch that the core itself made
-    has no data: the log encodes `control`, or `values`, which are the values of the state machine's
-    records."""
+    """The bytes of the batch on disk. In a proposed batch, the log sets the base offset and the
+    leader epoch, which the CRC doesn't cover. A batch that the core itself made has no data: the
+    log encodes `control`, or `values`, the values of the state machine's records."""
     values: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:

@@ -1,9 +1,9 @@
 """The control records by which the Raft layer keeps its own state in the log (KIP-595, KIP-853).
 
 The core may rely on these values: they have no record versions, and a voter set names each node
-once. replica.format.control has the same records as they are in the bytes, valid or not: with
-versions and tagged fields, and perhaps with a node twice. replica.storage.batches turns one into
-the other, and blames the peer or the disk for a record that the core can't use.
+once. replica.format.control has the same records with their whole content, valid or not: with
+versions and tagged fields, and possibly with a node twice. replica.storage.batches converts between
+both, and raises an error about the peer or the disk for a record that the core can't use.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class LeaderChange:
     leader_id: int
     voters: tuple[ReplicaKey, ...]
     granting_voters: tuple[ReplicaKey, ...]
-    """The voters that elected the leader; the leader is one of them."""
+    """The voters that elected the leader, including the leader."""
 
 
 @dataclass(frozen=True, slots=True)

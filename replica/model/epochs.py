@@ -1,21 +1,21 @@
-"""Offsets and the leader epochs that go with them (KIP-101, KIP-595)."""
+"""Offsets and their leader epochs (KIP-101, KIP-595)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 UNDEFINED_EPOCH = -1
-"""Stands for no epoch, as on Kafka's wire."""
+"""The number for no epoch in Kafka's protocol."""
 
 UNDEFINED_OFFSET = -1
-"""Stands for no offset, as on Kafka's wire."""
+"""The number for no offset in Kafka's protocol."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class OffsetAndEpoch:
-    """An offset and the leader epoch that goes with it (Kafka: OffsetAndEpoch).
+    """An offset and its leader epoch (Kafka: OffsetAndEpoch).
 
-    As a snapshot id, `offset` is the exclusive end of what the snapshot contains.
+    In a snapshot id, `offset` is the end offset (exclusive) of the snapshot.
     """
 
     offset: int
@@ -35,18 +35,19 @@ Epochs = tuple[EpochStart, ...]
 
 
 def last_epoch_of(epochs: Epochs) -> int:
-    """The epoch of the last record; UNDEFINED_EPOCH for a log that holds none."""
+    """The epoch of the last record; UNDEFINED_EPOCH for an empty log."""
     return epochs[-1].epoch if epochs else UNDEFINED_EPOCH
 
 
 def election_order(position: OffsetAndEpoch) -> tuple[int, int]:
-    """Sorts log ends and snapshot ids by how up to date they are: last epoch first, then the end
-    offset (KIP-595, Vote; Kafka: OffsetAndEpoch.compareTo)."""
+    """The sort key of log ends and snapshot ids, by how up to date they are: the last epoch, then
+    the end offset (KIP-595, Vote; Kafka: OffsetAndEpoch.compareTo)."""
     return (position.epoch, position.offset)
 
 
 BOOTSTRAP_SNAPSHOT = OffsetAndEpoch(0, 0)
-"""Kafka.BOOTSTRAP_SNAPSHOT_ID: the snapshot that formatting writes; it contains no log entry."""
+"""The id of the snapshot that formatting writes, which contains no record of a log (Kafka:
+BOOTSTRAP_SNAPSHOT_ID)."""
 
 
 def is_newer_than_log(snapshot_id: OffsetAndEpoch, log_end: int, last_epoch: int) -> bool:

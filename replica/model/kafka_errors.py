@@ -146,22 +146,22 @@ class ErrorCode(IntEnum):
     CONTROLLER_ID_NOT_REGISTERED = 136
     MISMATCH_EPOCH = 1000
     """MISMATCH_EPOCH and NOT_FOLLOWER are errors of FetchQuorumRecords in KIP-595's draft. Kafka
-    never gave them numbers; these lie far above Kafka's."""
+    never gave them numbers. Their numbers here are far above Kafka's."""
     NOT_FOLLOWER = 1001
 
 
 DRAFT_ERRORS = frozenset({ErrorCode.MISMATCH_EPOCH, ErrorCode.NOT_FOLLOWER})
-"""The errors that Kafka itself doesn't have. Only the comparison with Kafka's own list uses this:
-it leaves these errors out, and this list beside the codes says which ones it may leave out."""
+"""The errors that Kafka itself doesn't have. Only the comparison with Kafka's own list uses this,
+to leave them out."""
 
 
 def error_of(code: int) -> ErrorCode:
-    """The error of a number; UNKNOWN_SERVER_ERROR where Kafka 4.4 has no such error."""
+    """The error with this number; UNKNOWN_SERVER_ERROR if Kafka 4.4 has no such error."""
     return _ERRORS.get(code, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def error_name(code: int) -> str:
-    """Kafka's name of an error number; "error N" where Kafka 4.4 has no such error."""
+    """Kafka's name of an error number; "error N" if Kafka 4.4 has no such error."""
     return _ERRORS[code].name if code in _ERRORS else f"error {code}"
 
 

@@ -1,4 +1,4 @@
-"""What a replica keeps on its disk, as values: its election state, its log, its snapshots."""
+"""The durable state of a replica as values: its election state, its log, its snapshots."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class ElectionState:
     leader_id: int = NO_NODE
     """The leader of the epoch; NO_NODE while the leader is unknown."""
     voted: ReplicaKey | None = None
-    """The candidate that has the replica's vote in this epoch; None where the replica has not
-    voted. Its directory is ZERO_UUID where the file or the candidate named none."""
+    """The candidate that has the replica's vote in this epoch; None if the replica has not voted.
+    Its directory is ZERO_UUID if the file or the candidate named none."""
     kraft_version: int = 1
-    """The form of the file. At 0 the file has `voter_ids` and no directory of the vote; at 1 it has
-    that directory and no `voter_ids`."""
+    """The version of the file. At 0 the file has `voter_ids` and no directory of the vote; at 1 it
+    has the directory and no `voter_ids`."""
     voter_ids: tuple[int, ...] = ()
 
 
@@ -31,7 +31,7 @@ class LeaderAndEpoch:
     """An epoch and its leader."""
 
     leader_id: int
-    """NO_NODE while the leader is unknown."""
+    """The leader's node id; NO_NODE while the leader is unknown."""
     epoch: int
 
 
@@ -41,28 +41,28 @@ class SnapshotFacts:
 
     snapshot_id: OffsetAndEpoch
     size: int
-    """The bytes of the file."""
+    """The size of the file in bytes."""
     timestamp: int = -1
     """LastContainedLogTimestamp in the header, in ms."""
     voters: VoterSet | None = None
-    """The voters in its control records; None where it has no such record."""
+    """The voters in the snapshot's control records; None if it has no such record."""
     kraft_version: int = 0
-    """The kraft.version in its control records; 0 where it has no such record."""
+    """The kraft.version in the snapshot's control records; 0 if it has no such record."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """What an opened log holds, after recovery: all of it is durable."""
+    """The content of an opened log after recovery. Everything is durable."""
 
     log_start: int = 0
-    """Inclusive."""
+    """The log start offset (inclusive)."""
     log_end: int = 0
-    """Exclusive."""
+    """The log end offset (exclusive)."""
     epochs: tuple[EpochStart, ...] = ()
     """The leader-epoch cache."""
     snapshots: tuple[SnapshotFacts, ...] = ()
-    """The complete snapshots, ascending; the bootstrap snapshot 0-0 is one of them."""
+    """The complete snapshots, ascending, including the bootstrap snapshot 0-0."""
     control_batches: tuple[Batch, ...] = ()
     """The control batches from the end of this log's newest snapshot on (without a snapshot, from
-    log_start on), ascending. There may be older ones, too. They have `control`, and may lack
+    log_start on), ascending. Older batches may precede them. They have `control`, and may lack
     `data`."""

@@ -1,7 +1,7 @@
 """Voter sets (KIP-853): the voters, their endpoints, and the kraft.version that they support.
 
-A voter without a directory id (ZERO_UUID, kraft.version 0) is any directory of its node. Kafka:
-VoterSet.
+A voter without a directory id (ZERO_UUID, kraft.version 0) matches any directory of its node.
+Kafka: VoterSet.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Voter:
     key: ReplicaKey
     endpoints: Endpoints = ()
     min_kraft_version: int = 0
-    """The lowest kraft.version that it supports."""
+    """The lowest kraft.version that the voter supports (inclusive)."""
     max_kraft_version: int = 1
-    """The highest kraft.version that it supports (inclusive)."""
+    """The highest kraft.version that the voter supports (inclusive)."""
 
     def matches(self, key: ReplicaKey) -> bool:
         """Whether `key` is this voter: it has the same node, and the voter's directory if known."""
@@ -75,7 +75,7 @@ class VoterSet:
         return None
 
     def voter_of(self, key: ReplicaKey) -> Voter | None:
-        """The voter that `key` is; None for an observer (VoterSet.isVoter)."""
+        """The voter with this key; None for an observer (VoterSet.isVoter)."""
         found = self.voter(key.node_id)
         return found if found is not None and found.matches(key) else None
 
@@ -83,11 +83,11 @@ class VoterSet:
         return self.voter_of(key) is not None
 
     def others(self, local: ReplicaKey | None) -> tuple[Voter, ...]:
-        """All voters but the local replica."""
+        """All voters except the local replica."""
         return tuple(v for v in self.voters if local is None or not v.matches(local))
 
     def with_voter(self, voter: Voter) -> VoterSet:
-        """The set with `voter`, which replaces the one with the same node id."""
+        """The set with `voter`, which replaces the voter with the same node id."""
         kept = [v for v in self.voters if v.key.node_id != voter.key.node_id]
         return voter_set((*kept, voter))
 
@@ -95,7 +95,7 @@ class VoterSet:
         return VoterSet(tuple(voter for voter in self.voters if voter.key != key))
 
     def has_overlapping_majority(self, other: VoterSet) -> bool:
-        """Whether every majority of one set overlaps every majority of the other. That is so where
+        """Whether every majority of one set overlaps every majority of the other. This holds if
         each set lacks at most one key of the other (VoterSet.hasOverlappingMajority)."""
         return len(self.keys - other.keys) <= 1 and len(other.keys - self.keys) <= 1
 
@@ -106,12 +106,12 @@ def voter_set(voters: Iterable[Voter]) -> VoterSet:
 
 
 def without_directories(voters: VoterSet) -> VoterSet:
-    """The same voters as a static quorum has them, without directories."""
+    """The same voters without directories, as in a static quorum."""
     return VoterSet(tuple(replace(v, key=ReplicaKey(v.key.node_id)) for v in voters))
 
 
 def majority(voters: int) -> int:
-    """The least number of replicas that is more than half of `voters` voters."""
+    """The smallest number that is more than half of `voters`."""
     return voters // 2 + 1
 
 
@@ -122,8 +122,8 @@ node."""
 
 @dataclass(frozen=True, slots=True)
 class VotersAt:
-    """The voters that a record at `offset` names. A KRaftVoters record (KIP-853) names those in
-    force from this offset on, a LeaderChange record those at the start of its epoch."""
+    """The voters that a record at `offset` names. A KRaftVoters record (KIP-853) names the voters
+    in force from this offset on; a LeaderChange record the voters at the start of its epoch."""
 
     offset: int
     """The offset of the record. For a snapshot's voters it is the snapshot's end offset - 1, as in

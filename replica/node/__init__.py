@@ -5,12 +5,12 @@ To read it in order
   `listeners` its addresses.
 - `formatting`: what `replica format` writes.
 - `assembly` builds a node of its parts; `node` runs it. `driver`: the one task that steps the
-  replica; every other task sends events to it. `threads` and `child`: what takes too long for the
-  event loop. `garbage`: keeps Python's collector from taking long.
-- Requests of others: `rpcs` has a row for each RPC; `serve` decides who may send it and answers;
-  `authorizer` knows who may do what, `exposure` where strangers may read; `local_processes` whose
-  process a connection is.
-- Requests to others: `peers` (connections), `heard` (what is known of leaders); `translate` stands
+  replica; every other task sends events to it. `threads` and `child`: work that takes too long for
+  the event loop. `garbage`: keeps the rounds of Python's garbage collector short.
+- Requests of others: `rpcs` has a row for each RPC; `serve` decides who may send it, and answers
+  it; `authorizer` has the roles of principals; `exposure` finds listeners at which strangers may
+  read; `local_processes` finds the process at the other end of a connection.
+- Requests to others: `peers` (connections), `heard` (when leaders answered); `translate` translates
   between the core's messages and Kafka's.
 - `security`: TLS and SASL of listeners and of connections, by Kafka's keys.
 - For operators: `notice` (lines), `readiness`, `metrics` and `http_server`, `descriptors` (open

@@ -46,19 +46,21 @@ from replica.wire.server import ANONYMOUS, Client, Server, Service, Shared
 from replica.wire.versions import Features, Identity
 
 AT_ONCE = 1000
-"""The most records that a state machine is given in the event loop, unless it decodes them."""
+"""The most records that a state machine gets in one step of the event loop, if it doesn't decode
+them."""
 DECODED_AT_ONCE = 100
-"""The same for records of metadata: they take some 4 ms."""
+"""The most records of metadata that the state machine gets in one step, which takes about 4 ms."""
 
 
 def opened(
     settings: NodeSettings, report: Report, client: ClientConfig | None = None
 ) -> tuple[Node, DirectoryLock]:
-    """Lock and recover the directory, and put the node together. Call it in the node's event loop.
+    """Lock and recover the directory, and build the node. Call this in the node's event loop.
 
-    client: how to connect to other replicas; None takes it from the settings. Raises UsageError
-    where the directory isn't formatted or is in use, or where a file of certificates or credentials
-    can't be read as one; DataError, which names file and byte, where the directory holds bytes that
+    client: the config of connections to other replicas; None for the config of the settings.
+
+    Raises UsageError if the directory isn't formatted or is in use, or if a file of certificates or
+    credentials is invalid; DataError, which names file and byte, if the directory holds bytes that
     no replica writes; FileSystemError.
     """
     if settings.recording is None:
@@ -81,7 +83,7 @@ def _assembled(
     client: ClientConfig | None,
 ) -> Node:
     security = settings.security
-    # Everything that can be wrong in the settings is checked before the log is read.
+    # check all settings before the log is read
     client = client or security.to_voters(settings.core.request_timeout_ms / 1000)
     client = replace(client, client_id=f"raft-client-{settings.node_id}")
     guards = {name: each.guard() for name, each in security.listeners.items()}
@@ -159,7 +161,7 @@ def _features(driver: Driver) -> Features:
 
 def _tell_refused_login(seldom: Seldom, client: Client, user: str) -> None:
     """Report a login that was refused. A stranger may have chosen the name, so the report quotes it
-    on one line and cuts a long one."""
+    on one line, and shortens a long name."""
     shown = ascii(user[:64])
     facts: Fields = {"address": client.address, "listener": client.listener, "user": user[:64]}
     text = f"{client.listener}: login as {shown} from {client.address} refused"
@@ -212,7 +214,8 @@ def _addresses(settings: NodeSettings) -> Callable[[Send], Address | None]:
 
 
 def check_open_listeners(settings: NodeSettings) -> None:
-    """Raises UsageError, which names the key to set. Does nothing where INSECURE is set."""
+    """Check that a node which other machines can reach doesn't let everybody in. Raises UsageError,
+    which names the key to set. Does nothing if INSECURE is set."""
     if settings.authorizer.is_insecure:
         return
     _check_voters(settings)
@@ -229,8 +232,9 @@ def check_open_listeners(settings: NodeSettings) -> None:
 
 
 def _check_voters(settings: NodeSettings) -> None:
-    """Raise UsageError where the settings name no voters, but voters are on other machines: without
-    names, a replica knows voters by their processes, which works on one machine only."""
+    """Raise UsageError if the settings name no principals of voters, but voters are on other
+    machines: without principals, a replica recognizes voters by their processes, which works only
+    on one machine."""
     local = {settings.node_id}
     if settings.authorizer.names_voters or set(settings.static_voters.ids) == local:
         return

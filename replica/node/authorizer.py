@@ -1,8 +1,8 @@
-"""Which principal may do what: each of four roles permits some requests, and principals have roles.
+"""The roles of principals: each of four roles permits some requests.
 
-Where nothing is configured, everybody may read and observe, as in Kafka without an authorizer.
-Nobody may change the log or the voters until the settings name an administrator. Only voters may
-vote: the principals that the settings name as voters or, where they name none, the processes of
+Without settings, everybody may read and observe, as in Kafka without an authorizer. Nobody may
+change the log or the voters until the settings name an administrator. Only voters may vote: the
+principals that the settings name as voters. If the settings name none, voters are the processes of
 this user on this machine that listen at the voters' addresses (replica.node.serve.voters).
 """
 
@@ -37,13 +37,13 @@ class Authorizer:
     """The roles of all principals."""
 
     principals: dict[PrincipalRole, frozenset[str]]
-    """The principals that have each role; EVERYBODY stands for all principals, ANONYMOUS too."""
+    """The principals of each role. EVERYBODY means all principals, including ANONYMOUS."""
     names_voters: bool = True
-    """Whether the settings name the voters' principals. If they don't, a replica knows a voter by
-    its process."""
+    """Whether the settings name the voters' principals. If not, a replica recognizes a voter by its
+    process."""
     nodes: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """The node ids in whose names a voter's principal may ask; a principal that is not in this
-    mapping may ask for all nodes."""
+    """The node ids in whose names a voter's principal may send requests. A principal that is
+    missing here may send them for all nodes."""
     is_insecure: bool = False
     """Whether INSECURE is set."""
 
@@ -52,15 +52,16 @@ class Authorizer:
         return any({principal, EVERYBODY} & self.principals[role] for role in roles)
 
     def speaks_for(self, principal: str, node_id: int) -> bool:
-        """Whether the principal has the role of a voter, and may ask in the name of this node."""
+        """Whether the principal has the role of a voter, and may send requests in the name of this
+        node."""
         if not self.may(principal, PrincipalRole.VOTER):
             return False
         return principal not in self.nodes or node_id in self.nodes[principal]
 
     def is_named_voter(self, principal: str) -> bool:
-        """Whether the settings name the principal as a voter. A replica believes such a principal
-        that a request which it forwards was permitted. ANONYMOUS never counts as named, because
-        every client that doesn't authenticate is ANONYMOUS."""
+        """Whether the settings name the principal as a voter. A replica trusts this principal to
+        have checked the caller of a request that it forwards. ANONYMOUS never counts as named,
+        because every client that doesn't authenticate is ANONYMOUS."""
         return principal != ANONYMOUS and principal in self.principals[PrincipalRole.VOTER]
 
 

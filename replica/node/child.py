@@ -1,5 +1,5 @@
-"""Work that a process of its own does, on a copy of this one's memory (fork): it takes the
-interpreter's lock from nobody and, at its lower priority, the processor neither."""
+"""Does work in a child process, on a copy of this process's memory (fork). The child has its own
+interpreter lock, and a lower priority for the processor."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 NICENESS = 5
-"""What is added to the nice value: where processors are short, such a process gets a third of what
-another one gets."""
+"""The increase of the nice value. If all processors are busy, the child gets a third of the time of
+another process."""
 _READ_BYTES = 64 * 1024
 _SET_PDEATHSIG = 1
 
@@ -23,21 +23,21 @@ T = TypeVar("T")
 
 
 class LostChildError(Exception):
-    """There is no child process, or it ended without an outcome, as one that the system kills where
-    memory is short."""
+    """The operating system made no child process, or the child ended without an outcome, for
+    example because the system killed it when memory was short."""
 
 
 class Child(Generic[T]):
-    """A process that does one piece of work, and ends. It ends too when this process does.
+    """A child process that does one piece of work. It also ends when this process ends.
 
-    It is a copy of this process, in which only the calling thread goes on. So `work` may use no
+    The child is a copy of this process in which only the calling thread runs. So `work` may use no
     lock, no event loop and no connection.
 
-    pid: its process id.
+    pid: the child's process id.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
-        """Raises LostChildError where the system makes no child."""
+        """Raises LostChildError if the operating system makes no child."""
         if not sys.platform.startswith("linux"):
             raise LostChildError("only Linux ends a child with its parent")
         prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
@@ -51,7 +51,7 @@ class Child(Generic[T]):
         if self.pid == 0:
             try:
                 prctl(_SET_PDEATHSIG, signal.SIGKILL)
-                if os.getppid() == parent:  # It may have ended before that took hold.
+                if os.getppid() == parent:  # else the parent has ended before
                     _let_go()
                     _write(outcome, _outcome_of(work))
             finally:
@@ -59,8 +59,8 @@ class Child(Generic[T]):
         os.close(outcome)
 
     def outcome(self) -> T:
-        """Wait for the end of the process. Returns what `work` returned, and raises what it raised;
-        raises LostChildError where the process ended before."""
+        """Wait for the end of the child. Returns the result of `work`, or raises the error that
+        `work` raised. Raises LostChildError if the child ended before."""
         pieces = []
         while piece := os.read(self._outcome, _READ_BYTES):
             pieces.append(piece)
@@ -77,9 +77,9 @@ class Child(Generic[T]):
 
 
 def _let_go() -> None:
-    """Let the child, which has just begun, use nothing that belongs to its parent: a connection
-    ends only once no process has it open, and signals reach the parent's loop. The collector would
-    copy each page that it marks."""
+    """In a new child, give up everything that belongs to its parent. A connection ends only when no
+    process has it open, and the signal handlers are the parent's. The garbage collector is turned
+    off, because it would copy each page that it marks."""
     gc.disable()
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -94,7 +94,7 @@ def _close_socket(handle: int) -> None:
     try:
         if stat.S_ISSOCK(os.fstat(handle).st_mode):
             os.close(handle)
-    except OSError:  # the listing's own handle is closed by now
+    except OSError:  # the handle of the listing itself is closed already
         pass
 
 

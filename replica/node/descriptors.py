@@ -1,8 +1,8 @@
-"""How many files this process may open at once (ulimit -n), and how many connections that allows.
+"""The number of files that this process may have open at once (ulimit -n), and the number of
+connections that it allows.
 
 Each connection is an open file. The storage opens files too, for example quorum-state for each
-vote, and a replica whose storage can't open a file stops. Connections therefore leave some files
-free.
+vote, and a replica whose storage can't open a file stops. So some files are reserved.
 """
 
 from __future__ import annotations
@@ -14,17 +14,15 @@ from replica.errors import UsageError
 from replica.wire.limits import NodeLimits
 
 RESERVED = 128
-"""The number of files that the connections leave free: 24 for the log, for votes and for snapshots,
-some of them spare; 32 for connections to other replicas and to the leader; 16 for the metrics; 40
-for listening sockets and for connections that were just accepted or are being closed; 16 for Python
-itself."""
+"""The number of files that clients' connections may not use: 24 for the log, votes and snapshots
+(including the spare files); 32 for connections to other replicas; 16 for the metrics; 40 for
+listening sockets, new connections and connections that are being closed; 16 for Python itself."""
 LEAST_CONNECTIONS = 16
 _MOST = 1 << 20
 
 
 def raise_limit() -> None:
-    """Raise the limit of open files as far as this process may. If the process may not raise it,
-    the limit stays."""
+    """Raise the limit of open files as far as the operating system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
@@ -32,7 +30,7 @@ def raise_limit() -> None:
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     except (ValueError, OSError):
-        return  # On macOS this call fails: another limit applies there, which can't be read.
+        return  # on macOS this call fails: another limit applies, which can't be read
 
 
 def open_files_limit() -> int:
@@ -42,8 +40,8 @@ def open_files_limit() -> int:
 
 
 def fitting(limits: NodeLimits, files: int) -> NodeLimits:
-    """The limits with as many connections as `files` open files allow. Raises UsageError where
-    `files` is too small for a replica."""
+    """The limits with as many connections as `files` open files allow. Raises UsageError if `files`
+    is too small for a replica."""
     left = files - RESERVED
     if left < LEAST_CONNECTIONS:
         raise UsageError(

@@ -1,9 +1,9 @@
-"""The one place of a process that steps its replica: it takes events, and sends the messages that
-come of them.
+"""Steps the replica of a process: the driver takes events, and sends the messages that result from
+them.
 
-Everything happens in one asyncio loop, and no step waits, so no lock is needed (`threads` has what
-takes too long for a loop). When a flush is owed, the driver first handles the events that have
-already arrived: so records that are appended together share one sync.
+Everything happens in one asyncio loop, and no step waits, so no lock is needed (`threads` does the
+work that takes too long for a loop). When a flush is owed, the driver first handles the events that
+have already arrived, so that records which are appended together share one sync.
 """
 
 from __future__ import annotations
@@ -40,14 +40,13 @@ from replica.storage.log import FileLog
 CLEAN_EVERY_S = 60.0
 
 _REFUSED = (NotLeaderError, RecordBatchTooLargeError, BufferAllocationError)
-"""The errors of an append that its caller gets. After such an error the replica is as it was
-before."""
+"""The errors of an append that its caller gets. They leave the replica unchanged."""
 
 
 _FAILED = "the replica has stopped after an error"
 
 Call = Callable[[Send], Awaitable[PeerResponse]]
-"""A function that sends a request to a peer and waits for the answer. It raises PeerError where no
+"""A function that sends a request to a peer and waits for the answer. It raises PeerError if no
 answer comes."""
 
 
@@ -63,12 +62,12 @@ class Clock:
 
 
 class LeadershipLostError(NotLeaderError):
-    """This replica stopped leading after it had appended the records. Other replicas decide whether
-    the records are committed."""
+    """This replica stopped leading after it had appended the records. They may be committed or
+    lost."""
 
 
 class StoppedError(KraftlakeError):
-    """The replica has stopped, or a part of it has failed. It answers no more requests."""
+    """The replica has stopped, or has failed. It answers no more requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +85,15 @@ def _core_error(error: PeerError) -> ErrorCode:
 
 
 class Driver:
-    """Runs one replica. host: an opened host, which nobody has stepped yet. `run` ends when the
-    replica has stopped. It raises the error that stopped the replica: an error of the disk, of the
-    consensus core, or an unexpected one. After an error the replica answers nothing, because its
-    state in memory may be half changed. elections: the number of epochs in which this replica was a
-    candidate. heard: what leaders answered. on_commit: a function that is called for each append at
-    this leader, with the seconds that its commit took.
+    """Runs one replica. `run` ends when the replica has stopped. It raises the error that stopped
+    the replica: an error of the disk, an error of the consensus core, or an unexpected error. After
+    an error the replica answers nothing, because its state in memory may be inconsistent.
+
+    host: an opened host that was not stepped yet.
+    elections: the number of epochs in which this replica was a candidate.
+    heard: when leaders answered this replica.
+    on_commit: a function that is called for each append at this leader, with the seconds from the
+        append to its commit.
     """
 
     def __init__(self, host: Host, call: Call, clock: Clock, policy: SnapshotPolicy | None) -> None:
@@ -115,7 +117,7 @@ class Driver:
 
     @property
     def raft(self) -> Raft:
-        """The consensus core. Callers may only read it, because the host alone steps it."""
+        """The consensus core. Callers may only read it, because only the host steps it."""
         return self.host.raft
 
     @property
@@ -145,7 +147,7 @@ class Driver:
 
     async def ask(self, message: PeerRequest) -> PeerResponse:
         """Give the core the request of a peer or of an administrator, and return its answer. The
-        answer may take as long as the request allows."""
+        wait may last as long as the request's own timeout."""
         self.check()
         name = next(self._ids)
         future: asyncio.Future[PeerResponse] = asyncio.get_running_loop().create_future()
@@ -169,13 +171,12 @@ class Driver:
         return self._threads.is_writing_snapshot
 
     def check(self) -> None:
-        """Raises StoppedError after an error, because no caller may then be told what is in
-        memory."""
+        """Raises StoppedError after an error, because the state in memory may be inconsistent."""
         if self.has_failed:
             raise StoppedError(_FAILED)
 
     def fail(self, error: BaseException) -> None:
-        """Stop the replica with this error, which `run` raises. Only the first error counts."""
+        """Stop the replica with this error, which `run` raises. Later errors are ignored."""
         if not self._stopped.done():
             self._stopped.set_exception(error)
 
@@ -191,9 +192,9 @@ class Driver:
     async def append(self, request: inputs.Propose | inputs.Append) -> CommittedAppend:
         """Append as the leader. Returns once all records are committed.
 
-        Raises LeadershipLostError where this replica stopped leading before the commit: it can't
-        know whether the records will be committed. NotLeaderError, RecordBatchTooLargeError and
-        BufferAllocationError mean that nothing was appended.
+        Raises LeadershipLostError if this replica stopped leading before the commit: it can't know
+        whether the records will be committed. After NotLeaderError, RecordBatchTooLargeError and
+        BufferAllocationError, nothing was appended.
         """
         base = self.raft.next_append_offset
         last = base + request.record_count - 1
@@ -215,8 +216,8 @@ class Driver:
         return self._clock()
 
     async def wait_for_news(self, timeout_s: float) -> None:
-        """Wait until the high watermark, the epoch or an end of the log changes, or the timeout is
-        over."""
+        """Wait until the high watermark, the epoch, the log start or the log end changes, at most
+        `timeout_s` seconds."""
         news = self._news
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
@@ -295,8 +296,8 @@ class Driver:
             news.set()
 
     def _settle_waiting(self) -> None:
-        """Return from `append` to the callers whose records are committed, and raise in those whose
-        epoch is over."""
+        """End the calls of `append` whose records are committed. Calls whose epoch is over raise
+        LeadershipLostError."""
         if not self._waiting:
             return
         role, committed = self.raft.role, self.raft.high_watermark or 0

@@ -1,5 +1,5 @@
-"""Finds who can read the log of a node at each of its listeners, where no setting limits who
-may."""
+"""Finds the listeners at which everybody can read a node's log, because no setting limits the
+readers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ _READING = (PrincipalRole.READER, PrincipalRole.OBSERVER)
 
 
 def open_reading(settings: NodeSettings, listener: Listener) -> Notice | None:
-    """A notice which says that everybody who can connect to this listener reads the log, with the
-    credentials that a metadata log holds. None where principals are named or clients must
-    authenticate."""
+    """A notice that everybody who can connect to this listener can read the log and the credentials
+    in a metadata log. None if the settings name principals or clients must authenticate."""
     if knows_clients(settings, listener):
         return None
     anybody = {EVERYBODY, ANONYMOUS}

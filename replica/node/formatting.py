@@ -1,6 +1,6 @@
 """Formats an empty directory for a replica (Kafka: Formatter). This writes meta.properties, which
-says whose directory it is. For the first voters of a quorum it also writes the voter set with which
-all of them begin (KIP-853, bootstrap snapshot 0-0)."""
+names the owner of the directory. For the first voters of a quorum it also writes their common voter
+set (KIP-853, bootstrap snapshot 0-0)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _CONTROLLER = re.compile(r"(\d{1,10})@(.+):([A-Za-z0-9_-]{22})")
 
 @dataclass(frozen=True, slots=True)
 class Formatted:
-    """What formatting a directory has done."""
+    """The result of formatting a directory."""
 
     replica: ReplicaId
     """The owner of the directory."""
     voters: VoterSet
-    """The first voter set; empty where the replica joins a quorum."""
+    """The first voter set; empty for a replica that joins a quorum."""
     was_there: bool = False
-    """Whether the directory had been formatted before, so that nothing was changed."""
+    """Whether the directory was formatted already, so that nothing was changed."""
 
 
 def format_node(
@@ -46,14 +46,16 @@ def format_node(
     initial_controllers: str = "",
     ignore_formatted: bool = False,
 ) -> Formatted:
-    """Write meta.properties durably, and the first voters where they are given.
+    """Durable: write meta.properties, and the first voters if they are given.
 
-    cluster_id: 22 characters of base64; an id of zeros is allowed. standalone: this node is the
-    only voter, at its advertised address. initial_controllers: a list of id@host:port:directory.id
-    with commas between, which must be the same text on each node. Where neither is given, the node
-    is an observer or a voter of a static quorum.
+    cluster_id: 22 characters of base64; an id of zeros is allowed.
+    standalone: whether this node is the only voter, at its advertised address.
+    initial_controllers: a comma-separated list of id@host:port:directory.id, the same text on each
+        node. Without this list and without `standalone`, the node is an observer or a voter of a
+        static quorum.
+    ignore_formatted: whether to leave a formatted directory unchanged instead of raising an error.
 
-    Raises UsageError for an unusable value or a directory that was formatted before, and
+    Raises UsageError for an invalid value or a directory that is formatted already, and
     FileSystemError.
     """
     check_id("-t", cluster_id)
@@ -76,13 +78,13 @@ def format_node(
     replica = ReplicaId(cluster_id, settings.node_id, directory_id)
     if len(voters):
         _write_voters(files, settings, voters)
-    # meta.properties is written last: a directory that has it is complete.
+    # meta.properties is written last, so a directory that has it is complete
     write_identity(files, settings.log_dir, replica)
     return Formatted(replica, voters)
 
 
 def new_uuid() -> str:
-    """A random id, as Kafka makes them: 22 characters, of which the first is no dash."""
+    """A random id in Kafka's form: 22 characters of base64 that don't begin with a dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         if not text.startswith("-"):
@@ -126,8 +128,8 @@ def _voter(text: str, listener: str) -> Voter:
 
 
 def check_id(what: str, text: str) -> None:
-    """Raises UsageError where the text isn't an id. what: the words before the text in the error,
-    such as the name of the option that holds it."""
+    """Raises UsageError if the text isn't an id. what: the words before the text in the error, for
+    example the name of an option."""
     try:
         uuid_bytes(text)
     except DataError as error:

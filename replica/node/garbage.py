@@ -1,7 +1,8 @@
 """Keeps the rounds of Python's garbage collector short in a process with a large state.
 
-A full round looks at each object that lives: some 200 ms for the metadata of 200,000 partitions, in
-which the event loop stands still. There was one after every 50,000 changes.
+A full round visits each live object. For the metadata of 200,000 partitions it takes about 200 ms,
+during which the event loop stops. Without this module there is a full round after every 50,000
+changes.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ def short_rounds(
     """Within this context, the garbage collector no longer visits objects that have outlived a
     collection of more than `longest_s` seconds.
 
-    They are freed nevertheless once nothing refers to them. Only those that refer to each other in
-    a circle would stay, and the state of a replica has no circles. Because it takes some 50,000 new
-    objects to make a round so long, few others are ever among them.
+    These objects are still freed when nothing refers to them. Only objects in reference cycles
+    would stay, and the state of a replica has no cycles. A round takes this long only after about
+    50,000 new objects, so few other objects are among them.
     """
     began = 0.0
 

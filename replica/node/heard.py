@@ -1,4 +1,4 @@
-"""What a replica knows of leaders: from their answers to its own fetches, and from other nodes."""
+"""What a replica knows about leaders, from their answers to its fetches and from other nodes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ class Heard:
     epoch: that leader's epoch; -1 before the first answer.
     described_at: the time at which another node last showed that the quorum has a leader, for
         example by DescribeQuorum.
-    leader_changes: how often an answer came from a leader with a newer epoch than that of the
-        answer before.
-    epochs_passed: the number of epochs by which these changes moved on in total; in the epochs
-        between, no leader answered.
+    leader_changes: the number of answers whose leader had a newer epoch than the previous answer.
+    epochs_passed: the number of epochs by which these changes raised the epoch in total. In the
+        epochs between, no leader answered.
     on_change: a function that is called for each change with the seconds during which no leader had
         answered.
     """
@@ -32,7 +31,7 @@ class Heard:
     def answered(self, epoch: int, at_s: float) -> None:
         """Note that the leader of this epoch has answered a fetch."""
         if epoch < self.epoch:
-            return  # This answer was delayed: a newer leader has answered since.
+            return  # this answer was delayed: a leader of a newer epoch has answered since
         if self.answered_at is not None and epoch > self.epoch:
             self.leader_changes += 1
             self.epochs_passed += epoch - self.epoch

@@ -1,7 +1,8 @@
 """Serves a few pages over HTTP, for Prometheus and for probes, in the node's event loop.
 
-Clients are few, so the server takes few connections and short requests. A new connection closes the
-oldest one that has sent no request yet. Each connection gets one answer and is closed.
+There are few clients, so the server accepts few connections and short requests. At the limit, a new
+connection closes the oldest connection without a request. Each connection gets one answer and is
+closed.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class HttpServer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int) -> int:
-        """Begin to listen. Returns the port; for port 0 the system chooses a free one. Raises
-        OSError where the address can't be used."""
+        """Begin to listen. Returns the port; for port 0 the system chooses a free port. Raises
+        OSError if the address can't be used."""
         return await self._acceptor.start(host, port)
 
     async def close(self) -> None:
@@ -91,7 +92,7 @@ class HttpServer:
                     writer.write(self._answer(await _request(reader)))
                     writer.write_eof()
                     await writer.drain()
-                    # The client closes the connection when it has read all of the answer.
+                    # the client closes the connection when it has read the whole answer
                     await reader.read(1)
             finally:
                 writer.transport.abort()
@@ -114,7 +115,7 @@ class HttpServer:
 
 
 async def _request(reader: asyncio.StreamReader) -> bytes | None:
-    """The lines of the request, up to the empty line. None where the request is too long."""
+    """The lines of the request, up to the empty line. None if the request is too long."""
     with contextlib.suppress(asyncio.LimitOverrunError):
         found = await reader.readuntil(b"\r\n\r\n")
         if len(found) <= MAX_REQUEST_BYTES:

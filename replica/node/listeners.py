@@ -18,7 +18,7 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Where a node listens."""
+    """A listener of a node."""
 
     name: str
     host: str
@@ -26,13 +26,13 @@ class Listener:
     port: int
     """The port; 0 for any free port."""
     protocol: str = "PLAINTEXT"
-    """The security protocol, one of PROTOCOLS. listener.security.protocol.map names it; where the
-    map doesn't, the listener's own name is the protocol if it is one, else the protocol is
+    """The security protocol, one of PROTOCOLS. listener.security.protocol.map names it. For a
+    listener that the map lacks, the protocol is the listener's name if that is a protocol, else
     PLAINTEXT."""
 
 
 def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener, ...]:
-    """The listeners at `key`, a list of NAME://host:port with commas between. Raises UsageError."""
+    """The listeners at `key`, a comma-separated list of NAME://host:port. Raises UsageError."""
     found = []
     for text in properties.names(key):
         match = _LISTENER.fullmatch(text)
@@ -62,8 +62,8 @@ def uses_sasl(protocol: str) -> bool:
 
 
 def static_voters(properties: Properties, listener: str) -> VoterSet:
-    """The voters in controller.quorum.voters, a list of id@host:port with commas between. Empty for
-    a quorum whose log names the voters (KIP-853)."""
+    """The voters in controller.quorum.voters, a comma-separated list of id@host:port. Empty for a
+    quorum whose log names the voters (KIP-853). Raises UsageError."""
     key = "controller.quorum.voters"
     voters: dict[int, Voter] = {}
     for text in properties.names(key):
@@ -79,20 +79,20 @@ def static_voters(properties: Properties, listener: str) -> VoterSet:
 
 
 def bootstrap_servers(properties: Properties) -> tuple[tuple[str, int], ...]:
-    """The addresses in controller.quorum.bootstrap.servers, a list of host:port with commas
-    between."""
+    """The addresses in controller.quorum.bootstrap.servers, a comma-separated list of host:port.
+    Raises UsageError."""
     key = "controller.quorum.bootstrap.servers"
     return tuple(_address(properties, key, text) for text in properties.names(key))
 
 
 def address(properties: Properties, key: str) -> tuple[str, int] | None:
-    """The address host:port at `key`; None where the key is missing. Raises UsageError."""
+    """The address host:port at `key`; None if the key is missing. Raises UsageError."""
     text = properties.text(key)
     return _address(properties, key, text) if text else None
 
 
 def address_in(text: str) -> tuple[str, int] | None:
-    """The address that a text host:port or [IPv6]:port names. None for any other text."""
+    """The address in a text host:port or [IPv6]:port. None for any other text."""
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > 65535:
         return None

@@ -1,8 +1,8 @@
-"""Which user's process is at the other end of a connection within this machine, as Linux shows it.
+"""Finds the user and the process at the other end of a connection within this machine, on Linux.
 
 /proc/net/tcp and tcp6 list each socket's addresses, user and inode. /proc/PID/fd lists the inodes
-that a process holds; only its user and root may read it. An address alone proves nothing: every
-user of a machine can connect from 127.0.0.1, and can take any free port.
+that a process holds; only the process's user and root may read it. An address alone proves nothing:
+every user of a machine can connect from 127.0.0.1, and can use any free port.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 Address = tuple[str, int]
-"""(IP address, port). The IP address is text as the module ipaddress writes it; an IPv4 address
+"""(IP address, port). The IP address is a text in the form of the module ipaddress. An IPv4 address
 that is mapped into IPv6 is written as IPv4."""
 
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
@@ -35,7 +35,7 @@ class Socket:
     """The address of the other end."""
     is_listening: bool
     uid: int
-    """The user that made the socket."""
+    """The id of the user that made the socket."""
     inode: int
 
 
@@ -46,13 +46,13 @@ class Sockets:
     rows: tuple[Socket, ...]
 
     def end_of(self, own: Address, peer: Address) -> Socket | None:
-        """The socket at `own` that is connected to `peer`. None where it isn't on this machine."""
+        """The socket at `own` that is connected to `peer`. None if it isn't on this machine."""
         wanted = (normal(own), normal(peer))
         return next((row for row in self.rows if (row.own, row.peer) == wanted), None)
 
     def listening(self, host: str, port: int) -> tuple[Socket, ...]:
-        """The sockets that accept connections to an address. Sockets that listen on all addresses
-        of the machine are among them."""
+        """The sockets that accept connections to an address, including sockets that listen on all
+        addresses of the machine."""
         wanted = (normal((host, port))[0], *_WILDCARDS)
         return tuple(
             row
@@ -62,27 +62,26 @@ class Sockets:
 
 
 def is_supported() -> bool:
-    """Whether this system shows which user a connection belongs to."""
+    """Whether this system shows the user of each socket."""
     return os.path.exists(_TABLES[0])
 
 
 def sockets(*ports: int) -> Sockets:
-    """The sockets whose own port is one of `ports`; no sockets where the system doesn't show them.
-    On a busy machine the two files have thousands of lines, so only the lines with these ports are
+    """The sockets whose own port is one of `ports`; empty if the system doesn't show sockets. On a
+    busy machine the two files have thousands of lines, so only the lines with these ports are
     parsed."""
     wanted = frozenset(f"{port:04X}" for port in ports)
     return Sockets(tuple(row for path in _TABLES for row in _rows(path, wanted)))
 
 
 def holders(inodes: frozenset[int], uid: int) -> dict[int, frozenset[int]]:
-    """For each of these sockets: the inodes of all sockets that the same processes hold. Only
-    processes of the user `uid` count. Keys and values are inodes of sockets. Each process is
-    examined once, however many sockets are asked for."""
+    """For the inode of each of these sockets: the inodes of all sockets that the same processes
+    hold. Only processes of the user `uid` count. Each process is read once for all sockets."""
     found: dict[int, frozenset[int]] = dict.fromkeys(inodes, frozenset())
     for name in os.listdir("/proc") if inodes else ():
         if not name.isdigit():
             continue
-        with suppress(OSError):  # The process has ended, or belongs to another user.
+        with suppress(OSError):  # the process has ended, or belongs to another user
             if os.stat(f"/proc/{name}").st_uid == uid:
                 held = frozenset(_inodes(f"/proc/{name}/fd"))
                 for inode in inodes & held:
@@ -97,15 +96,14 @@ def is_within(own: Address, peer: Address) -> bool:
 
 
 def peer_uid(own: Address, peer: Address) -> int | None:
-    """The user whose process is at the other end of a connection within this machine. None where
-    the system doesn't show that user, for example because the connection is closed."""
+    """The id of the user whose process is at the other end of a connection within this machine.
+    None if the system doesn't show the user, for example because the connection is closed."""
     end = sockets(peer[1]).end_of(peer, own)
     return None if end is None or not end.inode else end.uid
 
 
 def addresses_of(host: str, port: int) -> frozenset[Address]:
-    """The IP addresses of a host; no address for an unknown host. This call may ask a name
-    server."""
+    """The IP addresses of a host; empty for an unknown host. This call may ask a name server."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError:
@@ -125,8 +123,8 @@ def normal(address: Address) -> Address:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host in a setting means this machine alone. localhost is the only name that
-    does."""
+    """Whether a host in a setting means this machine alone: a loopback address, or the name
+    localhost."""
     if host.lower() == "localhost":
         return True
     try:

@@ -1,10 +1,10 @@
 """A node's metrics in Prometheus' format, and the pages for probes, over HTTP.
 
-/healthz and /readyz tell what replica.node.readiness finds. Any other path gives the metrics.
+/healthz and /readyz give the outcome of replica.node.readiness. Any other path gives the metrics.
 
-The names follow Kafka's (the group raft-metrics of KafkaRaftMetrics), with units as Prometheus
-wants them. Values are read in the node's loop at the moment of the request, so all values of one
-answer belong to the same moment. A node that hangs gives no answer; alerts are for that.
+The names follow Kafka's (the group raft-metrics of KafkaRaftMetrics), with units by Prometheus'
+conventions. All values of an answer are read in the node's event loop at one moment. A node that
+hangs gives no answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What is measured."""
+    """The objects whose values are the metrics."""
 
     driver: Driver
     dispatch: Dispatch
@@ -48,7 +48,7 @@ class Sources:
 class Metrics(HttpServer):
     """The server of the pages of metrics and probes. Create this object in the node's event loop.
 
-    look: a function that lets `readiness` look at the replica now.
+    look: a function that gives `readiness` a sample of the replica now.
     more: functions that give further metrics.
     """
 
@@ -109,15 +109,15 @@ def _text(lines: Iterable[str], status: str = OK) -> HttpResponse:
 
 
 class _Collector:
-    """What the registry of the Prometheus client asks for values, whenever somebody reads the
-    metrics."""
+    """The collector from which the registry of the Prometheus client gets the values at each
+    request."""
 
     def __init__(self, collect: Collect) -> None:
         self._collect = collect
 
     def describe(self) -> Iterable[Metric]:
-        """No metrics. Without this method, the registry would collect values in order to learn the
-        metrics' names, before there are any values."""
+        """No metrics. Without this method, the registry would collect values to learn the metrics'
+        names, before there are any values."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
@@ -183,7 +183,7 @@ def _log(driver: Driver) -> Iterator[Metric]:
 
 
 def _lag(driver: Driver, role: Leader) -> Metric:
-    """How far the other replicas are behind. Only a leader knows that."""
+    """The number of records that each other replica lacks. Only a leader knows it."""
     end, voters = driver.raft.log.log_end, driver.raft.log.voters
     lag = GaugeMetricFamily(
         "kraftlake_raft_replica_lag",

@@ -41,8 +41,8 @@ class Node:
     report: Report
     servers: dict[str, Server]
     collectors: list[Collect] = field(default_factory=list)
-    """Functions that give further metrics and are called in the node's loop; add them before
-    `run`."""
+    """Functions that give further metrics. They are called in the node's event loop. Add them
+    before `run`."""
     readiness: Readiness = field(default_factory=lambda: Readiness(time.monotonic()))
 
     def sample(self) -> None:
@@ -110,8 +110,8 @@ class Node:
         self.report(Notice("metrics", f"metrics at {url}", {"url": url}))
 
     async def _keep_sampling(self) -> None:
-        """Sample the replica again and again, so that its readiness knows since when something has
-        not moved."""
+        """Sample the replica at intervals, so that `readiness` knows how long a fault has
+        lasted."""
         while True:
             self.sample()
             await asyncio.sleep(SAMPLE_EVERY_S)

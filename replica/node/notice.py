@@ -1,4 +1,4 @@
-"""A notice: what a running node tells its operator, as one line for people and as values for
+"""A notice: a message of a running node to its operator, as one line for people and as values for
 programs."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Notice:
     text: str
     """The notice in one line for people."""
     fields: Fields = field(default_factory=dict)
-    """The facts of that line as values; no field is named `time`, `event` or `message`."""
+    """The facts of the text as values. No field is named `time`, `event` or `message`."""
 
 
 Report = Callable[[Notice], None]
@@ -27,9 +27,9 @@ Report = Callable[[Notice], None]
 
 
 class Seldom:
-    """Limits the notices that strangers cause: for each key it reports one notice in `every_s`
-    seconds. The report says how many notices were left out since the last one. At most `most_keys`
-    keys are remembered."""
+    """Limits the notices that strangers cause: for each key it reports at most one notice in
+    `every_s` seconds. The next notice says how many notices were left out. At most `most_keys` keys
+    are remembered."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Seldom:
         self._told: dict[str, tuple[float, int]] = {}
 
     def __call__(self, key: str, notice: Notice) -> None:
-        """Report the notice; or only count it, if a notice with this key was reported less than
+        """Report the notice, or only count it if a notice with this key was reported less than
         `every_s` seconds ago. Keys beyond `most_keys` are counted together."""
         now = self._now()
         if key not in self._told and len(self._told) >= self._most_keys:

@@ -33,8 +33,8 @@ from replica.wire.pool import Address, Pool
 class Peers:
     """Sends the core's requests to other replicas. The driver uses its `call`.
 
-    address_of: a function that gives the address to which a Send goes; None where it is unknown.
-    report: a function that takes notices for the operator; the same text about an address is not
+    address_of: a function that gives the address for a Send; None if it is unknown.
+    report: a function that takes notices for the operator. The same text about an address is not
         repeated.
     are_ours: whether voters on this machine must be processes of this user, because the settings
         name no voters.
@@ -56,11 +56,12 @@ class Peers:
         self._are_ours = are_ours
         self._checked: WeakSet[Connection] = WeakSet()
         self._said: dict[Address | None, str] = {}
-        """The last notice about each address; under None, the last one about a change of voters."""
+        """The text of the last notice about each address; under None, of the last notice about a
+        change of voters."""
 
     async def call(self, send: Send) -> PeerResponse:
-        """Send the request. Raises PeerError where no answer comes, or an answer that this release
-        can't read."""
+        """Send the request. Raises PeerError if no answer comes, or if this release can't read the
+        answer."""
         address = self._address_of(send)
         if address is None:
             raise UnreachablePeerError(f"node {send.node_id}", "no endpoint is known")
@@ -97,8 +98,8 @@ class Peers:
         return side.read(self._partition, answer.message, answer.version)
 
     async def _check_owner(self, connection: Connection) -> None:
-        """Refuse a connection to another user's process: that user may have taken the port of a
-        voter that doesn't run."""
+        """Refuse a connection to another user's process: this user may have taken the port of a
+        voter that isn't running."""
         ends = connection.ends
         if is_supported() and is_within(*ends):
             uid = await asyncio.to_thread(peer_uid, *ends)

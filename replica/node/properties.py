@@ -10,10 +10,10 @@ from replica.format.java_properties import ENCODING, escape, properties_in
 
 
 class Properties:
-    """The values of a properties file. The object remembers which keys were asked for, so that
-    `unknown` gives the others.
+    """The values of a properties file. The object remembers which keys were read, so that `unknown`
+    gives the other keys.
 
-    Every method raises UsageError for an unusable value: one line that names file, key and value.
+    Every method raises UsageError for an invalid value: one line that names file, key and value.
     """
 
     def __init__(self, path: str, values: Mapping[str, str], prefix: str = "") -> None:
@@ -24,15 +24,14 @@ class Properties:
         self._has_plain = True
 
     def with_prefix(self, prefix: str) -> Properties:
-        """The same file, where a key with the prefix is preferred to the key without it. An example
-        of a prefix is `listener.name.controller.`, with the dot (Kafka:
-        valuesWithPrefixOverride)."""
+        """The same file, in which a key with the prefix overrides the key without it. An example of
+        a prefix is `listener.name.controller.`, with the dot (Kafka: valuesWithPrefixOverride)."""
         section = Properties(self.path, self._values, prefix)
         section._taken = self._taken
         return section
 
     def only_with_prefix(self, prefix: str) -> Properties:
-        """The same file, where only keys with the prefix count."""
+        """The same file, with only the keys that have the prefix."""
         section = self.with_prefix(prefix)
         section._has_plain = False
         return section
@@ -46,13 +45,13 @@ class Properties:
         return UsageError(f"{self.path}: {self._name(key)}: {why}")
 
     def given(self, key: str) -> str | None:
-        """The value without blanks around it; it may be empty. None where the key is missing."""
+        """The value without blanks around it; it may be empty. None if the key is missing."""
         self._taken.update((key, self._prefix + key) if self._has_plain else (self._prefix + key,))
         found = self._values.get(self._name(key))
         return None if found is None else found.strip()
 
     def text(self, key: str, default: str = "") -> str:
-        """The value without blanks around it; `default` where it is missing or empty."""
+        """The value without blanks around it; `default` if it is missing or empty."""
         return self.given(key) or default
 
     def required(self, key: str, hint: str) -> str:
@@ -62,7 +61,7 @@ class Properties:
         return found
 
     def names(self, key: str) -> tuple[str, ...]:
-        """The words of a list with commas between them."""
+        """The words of a comma-separated list."""
         return tuple(part.strip() for part in self.text(key).split(",") if part.strip())
 
     def number(self, key: str, default: int, least: int = 0, most: int = 2**63 - 1) -> int:
@@ -87,7 +86,7 @@ class Properties:
         return value
 
     def choice(self, key: str, choices: tuple[str, ...], default: str) -> str:
-        """One of the words, in upper or lower case; `default` where the value is missing or
+        """One of `choices`; the value may be in upper or lower case. `default` if it is missing or
         empty."""
         found = self.text(key, default)
         for choice in choices:
@@ -100,11 +99,11 @@ class Properties:
         return self.choice(key, ("true", "false"), str(default).lower()) == "true"
 
     def has_any(self, endings: tuple[str, ...]) -> bool:
-        """Whether a key of the file ends in one of these endings, with any prefix or none."""
+        """Whether a key of the file has one of these endings."""
         return any(key.endswith(endings) for key in self._values)
 
     def unknown(self) -> tuple[str, ...]:
-        """The keys of the file that no method was asked for, sorted."""
+        """The keys of the file that no method has read, sorted."""
         return tuple(sorted(self._values.keys() - self._taken))
 
     def _name(self, key: str) -> str:
@@ -113,9 +112,9 @@ class Properties:
 
 
 def read_properties(path: str, kind: str = "server.properties") -> Properties:
-    """The values in the file at `path`. Raises UsageError where the file can't be read or isn't a
-    properties file, and for a value with a zero byte: a value may be a path, and the operating
-    system takes no path with a zero byte. kind: what error texts call the file."""
+    """The values in the file at `path`. Raises UsageError if the file can't be read or isn't a
+    properties file, and for a value with a zero byte: a value may be a path, and a path can't have
+    a zero byte. kind: the name of this kind of file in errors."""
     try:
         text = Path(path).read_bytes().decode(ENCODING)
     except OSError as error:

@@ -1,9 +1,9 @@
-"""Judges whether a replica works, and whether its quorum does. /healthz and /readyz tell the
+"""Judges whether a replica works, and whether its quorum works. /healthz and /readyz give the
 outcome.
 
-A restart of the process can cure the replica, but not the quorum. /healthz fails for faults that a
-restart may cure. /readyz fails for every fault that keeps this replica from showing what the quorum
-commits.
+A restart of the process can repair the replica, but not the quorum. /healthz fails for faults that
+a restart may repair. /readyz fails for every fault that keeps this replica from showing the
+committed records.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 WEDGED_AFTER_S = 10.0
-"""A fault that has lasted this long (s) is reported. An election takes a few seconds, and a fetch
-half a second."""
+"""The time (s) after which a fault is reported. An election takes a few seconds, and a fetch half a
+second."""
 
 
 class Wedge(StrEnum):
@@ -22,7 +22,8 @@ class Wedge(StrEnum):
     The values are labels of the metric kraftlake_wedged."""
 
     NO_LEADER = "no-leader"
-    """No leader answers, neither this replica nor any node from which it has heard."""
+    """There is no sign of a leader: this replica doesn't lead, no leader answers it, and no other
+    node names a leader."""
     NOT_FETCHING = "not-fetching"
     """The quorum has a leader, but the leader doesn't answer this replica's fetches."""
     HIGH_WATERMARK_STALLED = "high-watermark-stalled"
@@ -48,10 +49,10 @@ class ReplicaSample:
 
 
 class Readiness:
-    """Judges samples of the replica, which are given in the order of time.
+    """Judges samples of the replica. Callers give them in the order of time.
 
-    began_at: when the replica was started, in seconds of the clock that the samples have.
-    wedged_after_s: how long a fault may last before it is reported.
+    began_at: when the replica was started, in seconds of the samples' clock.
+    wedged_after_s: the time after which a fault is reported.
     """
 
     def __init__(self, began_at: float, wedged_after_s: float = WEDGED_AFTER_S) -> None:
@@ -62,8 +63,8 @@ class Readiness:
         self._stalled_since: float | None = None
         self._led_at: float | None = None
         self.has_caught_up = False
-        """Whether the log has reached the high watermark since the start, so that it shows what is
-        committed."""
+        """Whether the log has reached the high watermark since the start, so that it has all
+        committed records."""
 
     def take(self, sample: ReplicaSample, at_s: float) -> None:
         """Note the state of the replica at `at_s`, a time in seconds that doesn't go back."""
@@ -99,13 +100,13 @@ class Readiness:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the log shows what the quorum commits."""
+        """Whether the log shows the records that the quorum commits."""
         return self.has_caught_up and not self.wedges()
 
     @property
     def is_healthy(self) -> bool:
-        """False where a restart of this process may help, because the leader answers other nodes
-        but not this one."""
+        """False if a restart of this process may help, because the leader answers other nodes but
+        not this node."""
         return Wedge.NOT_FETCHING not in self.wedges()
 
     def lines(self) -> list[str]:

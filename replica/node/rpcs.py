@@ -1,5 +1,5 @@
-"""Every RPC that a replica serves has a row here: its API, its permitted callers, its answer, its
-refusal, whether it is forwarded to the leader and, where the consensus core answers, the
+"""The RPCs that a replica serves. Each has a row: its API, its permitted callers, its answer, its
+refusal, whether it is forwarded to the leader, and, if the consensus core answers it, the
 translation between the core's messages and Kafka's.
 
 A new RPC needs the API's table in replica.wire.apis, a row here, and the functions that the row
@@ -73,6 +73,6 @@ TRANSLATIONS: dict[type[messages.PeerRequest], Translation] = {
 
 
 def draft_rpc(key: int) -> Rpc:
-    """The row of FetchQuorumRecords of KIP-595's draft, under the API key that the quorum agreed
-    on. Raises UsageError for a key that another API has."""
+    """The row of FetchQuorumRecords of KIP-595's draft, with the API key that the quorum's settings
+    name. Raises UsageError for a key that another API has."""
     return core_rpc(draft.translation(key), REPLICAS, is_fetch=True)

@@ -1,8 +1,8 @@
 """The settings of a replica, by the names of Kafka's server.properties (KafkaConfig, QuorumConfig,
 MetadataLogConfig). Keys of our own begin with `kraftlake.`.
 
-Kafka's keys say when a metadata log gets a snapshot, and where the log may start. So do the keys of
-KIP-630's text, which Kafka never implemented: a file that has one of those chooses KIP-630's rule.
+Kafka's keys decide when a metadata log gets a snapshot, and where the log may start. KIP-630 has
+other keys for this, which Kafka never implemented: a file with one of them chooses KIP-630's rule.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class Topic:
 
     @property
     def is_metadata(self) -> bool:
-        """Whether the records are cluster metadata. A replica doesn't read other records, so their
-        log never gets a snapshot, and its start never moves."""
+        """Whether the records are cluster metadata. A replica doesn't decode other records, so
+        their log never gets a snapshot, and its start never moves."""
         return self.name == METADATA_TOPIC
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """How an observer records another quorum."""
+    """The settings of an observer that records another quorum."""
 
     archive: str
-    """The folder for the files that its log drops."""
+    """The folder for the batches that the observer's log drops."""
     is_anonymous: bool = False
     """Whether the observer fetches without a node id."""
 
@@ -80,9 +80,9 @@ class NodeSettings:
     draft_key: int | None
     metrics_listener: tuple[str, int] | None
     unknown: tuple[str, ...]
-    """The keys of the file that have no effect here, which are reported once."""
+    """The keys of the file that have no effect. They are reported once."""
     recording: Recording | None = None
-    """Set for an observer that records another quorum, None for other replicas; no key of the file
+    """Set for an observer that records another quorum; None for other replicas. No key of the file
     sets it."""
 
     @property
@@ -110,7 +110,7 @@ class NodeSettings:
 
 
 def settings_in(properties: Properties) -> NodeSettings:
-    """The settings in a file. Raises UsageError for an unusable value, which names file and key."""
+    """The settings in a file. Raises UsageError, which names file and key, for an invalid value."""
     names = _controller_listeners(properties)
     bound = listeners(properties)
     voters = static_voters(properties, names[0])
@@ -153,7 +153,8 @@ def _controller_listeners(properties: Properties) -> tuple[str, ...]:
 
 
 def _draft_key(properties: Properties) -> int | None:
-    """The API key of FetchQuorumRecords, which KIP-595's draft left open. None to serve none."""
+    """The API key of FetchQuorumRecords, which KIP-595's draft doesn't fix. None not to serve
+    it."""
     key = "kraftlake.fetch.quorum.records.api.key"
     if not properties.text(key):
         return None
@@ -179,8 +180,8 @@ def _joins(properties: Properties) -> bool:
 
 
 def _log_dir(properties: Properties) -> str:
-    """The node's directory: metadata.log.dir; where that is missing, the first of log.dirs; else
-    log.dir (KafkaConfig.metadataLogDir)."""
+    """The node's directory: metadata.log.dir, else the first of log.dirs, else log.dir
+    (KafkaConfig.metadataLogDir)."""
     own, many, one = (properties.names(key) for key in ("metadata.log.dir", "log.dirs", "log.dir"))
     found = own or many or one
     if not found:
@@ -199,8 +200,8 @@ def _log(properties: Properties) -> LogConfig:
 
 
 def _uncommitted(properties: Properties) -> bool:
-    """Whether a reader's fetch above the high watermark gets no records, as in released Kafka,
-    instead of OFFSET_NOT_AVAILABLE (KIP-392's text)."""
+    """Whether a reader's fetch above the high watermark gets an answer without records, as in
+    released Kafka, instead of OFFSET_NOT_AVAILABLE (KIP-392)."""
     key = "kraftlake.reader.uncommitted"
     return properties.choice(key, ("error", "empty"), "error") == "empty"
 
@@ -221,8 +222,8 @@ def _core(properties: Properties, topic: Topic, listener: str, servers: int) -> 
     """NodeSettings.core. listener: the name of the listener that voters use. servers: the number of
     bootstrap servers.
 
-    The keys and defaults of fetch sizes are those of Kafka 4.3 and newer (KIP-1219); the size of a
-    response has the internal key of 4.2 and older.
+    The keys and defaults of fetch sizes are the ones of Kafka 4.3 and newer (KIP-1219). The size of
+    a response has the internal key of Kafka 4.2 and older.
     """
     default = Config("", None)
 
@@ -235,7 +236,7 @@ def _core(properties: Properties, topic: Topic, listener: str, servers: int) -> 
     request_timeout_ms = ms("request.timeout", default.request_timeout_ms, 2)
     max_bytes = properties.number("metadata.max.retention.bytes", default.retention_bytes, -1)
     max_ms = properties.number("metadata.max.retention.ms", default.retention_ms, -1)
-    # A value chooses KIP-630's policy for the log start instead of metadata.max.retention.*.
+    # a value chooses KIP-630's policy for the log start instead of metadata.max.retention.*
     lag_ms = properties.number(START_LAG, 0) if properties.text(START_LAG) else None
     return replace(
         default,
@@ -266,9 +267,8 @@ def _core(properties: Properties, topic: Topic, listener: str, servers: int) -> 
 def _advertised(
     properties: Properties, bound: tuple[Listener, ...], names: tuple[str, ...]
 ) -> tuple[Endpoint, ...]:
-    """The endpoints at which other voters reach this one, for the listeners in
-    controller.listener.names and in that order. The addresses are those of advertised.listeners,
-    else those of listeners."""
+    """The endpoints of this voter for other voters, in the order of controller.listener.names. The
+    addresses come from advertised.listeners, else from listeners."""
     named = listeners(properties, "advertised.listeners") or bound
     found = tuple(
         Endpoint(listener.name, listener.host or "localhost", listener.port)
@@ -291,7 +291,7 @@ BYTES = "metadata.log.max.record.bytes.between.snapshots"
 INTERVAL = "metadata.log.max.snapshot.interval.ms"
 RATIO = "metadata.snapshot.min.changed_records.ratio"
 OLDER_BYTES = "metadata.snapshot.min.new_records.size"
-"""The name that earlier versions of KIP-630 gave the key BYTES."""
+"""The name of the key BYTES in earlier versions of KIP-630."""
 START_LAG = "metadata.start.offset.lag.time.max.ms"
 
 _DEFAULT_BYTES = 20 * 1024 * 1024
@@ -299,10 +299,10 @@ _DEFAULT_RATIO = 0.5
 
 
 def snapshot_policy(properties: Properties) -> SnapshotPolicy:
-    """When the node makes snapshots. Where RATIO or OLDER_BYTES is set, it is KIP-630's rule:
-    enough new bytes and a large enough share of changed records. Else it is Kafka's rule: enough
-    new bytes or enough time. Raises UsageError for an unusable value, and where the two names of
-    the bytes have different values."""
+    """When the node makes snapshots. If RATIO or OLDER_BYTES is set, KIP-630's rule holds: enough
+    new bytes and a large enough share of changed records. Otherwise Kafka's rule holds: enough new
+    bytes or enough time. Raises UsageError for an invalid value, and if BYTES and OLDER_BYTES have
+    different values."""
     new_bytes = properties.number(BYTES, _DEFAULT_BYTES, 1)
     interval_ms = properties.number(INTERVAL, 3_600_000)
     if not (properties.text(RATIO) or properties.text(OLDER_BYTES)):

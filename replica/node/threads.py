@@ -1,10 +1,10 @@
-"""What a replica does beside its event loop, which may not stand still for so long: a process of
-its own writes snapshots, a thread gives a state machine that is far behind its records, and a
-thread syncs the log.
+"""Work of a replica outside its event loop: a child process writes snapshots, a thread gives
+records to a state machine that is far behind, and a thread syncs the log.
 
-A snapshot of a large cluster, and the log behind it, take seconds, and a sync of a busy disk up to
-a second. In these no fetch would be answered, so that a leader would lose its leadership. All of
-them work on values that nobody else changes meanwhile; the outcome is counted in the loop.
+A snapshot of a large cluster, or the replay of a long log, takes seconds, and a sync of a busy disk
+up to a second. If the event loop did this work, no fetch would be answered meanwhile, and a leader
+would lose its leadership. The work uses only values that nobody else changes meanwhile. The event
+loop takes the outcome.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from replica.storage.begun_flush import BegunFlush
 from replica.storage.stored_batches import StoppedReadError
 
 SWITCH_S = 0.0002
-"""How long the event loop waits for the interpreter's lock after each system call while another
-thread works. With Python's default of 5 ms a commit, which takes dozens of them, would take
-longer than that thread's work may."""
+"""The longest time (s) that the event loop waits for the interpreter's lock after each system call
+while another thread works. A commit takes dozens of system calls, so Python's default of 5 ms would
+make it too slow."""
 SYNC_S = 0.001
-"""How long the event loop waits for a sync before it goes on with other work."""
+"""The time (s) that the event loop waits for a sync before it continues with other work."""
 T = TypeVar("T")
 
 
 class Threads:
-    """What one replica does beside its loop.
+    """The work of one replica outside its event loop.
 
-    clock: the time in ms.
+    clock: a function that gives the time in ms.
     policy: when a snapshot is due; None for no snapshots.
-    do: lets the host do something that gives effects (Driver).
-    watch: watches a task, whose error stops the replica.
+    do: a function of the driver that calls the host and handles the effects.
+    watch: a function that watches a task. An error of the task stops the replica.
     """
 
     def __init__(
@@ -74,9 +74,9 @@ class Threads:
         return self._flushing is not None
 
     def flush(self) -> None:
-        """Begin the flush that is owed, unless one is under way: all that is appended meanwhile
-        shares the next one. Of a fast disk, the end is awaited here: a way back to the loop by its
-        own thread's wake-up takes about as long."""
+        """Begin the flush that is owed, unless a flush is in progress: records that are appended
+        meanwhile share the next flush. This waits up to SYNC_S for the end of the flush, because on
+        a fast disk waking up the event loop would take as long as the sync."""
         begun = self._host.begin_flush() if self._flushing is None else None
         if begun is None:
             return
@@ -88,7 +88,8 @@ class Threads:
             self._watch(self._flushing)
 
     def begin(self) -> list[Effects]:
-        """Begin what is due. Returns the effects of the flush that a snapshot needs first."""
+        """Begin the snapshot or replay that is due. Returns the effects of the flush that a
+        snapshot needs first."""
         host = self._host
         replay = host.begin_replay() if host.is_behind else None
         if replay is not None:
@@ -106,8 +107,8 @@ class Threads:
         return effects
 
     async def finish(self) -> None:
-        """Wait until nobody uses the folder and the state machine any more. A replay is broken
-        off."""
+        """Wait until no other thread or process uses the folder and the state machine. A replay is
+        stopped early."""
         if self._replay is not None:
             self._replay.stop()
         all_tasks = (self._snapshot, self._replaying, self._flushing)
@@ -140,12 +141,12 @@ class Threads:
         return policy.is_due(host.new_bytes, age_ms, self._changed_ratio(policy))
 
     def _changed_ratio(self, policy: SnapshotPolicy) -> float:
-        """The share (0 to 1) of the image that has changed since the last snapshot; 1.0 where the
-        policy doesn't ask for it.
+        """The share (0 to 1) of the image that has changed since the last snapshot; 1.0 if the
+        policy doesn't need it.
 
-        To find the share, whole images are compared. This method therefore finds it only where the
-        share decides whether a snapshot is due, and then only after each further eighth of the
-        policy's bytes.
+        Computing the share compares whole images. So this method computes it only if the share
+        decides whether a snapshot is due, and then only after each further eighth of the policy's
+        bytes.
         """
         if policy.min_changed_ratio is None:
             return 1.0
@@ -159,15 +160,15 @@ class Threads:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """What `work` returns, which another thread does. From then on the interpreter's lock goes from
-    thread to thread after SWITCH_S, in the whole process."""
+    """Do `work` in another thread, and return its result. This sets the interpreter's switch
+    interval to SWITCH_S for the whole process."""
     sys.setswitchinterval(SWITCH_S)
     return await asyncio.to_thread(work)
 
 
 async def in_child(work: Callable[[], T]) -> T:
-    """What `work` returns, which a child process does. Where there is none, or it is lost, another
-    thread does the work from its beginning."""
+    """Do `work` in a child process, and return its result. If there is no child process, or it is
+    lost, another thread does the work from its beginning."""
     try:
         child = Child(work)
         return await asyncio.to_thread(child.outcome)

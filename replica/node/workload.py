@@ -1,5 +1,5 @@
-"""A built-in load, like that of kafka.tools.TestRaftServer: while this replica leads, it appends a
-given number of records per second, and reports how many were committed and how soon."""
+"""A built-in load, as in kafka.tools.TestRaftServer: while this replica leads, it appends a given
+number of records per second, and reports how many were committed and how fast."""
 
 from __future__ import annotations
 
@@ -22,19 +22,18 @@ TICK_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class AppendLoad:
-    """What to append."""
+    """The load: how many records to append, and of which size."""
 
     rate: int
     """The number of records per second."""
     record_bytes: int
-    """The size of each record's value."""
+    """The size of each record's value in bytes."""
 
 
 Commits = list[tuple[float, int]]
-"""What happened since the last report: for each append the time (ms) from append to commit, and the
-number of its records. The list has one entry for an append and not for each record: sorting those
-would take so long that the next records would wait. An append whose records were lost when the
-leadership ended has no entry."""
+"""The commits since the last report: for each append the time (ms) from append to commit, and the
+number of its records. The list has an entry for each append, not for each record, because sorting
+so many entries would delay the next records. An append whose leadership was lost has no entry."""
 
 
 def figures(commits: Commits, load: AppendLoad, took_s: float) -> Notice:
@@ -56,8 +55,8 @@ def figures(commits: Commits, load: AppendLoad, took_s: float) -> Notice:
 
 
 async def run_load(driver: Driver, load: AppendLoad, report: Report) -> None:
-    """Append until cancelled. The load doesn't wait for commits, but it waits while too much is
-    uncommitted."""
+    """Append until cancelled. The load doesn't wait for each commit, but it waits while too many
+    records are uncommitted."""
     value = os.urandom(load.record_bytes)
     loop = asyncio.get_running_loop()
     commits: Commits = []

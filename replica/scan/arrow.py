@@ -7,7 +7,7 @@
 
 Memory doesn't grow with the data: only a window of the file (replica.scan.regions) and the columns,
 payloads and values of one chunk are in memory at a time, besides one small object for each damaged
-place. The module `frames` and this one have the limits.
+place. The limits are in `frames` and in this module.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from replica.scan.secret_batches import ShownRegions
 from replica.scan.tables import CONFIG_PROGRAM, NO_PROGRAM
 
 SCALAR_ROWS = 8192
-"""The most rows of the scalar reader in one Arrow batch. The batch is closed earlier when their
-payloads and values have this many bytes."""
+"""The most rows of the scalar reader in one Arrow batch. The batch ends earlier when their payloads
+and values have this many bytes."""
 SCALAR_BYTES = 32 * 1024 * 1024
 
 
 class BatchScan(ShownRegions):
-    """Iterates once over Arrow batches of BATCH_SCHEMA: a row for each batch of the data, whether
-    or not its CRC is right.
+    """Iterates once over Arrow batches of BATCH_SCHEMA: a row for each batch of the data, including
+    batches with a wrong CRC.
 
-    data, start, expected_offset, redactor: see ShownRegions. Raises UnreadableFileError where the
-    file can no longer be read. Damaged bytes raise nothing.
+    data, start, expected_offset, redactor: see ShownRegions. Raises UnreadableFileError if the file
+        can no longer be read. Damaged bytes raise no error.
     """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -58,9 +58,9 @@ class RecordScan(ShownRegions):
     Kafka's JSON as Spark's VARIANT.
 
     The arguments and errors are those of BatchScan; without a redactor secrets are shown. Batches
-    with a wrong CRC have no rows here (`damages` names them). A record that doesn't decode becomes
-    a row of type UNREADABLE whose `error` says why. Where the reader can't find the ends of a
-    batch's records any more, one such row stands for the rest of them.
+    with a wrong CRC have no rows here (`damages` names them). A record that can't be decoded
+    becomes a row of type UNREADABLE with the reason in `error`. If the reader can't find the ends
+    of a batch's further records, one such row replaces all of them.
     """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:

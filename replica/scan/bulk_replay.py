@@ -1,13 +1,13 @@
-"""Replays whole chunks by machine code, with the result of replica.metadata.image.Replay.
+"""Replays whole chunks by compiled code, with the same result as replica.metadata.image.Replay.
 
     bulk = BulkReplay(image)
     taken = bulk.take(chunk, source, 0, chunk.row_count, explain=True)
 
 A kernel keeps the facts that decide about refusals, and the place of the newest record of each
 entity. The replay's tables are written only when an image, the reason of the first refusal, or the
-scalar replay of a record needs them. Some records may change anything (markers of transactions,
-CLEAR_ELR). The records after such a record are replayed one by one, until that has taken as long as
-filling the kernel's tables again will take.
+scalar replay of a record needs them. Some records may change any entity (markers of transactions,
+CLEAR_ELR). The records after such a record are replayed one by one, until this has taken as long as
+filling the kernel's tables again.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from replica.scan.replay_slots import ReplaySlots
 from replica.scan.replay_state import write_changes, write_puts
 
 _REFILL_SHARE = 8
-"""Filling the kernel's tables takes as long as replaying one record for each 8 of their
-entities."""
+"""The number of entities whose entry into the kernel's tables takes as long as replaying one
+record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,18 @@ class ReplayOutcome:
     """The outcome of a run of rows."""
 
     row: int
-    """The first row that was not replayed: the end of the run, or a record that doesn't decode."""
+    """The first row that was not replayed: the end of the run, or a record that can't be
+    decoded."""
     refused: int
     """The number of rows that can't be applied."""
     first: tuple[int, Refusal] | None
-    """The first refused row and its reason; None where no row was refused, or where the caller
-    didn't ask for the reason."""
+    """The first refused row and its reason; None if no row was refused, or if the caller didn't ask
+    for the reason."""
 
 
 class BulkReplay:
     """A Replay that also takes rows of chunks. It reads bytes of the chunks' files again later.
-    Each method raises MovedError where those bytes have changed meanwhile.
+    Each method raises MovedError if these bytes have changed.
 
     read: decodes the records that the kernel leaves to the scalar replay.
     """
@@ -67,8 +68,8 @@ class BulkReplay:
 
     @classmethod
     def going_on(cls, replay: Replay) -> BulkReplay:
-        """Go on with a replay. Its own tables are only up to date after a call of `state`. Until
-        then nothing else may apply records to it."""
+        """Continue a replay. Its own tables are up to date only after a call of `state`; nobody
+        else may apply records to it before."""
         bulk = cls.__new__(cls)
         bulk._begin(replay, meaning)
         return bulk
@@ -78,7 +79,7 @@ class BulkReplay:
         self._read = read
         self._log = LogBytes()
         self._places: Longs = np.zeros(tables.MAX_WIDTH, np.int64)
-        # Records are replayed one by one while this is None.
+        # records are replayed one by one while this is None
         self._slots: ReplaySlots | None = None
         if not replay.in_transaction:
             self._slots = ReplaySlots(replay.state)
@@ -92,7 +93,7 @@ class BulkReplay:
         return self._replay.state
 
     def image(self) -> Image:
-        """The image, as Replay makes it. It takes some 5 us for each entity that has changed since
+        """The image, as Replay makes it. It takes about 5 us for each entity that has changed since
         the last image."""
         if self._slots is not None:
             write_changes(self._slots, self._log, self._replay)
@@ -109,7 +110,7 @@ class BulkReplay:
         self, chunk: Chunk, source: ByteSource, low: int, high: int, *, explain: bool
     ) -> ReplayOutcome:
         """Replay the rows low <= row < high of a chunk. source: the whole file of the chunk.
-        explain: whether to find the reason of the first refusal, which takes as long as an
+        explain: whether to find the reason of the first refusal, which takes as long as making an
         image."""
         first: tuple[int, Refusal] | None = None
         refused = 0
@@ -138,9 +139,10 @@ class BulkReplay:
     def _by_kernel(
         self, slots: ReplaySlots, chunk: Chunk, run: tuple[int, int, int], explained: bool
     ) -> tuple[int, int, int]:
-        """(row at which the kernel stopped, its STOP code, rows that can't be applied).
+        """(the row at which the kernel stopped, its STOP code, the number of rows that can't be
+        applied).
 
-        run: the first row, the row behind the last one, the place of the chunk's first byte.
+        run: (the first row, the row behind the last, the place of the chunk's first byte).
         """
         low, high, base = run
         sizes = chunk.rows[frames.ROW_VALUE_SIZE, low:high]
@@ -153,7 +155,7 @@ class BulkReplay:
         return row, int(slots.state[t.STATE_STOP]), int(slots.state[t.STATE_REFUSED])
 
     def _one(self, chunk: Chunk, row: int, stop: int) -> Refusal | None:
-        """Replay one row by the scalar replay. Raises DataError where the row doesn't decode."""
+        """Replay one row by the scalar replay. Raises DataError if the row can't be decoded."""
         record = chunk.record(row)
         message = self._read(record, is_control=chunk.is_control(row))
         if self._slots is None:
@@ -175,7 +177,7 @@ class BulkReplay:
             self._one_by_one = 0
 
     def _enter_kernel(self) -> None:
-        """Go back to the kernel, if enough records have been replayed one by one."""
+        """Use the kernel again, if enough records have been replayed one by one."""
         state = self._replay.state
         entities = len(state.topics.values) + len(state.partitions.values)
         if (

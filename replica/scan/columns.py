@@ -1,9 +1,9 @@
 """The Arrow schemas of the bulk reader, and functions that make its columns from the rows of either
 reader.
 
-Columns of records and batches are those of the tables log_records and log_batches. `position` is
-the first byte of the batch in its file. Times are int64 ms since 1970 (UTC), as in Kafka; -1 stands
-for no time. A number is NULL where the row is no record, or the number exceeds 64 bits.
+The columns are the same as in the tables log_records and log_batches. `position` is the first byte
+of the batch in its file. Times are int64 ms since 1970 (UTC), as in Kafka; -1 means no time. A
+number is NULL if the row isn't a record, or if the number exceeds 64 bits.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ RECORD_SCHEMA = pa.schema(
 )
 
 MAX_CELL_BYTES = 1 << 30
-"""The most bytes of a payload or value. A larger one is NULL, and `error` says so: Arrow's offsets
-end at 2 GiB."""
+"""The most bytes of a payload or value. A larger cell is NULL, with the reason in `error`: Arrow's
+offsets end at 2 GiB."""
 TOO_LARGE = f"a cell of more than {MAX_CELL_BYTES} bytes"
 
 _MAX_LONG = (1 << 63) - 1
 
 
 def microseconds(timestamps: pa.Array) -> pa.Array:
-    """ms -> timestamp[us, UTC]; NULL where replica.format.timestamps.moment is None."""
+    """Times in ms as timestamp[us, UTC]; NULL if replica.format.timestamps.moment is None."""
     numbers = timestamps.fill_null(NO_TIMESTAMP).to_numpy(zero_copy_only=False)
     missing = (numbers == NO_TIMESTAMP) | (numbers < FIRST_MS) | (numbers > LAST_MS)
     scaled = np.where(missing, 0, numbers) * 1000
@@ -83,7 +83,7 @@ def microseconds(timestamps: pa.Array) -> pa.Array:
 
 
 def batch_table(chunk: Chunk) -> pa.RecordBatch:
-    """The batches of a chunk, all of them with a right CRC."""
+    """The batches of a chunk. Their CRCs are valid."""
     columns = chunk.batches[:, : chunk.batch_count]
     arrays = [
         pa.array(columns[frames.BATCH_POSITION] + chunk.start),
@@ -129,8 +129,8 @@ def scalar_table(read: Sequence[tuple[LocatedBatch, ScalarRow]]) -> pa.RecordBat
 
 
 def row_error(row: ScalarRow) -> str | None:
-    """The reason for which the row has no payload or no value: the reader's error, or that a cell
-    is too large."""
+    """The reason why the row has no payload or no value: the reader's error, or a cell that is too
+    large."""
     return row.error if _fits(row.payload) and _fits(row.value) else TOO_LARGE
 
 
@@ -140,8 +140,8 @@ def _table(schema: pa.Schema, columns: Sequence[Sequence[Any]]) -> pa.RecordBatc
 
 
 def _long(number: int | None) -> int | None:
-    """The number; None for an offset or time that exceeds 64 bits. A hostile batch whose base
-    offset is just below that limit can have one."""
+    """The number; None for an offset or time that exceeds 64 bits, which is possible in a hostile
+    batch whose base offset is just below this limit."""
     return None if number is None or not -_MAX_LONG - 1 <= number <= _MAX_LONG else number
 
 
@@ -157,11 +157,11 @@ def _payload_cell(payload: Payload) -> Any:
 
 
 class ColumnPieces:
-    """A column of texts or bytes while it is made, from the bytes of a kernel and from cells that
-    are put in.
+    """A column of texts or bytes while it is made, from the bytes of a kernel and from inserted
+    cells.
 
-    data, offsets: the kernel's bytes, and the places of its rows in them. A row whose cell is put
-    in is empty there.
+    data, offsets: the kernel's bytes, and the places of its rows in them. A row with an inserted
+        cell is empty there.
     """
 
     def __init__(self, data: Bytes, offsets: Longs) -> None:
@@ -171,7 +171,7 @@ class ColumnPieces:
         self._cells: list[bytes] = []
 
     def put(self, row: int, cell: bytes) -> None:
-        """Put a cell in. Rows must come in rising order."""
+        """Insert a cell. Rows must come in rising order."""
         self._rows.append(row)
         self._cells.append(cell)
 
@@ -187,7 +187,7 @@ class ColumnPieces:
         return pa.Array.from_buffers(kind, len(sizes), [valid, pa.py_buffer(offsets), whole])
 
     def _fill(self, target: Bytes, offsets: npt.NDArray[np.int32]) -> None:
-        # numpy copies without holding the interpreter's lock.
+        # numpy copies without the interpreter's lock
         done = before = 0
         for row, cell in zip(self._rows, self._cells, strict=True):
             at = int(offsets[row])
@@ -199,8 +199,8 @@ class ColumnPieces:
 
 
 def stored_bytes(column: pa.BinaryArray) -> tuple[Bytes, Longs]:
-    """(the bytes of all rows together, the position at which each row begins, and the last one
-    ends)."""
+    """(the bytes of all rows together, the position of each row's beginning and of the last row's
+    end)."""
     _, offsets, data = column.buffers()
     first, count = column.offset, len(column)
     if offsets is None or count == 0:
@@ -211,7 +211,7 @@ def stored_bytes(column: pa.BinaryArray) -> tuple[Bytes, Longs]:
 
 
 def bitmap(valid: Any) -> pa.Buffer | None:
-    """Arrow's validity bitmap of an array of bools, None where all are true."""
+    """Arrow's validity bitmap of an array of bools; None if all are true."""
     if valid.all():
         return None
     return pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())

@@ -1,7 +1,7 @@
-"""The batches of a large file as columns of numbers, some 30 bytes for each batch.
+"""The batches of a large file as columns of numbers, about 30 bytes for each batch.
 
 A batch as a value (LocatedBatch) takes 560 bytes, and a log of 10 GB has millions of batches. Here
-a batch becomes a value only when it is asked for.
+a batch becomes a value only when a caller reads it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Column(NamedTuple):
     least: int
     """The smallest number."""
     above: np.ndarray | None
-    """The difference of each number to the smallest; None where all numbers are equal."""
+    """The difference of each number to the smallest; None if all numbers are equal."""
 
     @staticmethod
     def of(values: Longs) -> _Column:
@@ -80,18 +80,17 @@ class _Piece(NamedTuple):
         return LocatedBatch(position, BatchHeader._make(header), bool(crc_valid))
 
     def numbers(self, name: str) -> list[int]:
-        """The numbers of one column. name: one of NAMES, or a property that the header computes
-        from them."""
+        """The numbers of one column. name: one of NAMES, or a property of the header that is
+        computed from them."""
         if name not in _PAST_DELTA:
             column: list[int] = self.array(name).tolist()
             return column
         more = _PAST_DELTA[name]
         both = zip(self.numbers("base_offset"), self.numbers("last_offset_delta"), strict=True)
-        return [base + delta + more for base, delta in both]  # A sum may exceed 64 bits.
+        return [base + delta + more for base, delta in both]  # a sum may exceed 64 bits
 
     def array(self, name: str) -> Any:
-        """The numbers of one column, as a NumPy array, as replica.format.segment.places_where
-        wants them."""
+        """The numbers of one column as a NumPy array for replica.format.segment.places_where."""
         if name == "crc_valid":
             return self.array_of("crc_valid") != 0
         if name == "is_control":
@@ -205,7 +204,7 @@ def compacted(regions: Iterable[Region], most: int | None) -> CompactBatches:
 
 
 def _pieces_of(batches: Sequence[LocatedBatch]) -> list[_Piece]:
-    """The batches as one piece; no piece where there are none."""
+    """The batches as one piece; empty if there are no batches."""
     return [_Piece.of([column_of(batches, name) for name in NAMES])] if batches else []
 
 
@@ -217,12 +216,12 @@ def column_of(batches: Sequence[LocatedBatch], name: str) -> Longs:
 
 
 def next_offsets(batches: Sequence[LocatedBatch]) -> Longs:
-    """The base offset that the batch behind each of these must have."""
+    """The next offset of each batch: the base offset that the batch behind it must have."""
     return column_of(batches, "base_offset") + column_of(batches, "last_offset_delta") + 1
 
 
 def _columns_of(chunk: Chunk) -> list[Longs]:
-    """The columns of a chunk, by NAMES. The kernel takes only batches with a right CRC."""
+    """The columns of a chunk, by NAMES. The kernel takes only batches with a valid CRC."""
     table = chunk.batches[:, : chunk.batch_count]
     at = table[frames.BATCH_POSITION][:, None] + np.arange(
         _PRODUCER_POSITION, _PRODUCER_POSITION + _PRODUCER.itemsize

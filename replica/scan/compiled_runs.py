@@ -1,9 +1,9 @@
-"""Finds runs of batches by machine code, for replicas with large logs.
+"""Finds runs of batches by compiled code, for replicas with large logs.
 
-A replica needs neither numba nor numpy, and finds runs by replica.format.runs.plain_run. Where the
+A replica needs neither numba nor numpy, and finds runs by replica.format.runs.plain_run. If the
 bulk reader is installed, its kernel finds the same runs at twenty times the speed. Loading the
-kernel takes a quarter of a second and 60 MiB, of which 48 MiB are file pages; a small log isn't
-worth that.
+kernel takes a quarter of a second and 60 MiB, of which 48 MiB are file pages, so a small log is
+read without it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from replica.scan import store
 from replica.scan.compiled import find_run
 
 SMALL_BYTES = 16 * 1024
-"""The least bytes for which the kernel is called. In the time of a call, plain Python finds some
-dozens of batches."""
+"""The fewest bytes for which the kernel is called. In the time of a call, plain Python finds dozens
+of batches."""
 _MAX_LONG = (1 << 63) - 1
 
 
@@ -28,7 +28,7 @@ def is_compiled() -> bool:
 
 
 def load() -> None:
-    """Let this process find runs by the kernel from now on. Raises what Kernel.load raises."""
+    """Let this process find runs by the kernel from now on. Raises the errors of Kernel.load."""
     find_run.load()
     use(compiled_run)
 

@@ -1,7 +1,8 @@
-"""Compiles one kernel, by numba in a process of its own.
+"""Compiles one kernel by numba, in its own process, so that the caller's process needs no memory
+for numba.
 
-In that process numba optimizes nothing (NUMBA_OPT=0), because replica.scan.kernels.emit optimizes
-everything once; and the caller's process needs no memory for numba.
+In this process numba optimizes nothing (NUMBA_OPT=0), because replica.scan.kernels.emit optimizes
+everything once.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from replica.installation import line_that_adds
 def compile_kernel(name: str) -> bytes:
     """The object file of the kernel `name`, for the CPU of replica.scan.target.
 
-    This function logs a line, because compiling takes some seconds. Raises UsageError where numba
-    isn't installed; KraftlakeError, with the compiler's last line, where the compiler fails or is
+    This function logs a line, because compiling takes several seconds. Raises UsageError if numba
+    isn't installed; KraftlakeError, with the compiler's last line, if the compiler fails or is
     killed.
     """
     if find_spec("numba") is None:
@@ -30,7 +31,7 @@ def compile_kernel(name: str) -> bytes:
     log.warning("compiling the bulk reader's %s for this CPU, once: some seconds", name)
     done = subprocess.run(  # noqa: S603 - This is our own interpreter and module.
         python_of("replica.scan.kernels.emit", name),
-        cwd=os.sep,  # numba obeys a .numba_config.yaml of this folder
+        cwd=os.sep,  # numba reads a .numba_config.yaml of this folder
         env=_environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -43,8 +44,8 @@ def compile_kernel(name: str) -> bytes:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of this process, with its module path. The settings of numba are left out,
-    except the choice of a CPU."""
+    """The environment of this process, with its module path. numba's settings are left out, except
+    the choice of a CPU."""
     settings = {k: v for k, v in environment().items() if not k.startswith("NUMBA_")}
     settings |= {k: v for k, v in os.environ.items() if k.startswith("NUMBA_CPU_")}
     return {**settings, "NUMBA_OPT": "0"}

@@ -18,7 +18,7 @@ _LEAST_PRIORITY = 19
 
 
 def compile_all() -> None:
-    """Compile or load every kernel, one for each CPU at a time. Raises KraftlakeError."""
+    """Compile or load all kernels, as many at a time as there are CPUs. Raises KraftlakeError."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -26,7 +26,7 @@ def compile_all() -> None:
 
 
 def main(*words: str) -> None:
-    """The exit code is 1 if a kernel fails."""
+    """Run as a command. The exit code is 1 if a kernel fails."""
     try:
         if words != ("--beside",):
             compile_all()

@@ -1,8 +1,8 @@
-"""How much memory one file of a log may take while it is examined.
+"""Limits the memory for one file of a log while it is examined.
 
 An examination of a directory holds a header for each batch of the logs, and the bytes of small
-files. The bytes of large files are read when they are needed. A bundle of a few KB may unpack to
-millions of batches, so the memory for one file is bounded. By default Kafka keeps some 100 MiB of a
+files. The bytes of large files are read when they are needed. An archive of a few KB may unpack to
+millions of batches, so the memory for one file is limited. By default Kafka keeps 100 MiB of a
 metadata log (metadata.max.retention.bytes).
 """
 
@@ -27,13 +27,13 @@ BATCH_BYTES = 560
 """The memory (bytes) for the header of one batch in a scan and in the rules of check, as
 measured."""
 COMPACT_BYTES = 150
-"""The memory (bytes) for one batch in columns, as measured. The columns take some 30 bytes; for a
-while, some of them are copied as 64-bit numbers."""
+"""The memory (bytes) for one batch in columns, as measured. The columns take about 30 bytes; some
+are temporarily copied as 64-bit numbers."""
 MOST_OPEN = 128
-"""The number of files that stay open. Any other file is opened again when it is read."""
+"""The most files that stay open. Any other file is opened again when it is read."""
 MOST_KEPT_BYTES = 64 * 1024 * 1024
-"""The number of bytes of small files that stay in memory. The bytes of further files are read when
-they are needed."""
+"""The most bytes of small files that stay in memory. The bytes of further files are read when they
+are needed."""
 _MIB = 1024 * 1024
 _RESERVE_BYTES = 64 * _MIB
 _MEMINFO, _STATM, _GROUP = "/proc/meminfo", "/proc/self/statm", "/sys/fs/cgroup"
@@ -53,13 +53,12 @@ class FileRoom:
     """A limit of memory."""
 
     mib: int = DEFAULT_MIB
-    """The number of MiB that one file may take."""
+    """The most memory (MiB) for one file."""
     _kept: _Kept = field(default_factory=_Kept, compare=False, repr=False)
 
     @staticmethod
     def of_environment() -> FileRoom:
-        """The room that KRAFTLAKE_FILE_MIB sets. Raises UsageError where that is no number of
-        MiB."""
+        """The limit in KRAFTLAKE_FILE_MIB. Raises UsageError if its value isn't a number of MiB."""
         text = os.environ.get(VARIABLE)
         if text is None:
             return FileRoom()
@@ -68,13 +67,13 @@ class FileRoom:
         return FileRoom(int(text))
 
     def read(self, path: str, limit: int) -> Source:
-        """Open a file that the user named. It is the `read` port of replica.format.directory, and
-        raises what reading.open_file raises."""
+        """Open a file that the user named, as a ReadFile. Raises the errors of
+        reading.open_file."""
         return self._keep(open_file(path, limit))
 
     def read_own(self, path: str, limit: int) -> Source:
-        """Open a file that was found in a directory. It is the same port, and opens as
-        open_own_file does."""
+        """Open a file that was found in a directory, as a ReadFile. Raises the errors of
+        reading.open_own_file."""
         return self._keep(open_own_file(path, limit))
 
     def _keep(self, file: OpenFile) -> Source:
@@ -98,7 +97,7 @@ class FileRoom:
         compact: bool = False,
     ) -> SegmentScan:
         """The result of segments.scan, within this limit of memory. Raises UnreadableFileError,
-        without a path, where the batches don't fit. Many more of them fit if `compact`."""
+        without a path, if the batches don't fit. With `compact`, many more batches fit."""
         source = byte_source(data)
         each = COMPACT_BYTES if compact and is_large(source.size) else BATCH_BYTES
         most: int | None = None
@@ -116,10 +115,10 @@ class FileRoom:
             raise UnreadableFileError("", self._reason(str(error))) from error
 
     def growing(self, batches: int) -> Growth:
-        """The memory that work on this number of batches may take. Their headers are in memory
+        """The limit of memory for work on this number of batches, whose headers are in memory
         already."""
         left = self.mib * _MIB - batches * BATCH_BYTES
-        most = max(left * 2 // 3, self.mib * _MIB // 4)  # Arrays grow in steps.
+        most = max(left * 2 // 3, self.mib * _MIB // 4)  # arrays grow in steps
         return Growth(self, most, _resident())
 
     @staticmethod
@@ -141,20 +140,20 @@ DEFAULT_ROOM = FileRoom()
 
 
 class TooMuchMemoryError(Exception):
-    """Some work took more memory than it may take. The text says so in one line."""
+    """Some work took more memory than its limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How much memory some work may take: `most` bytes more than the `before` bytes that the
-    process had at the beginning."""
+    """The limit of memory for some work: `most` bytes more than the `before` bytes of the process
+    at the beginning."""
 
     room: FileRoom
     most: int
     before: int
 
     def check_limit(self) -> None:
-        """Raises TooMuchMemoryError if the work has taken more memory by now."""
+        """Raises TooMuchMemoryError if the work has taken more memory than its limit."""
         if _resident() - self.before > self.most:
             raise TooMuchMemoryError(
                 f"more than {self.room.mib} MiB of memory for one log and its replay: "
@@ -163,7 +162,7 @@ class Growth:
 
 
 def _available() -> int:
-    """The bytes of memory that this process may still take, as the system reports."""
+    """The bytes of memory that this process may still take, by the operating system."""
     words = _words(_MEMINFO)
     free = 1 << 62  # for another system than Linux
     if _AVAILABLE in words:
@@ -173,7 +172,7 @@ def _available() -> int:
 
 
 def _resident() -> int:
-    """The bytes of memory that this process has."""
+    """The resident memory of this process in bytes."""
     words = _words(_STATM)
     return int(words[1]) * mmap.PAGESIZE if words else 0
 
@@ -186,7 +185,7 @@ def _number(path: str) -> int | None:
 
 
 def _words(path: str) -> list[str]:
-    """The words of a small file; none where there is no such file, as on another system."""
+    """The words of a small file; empty if the file doesn't exist, as on other systems."""
     try:
         with open(path, encoding="ascii") as file:
             return file.read().split()

@@ -1,5 +1,5 @@
 """The limits of a chunk, and its two tables, which replica.scan.kernels.frames.walk_frames fills.
-At the end, those of runs of batches."""
+At the end, the tables of runs of batches."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from replica.format.batch import HEADER
 HEADER_BYTES = HEADER.size
 
 ROWS = 32_768
-"""The rows of one chunk. A batch that claims more records is read by the scalar reader."""
+"""The most rows of one chunk. The scalar reader reads a batch that claims more records."""
 BATCHES = 16_384
-"""The batches of one chunk."""
+"""The most batches of one chunk."""
 CHUNK_BYTES = 8 * 1024 * 1024
-"""A chunk of so many bytes takes no more batches."""
+"""A chunk of this many bytes takes no more batches."""
 LARGEST_BATCH_BYTES = 16 * 1024 * 1024
-"""A larger batch is read by the scalar reader. Kafka's metadata batches have at most 8 MiB."""
+"""The largest batch (bytes) that kernels read; the scalar reader reads larger batches. Kafka's
+metadata batches have at most 8 MiB."""
 
 LARGEST_VALUE_BYTES = 100_000
-"""A longer value is read by the scalar reader. Only a longer value could have more elements than
-replica.metadata.codec takes."""
+"""The longest value (bytes) that kernels read; the scalar reader reads longer values. Only a longer
+value could have more elements than replica.metadata.codec accepts."""
 
-# Columns of the chunk's two tables. Each table is an int64 array in which the columns stand one
-# behind another.
+# Columns of the chunk's two tables. Each table is an int64 array in which one column follows
+# another.
 (
     BATCH_POSITION,
     BATCH_BASE_OFFSET,
@@ -48,20 +49,20 @@ BATCH_COLUMNS = 10
 ROW_COLUMNS = 8
 """KEY, VALUE: the position of the key or value in the buffer. A null has the size -1."""
 
-# What the kernel leaves in `state`.
+# The results of the kernel in `state`.
 STATE_POSITION, STATE_EXPECTED, STATE_BATCHES, STATE_ROWS, STATE_WANTED = range(5)
 STATE_ITEMS = 5
-"""WANTED: after STOP_SHORT, the size in bytes of the batch that is cut off, or of its header if the
-header is cut off."""
+"""WANTED: after STOP_SHORT, the size in bytes of the incomplete batch, or of its header if the
+header is incomplete."""
 
 STOP_FULL = 0
-"""The chunk is full. Go on with an empty one."""
+"""The chunk is full. The caller continues with an empty chunk."""
 STOP_FRAME = 1
-"""No batch with a right CRC is in its place here."""
+"""The bytes here aren't a batch with the expected offset and a valid CRC."""
 STOP_RECORDS = 2
-"""The batch is in its place and has a right CRC, but its records aren't plain."""
+"""The batch has the expected offset and a valid CRC, but its records aren't plain."""
 STOP_SHORT = 3
-"""The bytes end here, or in a batch whose header is sound and in its place."""
+"""The bytes end here, or in a batch whose header is valid and has the expected offset."""
 
 ENVELOPE_BYTES = 3
 """The bytes before the fields of a value with a program: frame version, api key and version."""

@@ -24,8 +24,8 @@ from replica.scan.native import Bytes, Longs
 from replica.scan.regions import Chunk, Regions
 
 OUTPUT_BYTES = 1024 * 1024
-"""The bytes of lines that are written at a time. A record whose line might be longer is left to the
-scalar reader."""
+"""The most bytes of lines that are written at a time. The scalar reader reads a record whose line
+might be longer."""
 
 Choose: TypeAlias = Callable[[Longs, Longs, Longs], npt.NDArray[np.bool_]]
 """A function that chooses rows. It takes arrays of their offsets, timestamps (ms) and leader
@@ -45,7 +45,7 @@ class ScalarRecord:
 
 Piece: TypeAlias = "memoryview | ScalarRecord | LocatedBatch"
 """A piece of the output: lines, whose bytes are valid until the next piece; or a record or a batch
-that the scalar reader must read, and of which it chooses the rows."""
+that the caller must read by the scalar reader, and whose rows it must choose."""
 
 
 class LineScan(Regions):
@@ -54,8 +54,8 @@ class LineScan(Regions):
     data, expected_offset: see JudgedWalk.
     prefix: the beginning of each line, up to the offset.
     choose: chooses rows; None for all rows.
-    takes_type: whether a record type has lines. A record that doesn't decode goes to the scalar
-        reader whatever its type is.
+    takes_type: a function that says whether a record type has lines. A record that can't be decoded
+        goes to the scalar reader, whatever its type is.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class LineScan(Regions):
                 at += 1
 
     def _chosen(self, chunk: Chunk) -> Longs:
-        """The numbers of the rows that are wanted."""
+        """The numbers of the chosen rows."""
         if self._choose is None:
             return self._every_row[: chunk.row_count]
         rows = chunk.rows[:, : chunk.row_count]

@@ -1,9 +1,9 @@
 """Compiled functions as Python calls them: they take numpy arrays and ints, and return an int.
 
-A kernel's machine code is an object file (ELF, Mach-O). replica.scan.store keeps it, and LLVM links
-it into this process in some milliseconds, without numba. Where there is none, replica.scan.compiler
-makes it. In the object file an array is two arguments of the C calling convention: its address and
-its number of items.
+A kernel's machine code is an object file (ELF, Mach-O). replica.scan.store stores it, and LLVM
+links it into this process in a few milliseconds, without numba. If no file is stored,
+replica.scan.compiler makes it. In the object file an array is two arguments of the C calling
+convention: its address and its number of items.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ class Kernel:
         return function(*flat)
 
     def load(self) -> Callable[..., int]:
-        """The function with flat arguments. It is compiled where no machine code is stored.
+        """The function with flat arguments. It is compiled if no machine code is stored.
 
-        Raises UsageError where it must be compiled and numba isn't installed.
+        Raises UsageError if it must be compiled and numba isn't installed.
         """
         with self._loading:
             return self._function or self._linked(store.find(self.name))
@@ -99,7 +99,7 @@ class Kernel:
     def link(self, image: bytes) -> Callable[..., int]:
         """The function of an object file, which every later call uses.
 
-        Raises RuntimeError where it is no object file, or not one of this kernel.
+        Raises RuntimeError if the bytes aren't an object file of this kernel.
         """
         builder = binding.JITLibraryBuilder().add_object_img(image).export_symbol(self.name)
         builder.add_current_process()  # LLVM finds memcpy and the like there.
@@ -115,7 +115,7 @@ class Kernel:
 
 
 def flat(*arrays: npt.NDArray[Any]) -> tuple[int, ...]:
-    """Contiguous arrays as the function of Kernel.load takes them. That function checks nothing,
+    """Contiguous arrays as arguments of the function of Kernel.load. This function checks nothing,
     and the arrays must live as long as these numbers are used."""
     return tuple(number for one in arrays for number in (one.ctypes.data, one.size))
 

@@ -4,9 +4,9 @@
     row = replay.take(rows, 0, explained=False)      # replica.scan.version_input; where it stopped
     replay.reported_versions(), replay.reported_changes()
 
-The kernel takes records of partitions whose topics it knows. Every other record is for a
-replica.metadata.image.VersionedReplay, which the caller has too: `changed` gives what that replay
-must know first, and `learn` tells the kernel the result.
+The kernel takes records of partitions whose topics it knows. The caller gives every other record to
+a replica.metadata.image.VersionedReplay: before it, `changed` gives the kernel's changes for this
+replay, and after it, `learn` gives the result to the kernel.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from replica.scan.version_input import VersionRows
 
 _MIB = 1024 * 1024
 _ROOMS = (1 * _MIB, 2 * _MIB, 12 * _MIB, 2 * _MIB, 3 * _MIB, 6 * _MIB, 10 * _MIB)
-"""The most bytes of the texts that one call gives, for each kind of text."""
+"""The most bytes of texts in one call, for each kind of text."""
 _FIRST_SLOTS, _FIRST_ARENA = 4096, _MIB
 _UUID_BYTES = 16
 
@@ -64,14 +64,14 @@ class NewTopic(NamedTuple):
     offset: int
     """The offset of the row that created the topic."""
     time: int
-    """The time of that row, in ms since 1970 (UTC)."""
+    """The time of this row, in ms since 1970 (UTC)."""
     epoch: int
-    """The leader epoch of that row."""
+    """The leader epoch of this row."""
 
 
 class ReportedVersions(NamedTuple):
-    """Columns of versions that ended. offset, time, epoch, record_offset and record_type are those
-    of ValidFrom; key, name and value are texts."""
+    """Columns of versions that ended. `offset`, `time`, `epoch`, `record_offset` and `record_type`
+    are the fields of ValidFrom; `key`, `name` and `value` are texts."""
 
     row: Longs
     """The row that ended the version; -1 for a version that is still valid."""
@@ -95,12 +95,12 @@ class ReportedChanges(NamedTuple):
     key: pa.Array
     name: pa.Array
     old: pa.Array
-    """The value before the change; NULL where the partition is new."""
+    """The value before the change; NULL if the partition is new."""
     new: pa.Array
 
 
 class PartitionVersions(SlotArrays):
-    """The partitions of all existing topics, as `take` and `learn` were given them."""
+    """The partitions of all existing topics, by the records given to `take` and `learn`."""
 
     def __init__(self) -> None:
         slots = np.empty(_FIRST_SLOTS * t.SLOT_COLUMNS, np.int64)
@@ -120,7 +120,8 @@ class PartitionVersions(SlotArrays):
         self._clear_report()
 
     def take(self, rows: VersionRows, low: int, *, explained: bool) -> int:
-        """Replay the rows from `low` on. Returns the row at which it stopped; `is_full` says why.
+        """Replay the rows from `low` on. Returns the row at which it stopped; `is_full` gives the
+        reason.
 
         explained: whether rows that can't be applied are only counted, in `refused`, instead of
         stopping.
@@ -131,14 +132,14 @@ class PartitionVersions(SlotArrays):
 
     @property
     def refused(self) -> int:
-        """How many rows of the last `take` can't be applied, without the row at which it
+        """The number of rows of the last `take` that can't be applied, without the row at which it
         stopped."""
         return int(self.state[t.STATE_REFUSED])
 
     @property
     def is_full(self) -> bool:
-        """Whether the last `take` stopped for lack of room. It can go on when the caller has read
-        what was reported. Otherwise the row at which it stopped is for the scalar replay."""
+        """Whether the last `take` stopped for lack of room. Then it can continue after the caller
+        has read the reports. Otherwise the scalar replay must take the row at which it stopped."""
         has_reported = self.state[v.REPORT_VERSIONS] or self.state[v.REPORT_CHANGES]
         return bool(self.state[t.STATE_STOP] == v.STOP_FULL and has_reported)
 
@@ -156,8 +157,8 @@ class PartitionVersions(SlotArrays):
             row = end
 
     def learn_topic(self, rows: VersionRows, row: int, topic_id: str) -> bool:
-        """Do the same as `learn` for one row of a log, which is about this topic. Returns False
-        where the kernel can't read the row."""
+        """Do the same as `learn` for one row of a log, which is about this topic. Returns False if
+        the kernel can't read the row."""
         self.state[v.REPORT_SILENT], self.state[v.REPORT_TOPIC] = 1, -1
         self._run(rows, row, row + 1)
         topic = int(self.state[v.REPORT_TOPIC])
@@ -174,7 +175,7 @@ class PartitionVersions(SlotArrays):
             self._grow(int(rows.sizes[row]))
 
     def reported_versions(self) -> ReportedVersions:
-        """The versions that ended since they were last read. Read them with reported_changes."""
+        """The versions that ended since they were last read. Read them before reported_changes."""
         count = int(self.state[v.REPORT_VERSIONS])
         numbers = (self._column(k, count) for k in range(v.VERSION_KEY_END))
         texts = (
@@ -184,8 +185,8 @@ class PartitionVersions(SlotArrays):
         return ReportedVersions(*numbers, *texts)
 
     def reported_changes(self) -> ReportedChanges:
-        """The changes since they were last read. The kernel then forgets these changes, and the
-        versions too."""
+        """The changes since they were last read. The kernel then forgets these changes and
+        versions."""
         count = int(self.state[v.REPORT_CHANGES])
         numbers = (self._column(k, count) for k in (v.CHANGE_ROW, v.CHANGE_TYPE))
         texts = [
@@ -198,7 +199,7 @@ class PartitionVersions(SlotArrays):
         return ReportedChanges(row, change, *texts)
 
     def open_versions(self) -> Iterator[ReportedVersions]:
-        """The versions that are valid now. The caller must have read what was reported before."""
+        """The versions that are valid now. The caller must have read the earlier reports."""
         slot = 0
         while slot < self.state[t.STATE_SLOTS]:
             before = slot

@@ -1,7 +1,8 @@
-"""Whether the kernels are compiled, and what compiles them while the scalar reader goes on.
+"""Knows whether the kernels are compiled, and compiles them while the scalar reader works.
 
-Compiling takes half a minute of a processor, in which the scalar reader reads some 100 MB. So
-nothing waits for the compiler before there is much to read, and for little nothing is compiled.
+Compiling takes half a minute of a processor, in which the scalar reader reads about 100 MB. So a
+reader waits for the compiler only if there is much to read, and for little data nothing is
+compiled.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ from replica.scan.compiled import KERNELS
 from replica.scan.compiling import compile_all
 
 PAYS_BYTES = 64 * 1024 * 1024
-"""How much a process reads by the scalar reader before another one begins to compile."""
+"""The bytes that a process reads by the scalar reader before another process begins to compile."""
 WAITS_BYTES = 256 * 1024 * 1024
-"""The size of a file from which on to wait for the compiler is faster than the scalar reader."""
+"""The size (bytes) of a file from which on waiting for the compiler is faster than the scalar
+reader."""
 _LOOKS_EVERY_S = 1.0
 _CHANGING = threading.Lock()
 
 
 class _Readiness:
-    """What this process knows of the kernels."""
+    """What this process knows about the kernels."""
 
     is_ready = False
     looked_at = float("-inf")
@@ -39,7 +41,7 @@ class _Readiness:
 
 
 def ready() -> bool:
-    """Whether no kernel needs a compiler. Once that is so, it stays so."""
+    """Whether all kernels are compiled. This never becomes False again."""
     if not _Readiness.is_ready and time.monotonic() - _Readiness.looked_at >= _LOOKS_EVERY_S:
         _Readiness.looked_at = time.monotonic()
         _Readiness.is_ready = all(store.find(kernel.name) is not None for kernel in KERNELS)
@@ -47,11 +49,11 @@ def ready() -> bool:
 
 
 def expect(size_bytes: int) -> bool:
-    """Say that so many bytes are about to be read. Returns `ready()`.
+    """Announce that this many bytes will be read. Returns `ready()`.
 
-    Where the kernels aren't compiled, and numba is installed, this function compiles them if the
-    bytes are many; it has another process do so, and goes on, once all bytes together are many.
-    Raises KraftlakeError where the compiler fails for what is waited for.
+    If the kernels aren't compiled and numba is installed, this function compiles them for at least
+    WAITS_BYTES. If all announced bytes are at least PAYS_BYTES, another process compiles them in
+    the background. Raises KraftlakeError if a compiler for which it waits fails.
     """
     if ready() or find_spec("numba") is None:
         return _Readiness.is_ready
@@ -67,7 +69,8 @@ def expect(size_bytes: int) -> bool:
 
 
 def _compile_beside() -> subprocess.Popen[bytes]:
-    """Another process, which ends with this one at the latest. What it has compiled is kept."""
+    """Another process that compiles. It ends with this process at the latest. Its results are
+    stored."""
     logging.getLogger(__name__).warning(
         "compiling the bulk reader for this CPU, once, beside the slower one"
     )

@@ -2,14 +2,14 @@
 refuses.
 
 The scalar reader (replica.format.segment.scan) walks from batch to batch by lengths and CRCs. It
-also judges base offsets, for which it needs at most two batches behind a doubtful one. The kernel
+also judges base offsets, for which it needs at most two batches behind a doubtful batch. The kernel
 takes runs of batches in which the scalar reader would find no damage and no doubtful base offset.
 The scalar reader never looks back over such a run, so it can continue behind the run as if it had
-read it. Where the kernel stops, the scalar reader goes on batch by batch until no base offset is in
-doubt. It reads everything as long as the kernels aren't compiled (replica.scan.readiness).
+read it. Where the kernel stops, the scalar reader continues batch by batch until no base offset is
+in doubt. It reads everything as long as the kernels aren't compiled (replica.scan.readiness).
 
-The kernel sees a window of the source at a time. A batch that the window cuts off is read whole
-before it is judged. The scalar walk reads what it needs from the source itself.
+The kernel sees a window of the source at a time. A batch that isn't completely in the window is
+read whole before it is judged. The scalar reader reads from the source itself.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Window:
     """A window on a source. array: the bytes from position `begin` of the source on. Both change
     whenever `reach` moves the window.
 
-    One buffer holds each part of a file in turn: it stays in the CPU's cache, the system needn't
-    give new pages, and memory doesn't grow with the file. It grows for a larger batch, up to the
-    largest one that kernels take.
+    One buffer holds each part of a file in turn: it stays in the CPU's cache, the operating system
+    gives no new pages, and memory doesn't grow with the file. The buffer grows for a larger batch,
+    up to LARGEST_BATCH_BYTES.
     """
 
     def __init__(self, source: InMemory | OpenFile) -> None:
@@ -62,7 +62,7 @@ class Window:
         return self.begin + self.array.size
 
     def holds(self, position: int, size: int) -> bool:
-        """Whether all these bytes lie in the window."""
+        """Whether all these bytes are in the window."""
         return self.begin <= position and position + size <= self.end
 
     def view(self, position: int, size: int) -> memoryview:
@@ -71,8 +71,8 @@ class Window:
         return self.array.data[at : at + size]
 
     def reach(self, position: int, size: int) -> bool:
-        """Move to `position`, whose next `size` bytes are needed. False where a move would bring
-        nothing new; then the window stays."""
+        """Move the window to `position`, from which `size` bytes are needed. Returns False, without
+        a move, if a move would give no new bytes."""
         if self._file is None or self.holds(position, size):
             return False
         if size > frames.LARGEST_BATCH_BYTES or position + size > self._file.size:
@@ -81,7 +81,7 @@ class Window:
         kept = self.array[self.array.size - left :]
         if size > self._buffer.size:
             self._buffer = np.empty(size, np.uint8)
-        self._buffer[:left] = kept  # numpy copes with overlapping ranges.
+        self._buffer[:left] = kept  # numpy copies overlapping ranges correctly
         filled = left + self._file.read_into(self._buffer.data[left:], position + left)
         self.begin = position
         self.array = self._part(filled)
@@ -173,7 +173,7 @@ class Regions(JudgedWalk):
         yield from map(self._believed, self._judgement.rest())
 
     def bytes_of(self, batch: LocatedBatch) -> memoryview:
-        """The bytes of the last batch with a right CRC. Raises what batch_bytes raises."""
+        """The bytes of the last batch with a valid CRC. Raises the errors of batch_bytes."""
         position, size = batch.position - self.start, batch.header.size_bytes
         if self._window.holds(position, size):
             return self._window.view(position, size)
@@ -191,8 +191,8 @@ class Regions(JudgedWalk):
         return window.holds(position, 0) or window.reach(position, frames.HEADER_BYTES)
 
     def _by_kernel(self, program_of: Longs | None) -> Iterator[Region]:
-        """Chunks up to the next batch that isn't sound or in its place, and between them the
-        batches whose records the kernel refuses."""
+        """Chunks up to the next batch that is invalid or has an unexpected offset, and between them
+        the batches whose records the kernel refuses."""
         more = True
         while more:
             stop = self._walk_frames(program_of)
@@ -236,7 +236,7 @@ class Regions(JudgedWalk):
         )
 
     def _frame_in_window(self) -> LocatedBatch:
-        """The batch at the walk's position. The kernel found it sound except for its records."""
+        """The batch at the walk's position, which the kernel found valid except for its records."""
         position = self._walk.position
         header = decode_header(self._window.view(position, frames.HEADER_BYTES))
         self._walk.skip_to(position + header.size_bytes)

@@ -21,16 +21,16 @@ Table = npt.NDArray[np.int64]
 """A row of SLOT_COLUMNS for each slot."""
 
 _PER_ROW = 2
-"""The most slots and keys that one row can need: those of a topic and its name, or those of a
-config and its topic's name."""
+"""The most slots and keys that one row can need: for a topic and its name, or for a config and its
+topic's name."""
 
 
 class SlotArrays:
     """The arrays in which a kernel keeps its slots: slots, index, arena and state (see
-    replay_tables). Larger arrays take their place when they must grow."""
+    replay_tables). Larger arrays replace them when they must grow."""
 
     def __init__(self, slots: Longs, arena: Bytes, state_items: int) -> None:
-        """slots, arena: the first arrays, none of whose items count as used."""
+        """slots, arena: the first arrays, in which no item is used."""
         self.slots = slots
         self.arena = arena
         self.state: Longs = np.zeros(state_items, np.int64)
@@ -61,8 +61,8 @@ class ReplaySlots(SlotArrays):
         self.make_index(with_hashes=False)
 
     def reserve(self, rows: int, size: int) -> None:
-        """Make room for everything that `rows` rows can need. size: the bytes of the values of
-        these rows."""
+        """Make room for all slots and keys that `rows` rows can need. size: the bytes of the values
+        of these rows."""
         slots = int(self.state[t.STATE_SLOTS]) + _PER_ROW * rows
         if slots * t.SLOT_COLUMNS > self.slots.size:
             capacity = 1 << (slots - 1).bit_length()

@@ -36,7 +36,7 @@ def write_puts(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
 
 
 def write_changes(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
-    """Write everything that has changed. Afterwards nothing counts as changed."""
+    """Write all changed entities. Afterwards no entity counts as changed."""
     write_puts(slots, log, replay)
     table = slots.table()
     numbers = np.flatnonzero(table[:, t.SLOT_CHANGED])
@@ -53,7 +53,8 @@ def write_changes(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
 
 
 def _apply(puts: Table, log: LogBytes, replay: Replay) -> None:
-    """Apply PUTs in the order of the log: keys with different bytes may mean the same entity."""
+    """Apply PUTs in the order of the log, because keys with different bytes may mean the same
+    entity."""
     ordered = puts[np.argsort(puts[:, t.PUT_VALUE])]
     columns = ordered[:, [t.SLOT_OFFSET, t.PUT_VALUE, t.PUT_SIZE]].tolist()
     for offset, place, size in columns:
@@ -61,13 +62,13 @@ def _apply(puts: Table, log: LogBytes, replay: Replay) -> None:
             refusal = replay.apply(offset, decode(log.at(place, size)))
         except DataError as error:
             raise MovedError from error
-        if refusal is not None:  # A PUT can always be applied.
+        if refusal is not None:  # a PUT can always be applied
             raise MovedError
 
 
 def _write_topics(topics: Table, table: Table, slots: ReplaySlots, state: State) -> None:
-    """Write the topics. A topic that changed was created or removed, so the partitions that it had
-    before don't exist any more."""
+    """Write the topics. A topic that changed was created or removed, so its former partitions no
+    longer exist."""
     names = slots.texts(table[topics[:, t.TOPIC_NAME]])
     columns = topics[:, [t.TOPIC_EXISTS, t.SLOT_OFFSET, t.TOPIC_REMOVED_AT]].tolist()
     for topic_id, name, numbers in zip(topic_ids(topics), names, columns, strict=True):
@@ -83,8 +84,8 @@ def _write_topics(topics: Table, table: Table, slots: ReplaySlots, state: State)
 
 
 def _write_names(names: Table, table: Table, slots: ReplaySlots, state: State) -> None:
-    """Write the names. If a name changed, it belongs to another topic now, or its topic was
-    removed, and its configs with it."""
+    """Write the names. A changed name belongs to another topic now, or its topic and its configs
+    were removed."""
     ids = topic_ids(table[np.maximum(names[:, t.NAME_OWNER], 0)])
     columns = names[:, [t.NAME_OWNER, t.NAME_REMOVED_AT, t.NAME_CONFIGS_GO]].tolist()
     for name, topic_id, numbers in zip(slots.texts(names), ids, columns, strict=True):
@@ -108,7 +109,8 @@ def _write_configs(configs: Table, table: Table, log: LogBytes, replay: Replay) 
 
 
 def _write_partitions(numbers: Longs, table: Table, log: LogBytes, state: State) -> None:
-    """Write the partitions of topics that exist. All others were removed with their topics."""
+    """Write the partitions of existing topics. All other partitions were removed with their
+    topics."""
     topics = table[table[numbers, t.SLOT_KEY_A]]
     lives = topics[:, t.SLOT_LIFE] == table[numbers, t.SLOT_LIFE]
     alive = lives & (topics[:, t.TOPIC_EXISTS] == 1)
@@ -131,8 +133,8 @@ def _keys(parts: Table, table: Table) -> list[tuple[str, int]]:
 
 
 def _values(parts: Table, old: list[Partition | None], log: LogBytes) -> Iterator[Partition]:
-    """The values of these partitions. old: their values in the replay's tables; a list that is KEPT
-    is taken from there. Where no directory is known, each replica has the zero uuid."""
+    """The values of these partitions. If no directory is known, each replica has the zero uuid.
+    old: their values in the replay's tables, which have the lists that are KEPT."""
     found: dict[int, list[Any]] = {
         column: _lists(parts, column, old, log) if column in _LISTS else parts[:, column].tolist()
         for column in t.PARTITION_COLUMNS

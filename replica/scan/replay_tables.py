@@ -1,10 +1,9 @@
 """The tables of the replay kernel: a slot for each known entity, and the keys of these slots.
 
 A slot is SLOT_COLUMNS numbers in the array `slots`. Its key is a pair of numbers, or bytes in the
-array `arena`. The array `index` is a hash table with open addressing: an item of it is the number
-of a slot + 1, or 0 where there is no slot. A list is a reference: the place in the log where it
-stands, or KEPT, or EMPTY. replica.scan.kernels.replay_rows is the kernel, and
-replica.scan.bulk_replay calls it.
+array `arena`. The array `index` is a hash table with open addressing: an item is the number of a
+slot + 1, or 0 for no slot. A list is a reference: its place in the log, or KEPT, or EMPTY.
+replica.scan.kernels.replay_rows is the kernel, and replica.scan.bulk_replay calls it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from replica.scan.tables import KERNEL_PROGRAMS
 
 SLOT_KIND, SLOT_HASH, SLOT_KEY_A, SLOT_KEY_B, SLOT_CHANGED, SLOT_OFFSET, SLOT_LIFE = range(7)
 """Columns of every slot. KIND: see below. KEY_A, KEY_B: the pair of numbers; for a key of bytes,
-their position and their number in the arena. CHANGED: 1 where the entity has changed since it was
+their position and their number in the arena. CHANGED: 1 if the entity has changed since it was
 written into the replay's tables. OFFSET: the offset of the record that last changed the entity.
 LIFE: see the columns of a TOPIC and of a NAME."""
 _OWN = 7
@@ -32,17 +31,17 @@ and 0. PUT + api key: a record of this type, of which only the last one with the
 the key is the bytes of the record's first fields."""
 
 TOPIC_EXISTS, TOPIC_NAME, TOPIC_REMOVED_AT = range(_OWN, _OWN + 3)
-"""Columns of a TOPIC. LIFE: how often the topic's partitions were removed; a partition with another
-LIFE does not exist. EXISTS: 1 where the topic exists. NAME: the slot of the topic's name.
-REMOVED_AT: the offset of the last removal, NOWHERE_YET before the first one."""
+"""Columns of a TOPIC. LIFE: the number of times that the topic's partitions were removed; a
+partition with another LIFE does not exist. EXISTS: 1 if the topic exists. NAME: the slot of the
+topic's name. REMOVED_AT: the offset of the last removal; NOWHERE_YET before the first removal."""
 
 NAME_OWNER, NAME_REMOVED_AT, NAME_CONFIGS_GO = range(_OWN, _OWN + 3)
-"""Columns of a NAME. LIFE: how often the configs of the name were removed. OWNER: the slot of the
-topic that has this name, NOBODY where no topic has it. REMOVED_AT: as in a TOPIC. CONFIGS_GO: 1
-where the replay's tables still hold configs that were removed."""
+"""Columns of a NAME. LIFE: the number of times that the configs of the name were removed. OWNER:
+the slot of the topic with this name; NOBODY if no topic has it. REMOVED_AT: as in a TOPIC.
+CONFIGS_GO: 1 if the replay's tables still hold removed configs."""
 
 BROKER_EXISTS, BROKER_EPOCH = range(_OWN, _OWN + 2)
-"""Columns of a BROKER. EXISTS: 1 where the broker is registered. EPOCH: its broker epoch."""
+"""Columns of a BROKER. EXISTS: 1 if the broker is registered. EPOCH: its broker epoch."""
 
 PUT_VALUE, PUT_SIZE, PUT_NAME = range(_OWN, _OWN + 3)
 """Columns of a PUT. VALUE, SIZE: the place of the record's value in the log, and its size in bytes.
@@ -64,8 +63,8 @@ the config of a topic, the LIFE that the NAME had when the record was read."""
     PART_ELR,
     PART_LAST_KNOWN_ELR,
 ) = range(_OWN, _OWN + 13)
-"""Columns of a PARTITION. Those from REPLICAS to LAST_KNOWN_ELR are references to lists, in the
-order of the fields from FIELD_REPLICAS on. DIRECTORY_COUNT: the number of directories, 0 where no
+"""Columns of a PARTITION. The columns from REPLICAS to LAST_KNOWN_ELR are references to lists, in
+the order of the fields from FIELD_REPLICAS on. DIRECTORY_COUNT: the number of directories; 0 if no
 directory is known."""
 
 PARTITION_COLUMNS = (
@@ -80,9 +79,9 @@ KEPT = -1
 EMPTY = -2
 """The reference to an empty list."""
 NOBODY = -1
-"""Stands in the place of a slot where there is none."""
+"""The number for no slot."""
 NOWHERE_YET = -1
-"""Stands in the place of an offset where there is none yet."""
+"""The number for no offset yet."""
 
 (
     STATE_SLOTS,
@@ -95,11 +94,11 @@ NOWHERE_YET = -1
     STATE_SEED_B,
 ) = range(8)
 STATE_ITEMS = 8
-"""Items of the array `state`. SLOTS, ARENA: how many slots, and how many bytes of the arena, are in
-use. PUTS: how many items of `puts` are in use; these are the changed slots of the PUT kinds, except
-those of configs. REFUSED: how many records could not be applied so far. EXPLAINED: 0 where the
-kernel must stop at the first record that can't be applied. STOP: a STOP code. SEED_A, SEED_B:
-random numbers for the hash, because an attacker may choose the keys."""
+"""Items of the array `state`. SLOTS, ARENA: the numbers of slots and of bytes of the arena in use.
+PUTS: the number of items of `puts` in use: the changed slots of the PUT kinds, except configs.
+REFUSED: the number of records that could not be applied so far. EXPLAINED: 0 if the kernel must
+stop at the first record that can't be applied. STOP: a STOP code. SEED_A, SEED_B: random numbers
+for the hash, because an attacker may choose the keys."""
 
 STOP_DONE = 0
 """The row was replayed."""

@@ -1,5 +1,5 @@
-"""Makes Arrow batches of the frame kernel's chunks. The scalar reader reads the rows that a payload
-kernel refuses."""
+"""Makes Arrow batches from the frame kernel's chunks. The scalar reader reads the rows that a
+payload kernel refuses."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _NAME_ARRAY = pa.array(list(_TYPE_NAMES), pa.string())
 
 
 class RowWriter:
-    """Makes Arrow batches of chunks. It keeps the kernels' buffers from chunk to chunk."""
+    """Makes Arrow batches from chunks. It reuses the kernels' buffers for each chunk."""
 
     def __init__(self, reader: LogRecordReader, guarded: int) -> None:
-        """guarded: the program whose records may hold secrets, which are to be redacted; NO_PROGRAM
-        where secrets are shown."""
+        """guarded: the program whose records may hold secrets, which are redacted; NO_PROGRAM if
+        secrets are shown."""
         self._reader = reader
         self._guarded = guarded
         self._outputs = np.empty(PAYLOAD_BYTES, np.uint8), np.empty(_DICTIONARY_BYTES, np.uint8)
@@ -46,7 +46,7 @@ class RowWriter:
         )
 
     def tables(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
-        """The rows of a chunk as one Arrow batch, or as several where payloads are large."""
+        """The rows of a chunk as one Arrow batch, or as several if payloads are large."""
         low = 0
         while low < chunk.row_count:
             high = self._write(chunk, low)

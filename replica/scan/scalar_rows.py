@@ -15,7 +15,7 @@ from replica.metadata.log_record import UNREADABLE, LogRecordReader
 from replica.metadata.variant import encode_variant
 
 Payload: TypeAlias = "tuple[bytes, bytes] | None"
-"""(value, metadata) of a VARIANT; None where the record doesn't decode."""
+"""(value, metadata) of a VARIANT; None if the record can't be decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ def batch_rows(
     reader: LogRecordReader,
     inflation: Inflation,
 ) -> Iterator[ScalarRow]:
-    """A row for each record of one batch with a right CRC. inflation: the limit of its file.
+    """A row for each record of one batch with a valid CRC. inflation: the limit of its file.
 
-    Where the ends of records can't be found any more, a last row of type UNREADABLE says why. Its
-    value is that part of the batch which may be shown.
+    If the ends of further records can't be found, a last row of type UNREADABLE has the reason. Its
+    value is the part of the batch that may be shown.
     """
     next_offset = header.base_offset
     try:

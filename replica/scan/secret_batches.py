@@ -1,9 +1,8 @@
-"""Finds the batches of a large file that may hold a secret. The CRC that is shown for them is a
-redacted one.
+"""Finds the batches of a large file that may hold a secret. Their CRCs are redacted.
 
-The CRC depends only on the batch's bytes, not on a key. With the CRC and everything else that is
-shown of the batch, anybody could check guesses of the secret. The same is true for the right CRC of
-a damaged batch.
+The CRC depends only on the batch's bytes, not on a key. With the CRC and the shown parts of the
+batch, anybody could check guesses of the secret. The same is true for the valid CRC of a damaged
+batch.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ _NONE_SOUGHT: Longs = np.zeros(len(KERNEL_PROGRAMS), np.int64)
 class ShownRegions(Regions):
     """The regions of a file, with the CRCs that may be shown for its batches.
 
-    data: the bytes, of which the first is byte `start` of the file: a buffer, or an open file (see
-        replica.format.byte_source for what may change meanwhile).
+    data: the bytes from byte `start` of the file on: a buffer, or an open file (see
+        replica.format.byte_source for changes meanwhile).
     expected_offset: the base offset that the first batch must have; None for any.
-    redactor: redacts secrets; None to show all secrets, and all CRCs as they are.
+    redactor: redacts secrets; None to show all secrets and CRCs.
     """
 
     def __init__(
@@ -57,12 +56,12 @@ class ShownRegions(Regions):
             yield region if self._redactor is None else self._keyed(region, self._redactor)
 
     def last_bytes(self) -> memoryview:
-        """The bytes of the last batch with a right CRC; see Regions.bytes_of."""
+        """The bytes of the last batch with a valid CRC; see Regions.bytes_of."""
         assert self._last is not None, "the last region was a chunk"
         return self.bytes_of(self._last)
 
     def _keyed(self, region: Region, redactor: Redactor) -> Region:
-        """The region, in which the CRCs of batches that may hold a secret are redacted ones."""
+        """The region, with redacted CRCs of batches that may hold a secret."""
         if isinstance(region, Chunk):
             for number in _secret_batches(region):
                 base_offset = int(region.batches[frames.BATCH_BASE_OFFSET, number])

@@ -1,7 +1,7 @@
 """Reads whole segments and snapshots by the bulk reader, with the results of the scalar reader.
 
-replica.format.directory takes either reader as its `scan`, and doesn't know of kernels. Nothing is
-loaded before the first large file; Arrow is never loaded.
+replica.format.directory takes either reader as its `scan`, and doesn't know the kernels. Kernels
+are loaded at the first large file; Arrow is never loaded.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from replica.format.segment import AnyWalk, BatchWalk, SegmentScan, collected
 from replica.format.walk import LocatedBatch
 
 MIN_BYTES = 8 * 1024 * 1024
-"""The least bytes of a file for which the kernels are loaded. For a smaller file, loading them
+"""The smallest file (bytes) for which the kernels are loaded. For a smaller file, loading them
 takes longer than the scalar reader."""
 MIN_BYTES_LOADED = 32 * 1024
-"""The least bytes of a file for which loaded kernels are used. For a smaller file, their buffers
+"""The smallest file (bytes) for which loaded kernels are used. For a smaller file, their buffers
 cost more time than the kernels save."""
 _KERNELS = "replica.scan.compiled"
 
@@ -34,8 +34,8 @@ def scan(
     compact: bool = False,
 ) -> SegmentScan:
     """The result of segment.scan, by whichever reader is faster for a source of this size. compact:
-    whether the batches of a large source are to be columns of numbers (replica.scan.compact).
-    Raises TooManyBatchesError where there are more batches than `most_batches`."""
+    whether to return the batches of a large source as columns of numbers (replica.scan.compact).
+    Raises TooManyBatchesError if there are more batches than `most_batches`."""
     source = byte_source(data)
     if not (compact and is_large(source.size)):
         return collected(walk(source, start=start, expected_offset=expected_offset), most_batches)
@@ -48,8 +48,8 @@ def scan(
 
 
 def scan_ends(data: Source, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
-    """Scans as `scan` does, but returns only the first and the last of the batches, and takes no
-    memory for the others. This is for callers that need only the damages and the log's ends."""
+    """Scan as `scan` does, but keep only the first and the last batch in memory and in the result.
+    This is for callers that need only the damages and the log's ends."""
     found = walk(data, start=start, expected_offset=expected_offset)
     batches = iter(found)
     first = next(batches, None)
@@ -67,12 +67,12 @@ def walk(data: Source, *, start: int = 0, expected_offset: int | None = None) ->
 
 
 def is_large(size_bytes: int) -> bool:
-    """Whether the bulk reader is installed, and is faster for a file of this size: where its
-    kernels aren't compiled, it isn't, unless the file is so large that they are compiled now."""
+    """Whether the bulk reader is installed, and is faster for a file of this size. If its kernels
+    aren't compiled, it isn't faster, unless the file is so large that they are compiled now."""
     least = MIN_BYTES_LOADED if _KERNELS in sys.modules else MIN_BYTES
     if size_bytes < least or find_spec("numba") is None:
         return False
-    from replica.scan.readiness import expect  # It loads LLVM.
+    from replica.scan.readiness import expect  # it loads LLVM
 
     return expect(size_bytes)
 
@@ -104,11 +104,11 @@ def odd_records(
     expected_offset: int | None = None,
     types: Collection[str] = (),
 ) -> Iterator[int]:
-    """The rising offsets of records, in batches with a right CRC, that don't decode, have an
+    """The rising offsets of records, in batches with a valid CRC, that can't be decoded, have an
     unknown type or version, or have one of the `types`.
 
-    A few sound records may be among them: control records, and the first record of a batch that the
-    kernels refuse. data: the bytes, of which the first is byte `start` of the file.
+    A few other records may be among them: control records, and the first record of a batch that the
+    kernels refuse. data: the bytes from byte `start` of the file on.
     """
     import numpy as np
 

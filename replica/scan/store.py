@@ -1,11 +1,11 @@
 """Stores the machine code of kernels: an object file for each kernel.
 
 The folder's name holds a digest of everything that the machine code depends on: the sources without
-their docstrings and comments, the compiler and the CPU. A file's name holds the digest of its
-content, so a torn or foreign file is noticed. A file is written under another name and then
-renamed, so processes that compile at the same time don't disturb each other. The code in these
-files is executed, so only folders and files of this user are used: beside the sources where this
-user may write there, else in the user's cache.
+their docstrings and comment lines, the compiler and the CPU. A file's name holds the digest of its
+content, so an incomplete or foreign file is noticed. A file is written under another name and then
+renamed, so processes can compile at the same time. The code in these files is executed, so only
+folders and files of this user are used: beside the sources if this user may write there, else in
+the user's cache.
 """
 
 from __future__ import annotations
@@ -41,17 +41,18 @@ package `replica`: all modules that the kernels import, except those that only f
 code."""
 
 KEPT = 3
-"""How many folders with other digests stay beside a new one, for other branches and Pythons."""
+"""The number of folders with other digests that stay beside a new folder, for other branches and
+Pythons."""
 
 _PREFIX = "kernels-"
 _LOCK = "compiling.lock"
 _NOT_COMPILED = re.compile(rb'^ *(?:"""[\s\S]*?"""|#.*)?\n', re.MULTILINE)
-"""Docstrings, lines that are a comment, and empty lines. The sources have no other text in three
-quotes."""
+"""A pattern that matches docstrings, comment lines and empty lines. The sources have no other text
+in three quotes."""
 
 
 def find(name: str) -> bytes | None:
-    """The object file of a kernel. None where no sound one is stored."""
+    """The object file of a kernel. None if no valid file is stored."""
     for base in _bases():
         folder = base / f"{_PREFIX}{digest()}"
         for path in sorted(folder.glob(f"{name}-*.o")) if _is_ours(folder) else ():
@@ -62,7 +63,7 @@ def find(name: str) -> bytes | None:
 
 
 def keep(name: str, image: bytes) -> None:
-    """Store an object file, if there is a place to write, and remove the oldest folders."""
+    """Store an object file, if there is a writable folder, and remove the oldest folders."""
     for base in _bases():
         folder = base / f"{_PREFIX}{digest()}"
         try:
@@ -78,8 +79,8 @@ def keep(name: str, image: bytes) -> None:
 
 @contextmanager
 def compiling_alone() -> Iterator[bool]:
-    """Gives whether no other process compiles in such a block; it may as well compile where that
-    can't be known."""
+    """A context that gives whether no other process is in the same context; True if this can't be
+    found out."""
     for base in _bases():
         with suppress(OSError), open(base / _LOCK, "ab") as file:
             try:
@@ -99,7 +100,7 @@ def digest() -> str:
     said = (llvmlite.__version__, target.triple, target.cpu, target.features)
     made = hashlib.sha256(repr(said).encode() + _numba_version())
     for name in sources():
-        # The import system reads it, because the code may lie in a zip file.
+        # the import system reads it, because the code may be in a zip file
         text = pkgutil.get_data(__package__.removesuffix(".scan"), name)
         assert text is not None, "source files and zips have data"
         made.update(name.encode() + _NOT_COMPILED.sub(b"", text))
@@ -137,7 +138,7 @@ def _file_name(name: str, image: bytes) -> str:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether it is a folder of this user, to which no other user may write."""
+    """Whether the folder belongs to this user, and no other user may write to it."""
     try:
         found = folder.lstat()
     except OSError:
@@ -176,5 +177,5 @@ def _prune(base: Path, current: Path) -> None:
 def _changed(folder: Path) -> float:
     try:
         return folder.stat().st_mtime
-    except OSError:  # Another process removed it.
+    except OSError:  # another process removed it
         return 0.0

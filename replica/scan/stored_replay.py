@@ -1,5 +1,5 @@
-"""Replays stored batches in bulk for a state machine that is far behind. The outcome is the same as
-if the machine had read them record by record."""
+"""Replays stored batches in bulk for a state machine that is far behind, with the same result as
+record by record."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from replica.scan.regions import Chunk, Regions
 from replica.scan.tables import program_table
 
 ReadRecord = Callable[[Record, bool], ReplayedRecord | None]
-"""(record, whether it is a control record) -> the decoded record; None where it says nothing.
-Raises DataError."""
+"""(record, whether it is a control record) -> the decoded record; None for a record without
+content. Raises DataError."""
 
 
 _KERNELS = (walk_frames, index_slots, replay_rows)
@@ -31,16 +31,17 @@ def is_compiled() -> bool:
 
 
 def load() -> None:
-    """Load the kernels. Raises what Kernel.load raises."""
+    """Load the kernels. Raises the errors of Kernel.load."""
     for kernel in _KERNELS:
         kernel.load()
 
 
 def replay_stored(replay: Replay, stored: StoredBatches, read: ReadRecord) -> None:
-    """Apply all records of the batches, in their order. read: decodes what the kernels refuse.
+    """Apply all records of the batches, in their order. read: decodes the records that the kernels
+    refuse.
 
-    Raises DataError, which names file and byte, for a damaged batch, and for a record that `read`
-    raises it for. The tables of `replay` are then half changed.
+    Raises DataError, which names file and byte, for a damaged batch, and for a record for which
+    `read` raises it. The tables of `replay` are then inconsistent.
     """
     bulk = BulkReplay.going_on(replay)
     for file in stored.files:

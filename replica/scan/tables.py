@@ -1,9 +1,8 @@
 """The programs of replica.message.program as arrays of int64, which kernels can read.
 
 STEPS has STEP_COLUMNS numbers for each step, and PROGRAMS has PROGRAM_COLUMNS numbers for each
-program. The steps of all programs stand one behind another, and a step's number counts from the
-start of STEPS. NAMES holds the texts to which steps point. The arrays are made once, from the
-schema.
+program. The steps of all programs follow each other, and a step's number counts from the start of
+STEPS. NAMES holds the texts to which steps point. The arrays are made once, from the schema.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ STEP_COLUMNS = 13
 """Columns of STEPS. DEFAULT: the default of a tagged number; for a tagged array or text, the length
 byte of its default. SIZE: the size in bytes of one value; 0 for a text or structure. LABEL,
 LABEL_SIZE: the position and size in NAMES of the text `,"name":`. NAME_BIT: the rank of the name
-among those of the program. INNER_NAMES: the bits of the names in the structure. BY_NAME: in the
-k-th step of a range, the step whose name is the k-th of the range."""
+among the program's names. INNER_NAMES: the bits of the names in the structure. BY_NAME: in the k-th
+step of a range, the step whose name is the k-th of the range."""
 
 (
     PROGRAM_FIRST,
@@ -68,17 +67,16 @@ JSON or VARIANT. NAMES: the number of the program's first name in NAME_PLACES.""
 LINES_WRITTEN, LINES_REFUSED = range(2)
 LINES_ITEMS = 2
 """The results of the kernel of json_lines. WRITTEN: the number of bytes that it wrote. REFUSED: 1
-where it stopped at a row that it refused, 0 where it stopped at the last row or for lack of
-room."""
+if it stopped at a row that it refused, 0 if it stopped at the last row or for lack of room."""
 
 VARIANT_DEPTH = 16
-"""How many containers may lie in each other for the kernel of variant_texts. Kafka's records have 3
-at most."""
+"""The deepest nesting of containers for the kernel of variant_texts. Kafka's records have a depth
+of at most 3."""
 VARIANT_COLUMNS = 8
-"""How many numbers that kernel keeps of each of these containers."""
+"""The numbers that this kernel keeps for each open container."""
 
 MAX_WIDTH = 24
-"""The most fields of one structure. Kernels have scratch for so many."""
+"""The most fields of one structure, for which kernels have scratch."""
 MAX_NAMES = 60
 """The most names of one program. A set of names is the bits of one int64."""
 
@@ -134,8 +132,8 @@ class _Tables:
 
 
 def default_of(step: FieldStep) -> int:
-    """The number that stands for the default of a tagged field: see DEFAULT of STEPS. 0 for a field
-    without a tag."""
+    """The number for the default of a tagged field (see DEFAULT of STEPS); 0 for a field without a
+    tag."""
     if not step.is_tagged:
         return 0
     if step.is_array or step.kind in (Kind.STRING, Kind.BYTES):
@@ -209,17 +207,17 @@ MAX_DICTIONARY = max(
 """The size in bytes of the longest dictionary of a VARIANT."""
 
 SLACK = 64
-"""How many bytes behind its output a kernel may overwrite."""
+"""The number of bytes behind its output that a kernel may overwrite."""
 
 KNOWN = 256
-"""How many dictionaries of VARIANTs are remembered from row to row. The records of one type have
-few different dictionaries."""
+"""The number of VARIANT dictionaries that are cached. The records of one type have few different
+dictionaries."""
 KNOWN_COLUMNS = 3
-"""The numbers that are remembered of a dictionary: its program + 1, the bits of its names, and its
+"""The numbers that are cached for a dictionary: its program + 1, the bits of its names, and its
 size in bytes."""
 DICTIONARY_ROOM = MAX_DICTIONARY + SLACK
-"""The number of bytes that must be free before a dictionary is written, and that each remembered
-dictionary has."""
+"""The number of bytes that must be free before a dictionary is written, and the room of each cached
+dictionary."""
 
 CONFIG_PROGRAM = next(
     number for number, p in enumerate(KERNEL_PROGRAMS) if p.schema.name == "CONFIG_RECORD"
@@ -227,13 +225,12 @@ CONFIG_PROGRAM = next(
 
 
 NO_PROGRAM = -1
-"""This stands in the place of a program's number where the scalar reader reads the record, or where
-no program is guarded."""
+"""The number for no program: the scalar reader reads the record, or no program is guarded."""
 
 
 def program_table(*, keep_secrets: bool) -> Longs:
-    """The number of the program for each api key and version. NO_PROGRAM where the scalar reader
-    reads the record.
+    """The number of the program for each api key and version; NO_PROGRAM if the scalar reader reads
+    the record.
 
     Unless secrets are kept, the scalar reader reads every record of a type that always holds a
     secret. Kernels decide by the name of a config whether they read the record.

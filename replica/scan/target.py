@@ -1,4 +1,4 @@
-"""The CPU that kernels are compiled for."""
+"""The CPU for which kernels are compiled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CpuTarget:
 
 @cache
 def host() -> CpuTarget:
-    """This machine's CPU, or the one that NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name, as in
+    """This machine's CPU, or the CPU that NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name, as in
     numba."""
     triple = binding.get_process_triple()
     name = os.environ.get("NUMBA_CPU_NAME", "")

@@ -25,7 +25,7 @@ def is_variant(kind: pa.DataType) -> bool:
 
 
 def variant_texts(column: pa.StructArray | pa.ChunkedArray) -> pa.StringArray:
-    """The JSON text of each VARIANT, without spaces; NULL where the column has none.
+    """The JSON text of each VARIANT, without spaces; NULL for a NULL in the column.
 
     Raises CorruptDataError, as replica.metadata.variant_reader does.
     """
@@ -35,8 +35,7 @@ def variant_texts(column: pa.StructArray | pa.ChunkedArray) -> pa.StringArray:
 
 
 def _refuse_all(valid: Any, offsets: Longs, refused: Longs) -> int:
-    """Leaves all rows to the scalar reader, as the kernel leaves some. Returns the row behind the
-    last."""
+    """Leave all rows to the scalar reader. Returns the row behind the last row."""
     rows = np.flatnonzero(valid)
     offsets[:], refused[0], refused[1 : 1 + rows.size] = 0, rows.size, rows
     return len(valid)

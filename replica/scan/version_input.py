@@ -23,7 +23,7 @@ list."""
 _OF_TOPICS = ("TOPIC_RECORD", "REMOVE_TOPIC_RECORD")
 
 NOWHEN = -(1 << 63)
-"""The time of a record that has none."""
+"""The time of a record without a time."""
 
 
 def _types_of_programs() -> Longs:
@@ -47,7 +47,7 @@ class VersionRows:
     table: Longs
     count: int
     sizes: Longs
-    """The bytes of each record's value."""
+    """The size in bytes of each record's value."""
     taken: npt.NDArray[np.bool_]
     """Whether the kernel may take the record."""
     topics: Sequence[str] = field(default=())
@@ -55,7 +55,7 @@ class VersionRows:
 
     @cached_property
     def flat(self) -> tuple[int, ...]:
-        """source and table as machine code takes them."""
+        """`source` and `table` as arguments of compiled code."""
         return flat(self.source, self.table)
 
     @property
@@ -84,8 +84,9 @@ def silent_rows(
     topics: Sequence[str] = (),
 ) -> VersionRows:
     """The input for records for which the kernel gives no versions and changes, because the scalar
-    replay has given them. All of them are about partitions, or all about topics. since: the five
-    numbers of ValidFrom for each record about a partition. topics: the ids of the topics."""
+    replay has given them. Either all records are about partitions, or all are about topics. since:
+    the five numbers of ValidFrom for each record about a partition. topics: the ids of the topics.
+    """
     source, starts, sizes = _bytes_of(pa.array(values, pa.binary()))
     count = len(values)
     columns = (

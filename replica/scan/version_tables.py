@@ -1,4 +1,4 @@
-"""The tables of the kernel of version_rows: what it keeps of partitions, and what it reports.
+"""The tables of the kernel of version_rows: its partitions and its reports.
 
 The kernel uses slots as replica.scan.replay_tables describes them: their first columns, their
 index, and the kinds TOPIC, NAME and PARTITION are the same. A list also has a slot, which all equal
@@ -19,25 +19,25 @@ of the elements."""
 _OWN = TOPIC_EXISTS
 LIST_TEXT, LIST_TEXT_SIZE, LIST_IS_ZERO = range(_OWN, _OWN + 3)
 """Columns of a list. TEXT, TEXT_SIZE: the position of the list's JSON in the arena, and its size in
-bytes. IS_ZERO: 1 where all bytes of the list are 0, so that no directory is known."""
+bytes. IS_ZERO: 1 if all bytes of the list are 0, so that no directory is known."""
 
 TOPIC_TEXT, TOPIC_NAME_SIZE, TOPIC_FIRST, TOPIC_TIME, TOPIC_EPOCH, TOPIC_ROW = range(
     _OWN + 1, _OWN + 7
 )
 """Columns of a TOPIC, besides TOPIC_EXISTS. TEXT: the position in the arena of the 22 characters of
 the topic's id, which the topic's name follows. FIRST: the slot of one partition of the topic, from
-which PART_NEXT leads to the others; NOBODY where the topic has no partition. TIME, EPOCH, ROW: the
+which PART_NEXT leads to the others; NOBODY if the topic has no partition. TIME, EPOCH, ROW: the
 time (ms), leader epoch and row of the record by which the kernel created the topic. A slot of the
 kind NAME has the name of a topic that was removed."""
 UUID_TEXT_SIZE = 22
 
 PART_FIELDS = 11
-"""How many columns a PARTITION shares with replay_tables: those from PART_LEADER to
+"""The number of columns that a PARTITION shares with replay_tables: from PART_LEADER to
 PART_LAST_KNOWN_ELR. Here the columns of lists hold slots."""
 PART_NEXT, SINCE_TYPE = range(_OWN, _OWN + 2)
 SINCE_OFFSET, SINCE_TIME, SINCE_EPOCH = range(PART_LAST_KNOWN_ELR + 1, PART_LAST_KNOWN_ELR + 4)
 """Further columns of a PARTITION. SINCE_OFFSET, SINCE_TIME, SINCE_EPOCH, SINCE_TYPE: the offset
-from which on the present version is valid, and the time (ms), leader epoch and type of its record;
+from which on the current version is valid, and the time (ms), leader epoch and type of its record;
 SLOT_OFFSET is the offset of this record. NEXT: the slot of another partition of the topic, NOBODY
 in the last one."""
 
@@ -49,13 +49,13 @@ from which on the row's content is valid. EPOCH: the leader epoch. TYPE: the rec
 new version gets."""
 
 REPORT_VERSIONS, REPORT_CHANGES, REPORT_SILENT, REPORT_TOPIC = range(8, 12)
-"""Items of `state` behind those of replay_tables. VERSIONS, CHANGES: how many versions and changes
-were reported so far. SILENT: 1 where the rows are silent, which means that nothing is reported of
-them. TOPIC: the slot of the topic of the last silent row of a topic."""
+"""Items of `state` behind those of replay_tables. VERSIONS, CHANGES: the numbers of versions and
+changes that were reported so far. SILENT: 1 if the rows are silent, so that nothing is reported
+about them. TOPIC: the slot of the topic of the last silent row of a topic."""
 VERSION_TEXTS, CHANGE_TEXTS = 3, 4
 TEXTS = VERSION_TEXTS + CHANGE_TEXTS
 V_KEY, V_NAME, V_VALUE, C_KEY, C_NAME, C_OLD, C_NEW = range(TEXTS)
-"""The kinds of texts that are reported: those of versions (V) and those of changes (C)."""
+"""The kinds of reported texts: of versions (V) and of changes (C)."""
 TEXT_AT, TEXT_FIRST, TEXT_END = 12, 12 + TEXTS, 12 + 2 * TEXTS
 """The first items of `state` for the kinds of texts. AT: the position in `texts` at which the next
 text of a kind is written. FIRST, END: the positions at which the room of a kind begins and ends."""
@@ -122,15 +122,13 @@ CHANGES = (
 ) = range(14)
 
 ROOM_OF_NUMBERS = 512
-"""More bytes than the JSON of a partition takes without its lists."""
+"""An upper limit for the bytes of a partition's JSON without its lists."""
 
 STOP_FULL, STOP_SLOTS = 4, 5
-"""STOP codes besides those of replay_tables. FULL: there is no room for what is to be reported of
-the row. SLOTS: there is no room for the slots that the row makes, or for their bytes in the
-arena."""
+"""STOP codes besides those of replay_tables. FULL: there is no room for the reports of the row.
+SLOTS: there is no room for the slots that the row makes, or for their bytes in the arena."""
 
 SLOTS_OF_ROW = 11
 ARENA_OF_ROW, ARENA_PER_BYTE, ARENA_PER_REPLICA = 256, 16, 48
-"""What a row may need: slots, the last of which is version_fields' spare slot; and bytes in the
-arena, more of them for each byte of the row's value, and for each replica that its partition had
-before."""
+"""The needs of a row: slots, of which the last is the spare slot; and bytes in the arena, with more
+bytes for each byte of the row's value, and for each former replica of its partition."""

@@ -2,8 +2,8 @@
 
 Linearizable means three things. Each acknowledged batch is in the log once, at the acknowledged
 offset. A batch without an acknowledgement is in the log once or not at all. A batch that was
-invoked after an acknowledgement comes after the acknowledged batch. Clients see only what the
-replicas' state machines are given.
+invoked after an acknowledgement comes after the acknowledged batch. Clients see only the batches
+that the replicas' state machines get.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ from replica.simulate.ledger import Ledger
 
 @dataclass(slots=True, eq=False)
 class InvokedAppend:
-    """The append of one batch. leader, epoch: the replica at which it was invoked, and its epoch.
-    floor: the end offset (exclusive) of all batches that were acknowledged before. offset: the
-    batch's base offset; None until a state machine is given the batch."""
+    """The append of one batch.
+
+    leader, epoch: the replica at which it was invoked, and the replica's epoch.
+    floor: the end offset (exclusive) of all batches that were acknowledged before.
+    offset: the batch's base offset; None until a state machine gets the batch.
+    """
 
     leader: SimulatedHost
     epoch: int
@@ -32,8 +35,8 @@ class InvokedAppend:
 
 
 class Appends:
-    """All appends of a run. The key of an append is the bytes that its batch's CRC covers, because
-    no two batches have the same."""
+    """All appends of a run. The key of an append is the bytes that its batch's CRC covers, which
+    are different for each batch."""
 
     def __init__(self) -> None:
         self._appends: dict[bytes, InvokedAppend] = {}
@@ -52,7 +55,7 @@ class Appends:
             self._appends[content] = InvokedAppend(leader, epoch, self._acknowledged_end)
 
     def handed(self, host: SimulatedHost) -> None:
-        """Note that a host's state machine was given committed batches. If the host leads, that
+        """Note that a host's state machine got committed batches. If the host leads, this
         acknowledges its clients' batches."""
         role = host.raft.role
         for batch in host.committed:

@@ -1,4 +1,4 @@
-"""The invariants by name, and the error that names the broken one."""
+"""The invariants by name, and the error for a broken invariant."""
 
 from __future__ import annotations
 

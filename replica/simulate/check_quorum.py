@@ -1,4 +1,4 @@
-"""Checks how long a leader goes on to lead although less than a majority fetches from it."""
+"""Checks how long a leader continues to lead while less than a majority fetches from it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from replica.simulate.ledger import Shadow
 from replica.simulate.node import key_of
 
 LONGEST = 3
-"""The number of fetch timeouts for which a leader may lead without a majority. The core's deadline
-is 1.5 fetch timeouts after a majority has fetched, and the fetches of that majority may lie as far
-apart again."""
+"""The most fetch timeouts for which a leader may lead without a majority. The core's deadline is
+1.5 fetch timeouts after a majority has fetched, and the fetches of this majority may be another 1.5
+fetch timeouts apart."""
 
 
 @dataclass(slots=True)
 class _Term:
-    """A leader's time in an epoch. Times are ms of the leader's clock.
+    """A leader's time in an epoch. Times are in ms of the leader's clock.
 
-    since: the time from which on a majority of `voters` must fetch. fetched: the time of each
-    replica's last fetch. stepped: the time of the leader's newest step.
+    since: the time from which on a majority of `voters` must fetch.
+    fetched: the time of each replica's last fetch.
+    stepped: the time of the leader's newest step.
     """
 
     epoch: int
@@ -37,8 +38,8 @@ class _Term:
 
 
 class CheckQuorum:
-    """Checks how long leaders lead while no majority fetches from them. judged: see Invariants;
-    each start of a leader counts."""
+    """Checks how long leaders lead while no majority fetches from them. judged: see Invariants; it
+    counts each start of a leader."""
 
     def __init__(self, judged: Counter[str]) -> None:
         self._judged = judged
@@ -49,8 +50,8 @@ class CheckQuorum:
         self._terms.pop(key_of(host), None)
 
     def stepped(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """Check a step of a leader. After a slow disk has held up the machine, the time begins
-        anew, because the fetches that arrived meanwhile still wait."""
+        """Check a step of a leader. After a slow disk has stopped the machine, the time starts
+        again, because the fetches that arrived meanwhile still wait."""
         role, now = host.raft.role, host.taken_at
         if not isinstance(role, Leader):
             return
@@ -72,8 +73,8 @@ class CheckQuorum:
             broken("check quorum", f"{key} leads {role.epoch} after {alone} ms without a majority")
 
     def _majority_at(self, key: ReplicaKey, term: _Term) -> int:
-        """The newest time at which a majority had fetched; the time of the newest step where the
-        leader alone is a majority."""
+        """The newest time at which a majority had fetched; if the leader alone is a majority, the
+        time of its newest step."""
         voters = term.voters
         needed = majority(len(voters)) - voters.is_voter(key)
         if needed < 1:

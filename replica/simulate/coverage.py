@@ -20,11 +20,12 @@ NO_OUTCOME = "-"
 class Coverage:
     """The situations of a run. reached: (role, message, outcome, fault) of each step.
 
-    role: the role before the step. message: the type of the request, of the response, or of another
-    input. outcome: why the role changed (replica.raft.transitions.TransitionCause); where it
-    didn't, the error of the answer (replica.model.kafka_errors.ErrorCode); else NO_OUTCOME. fault:
-    the newest fault of the run. transitions, faults: how often each change of role and each fault
-    happened.
+    role: the role before the step.
+    message: the type of the request, response or other input.
+    outcome: why the role changed (replica.raft.transitions.TransitionCause); if it didn't, the
+        error of the answer (replica.model.kafka_errors.ErrorCode); else NO_OUTCOME.
+    fault: the newest fault of the run.
+    transitions, faults: the number of times that each change of role and each fault happened.
     """
 
     def __init__(self) -> None:
@@ -39,7 +40,7 @@ class Coverage:
         return tuple(sorted(" ".join(words) for words in self.reached))
 
     def struck(self, fault: str) -> None:
-        """Note that a fault strikes."""
+        """Note a fault."""
         self._fault = fault
         self.faults[fault] += 1
 
@@ -68,7 +69,7 @@ COUNTED: tuple[Transition | str, ...] = (*ALL_TRANSITIONS, *FAULTS, *INVARIANTS)
 
 
 def counts(coverage: Coverage, judged: Mapping[str, int]) -> tuple[int, ...]:
-    """A number for each of COUNTED. judged: see Invariants."""
+    """The numbers of COUNTED, in their order. judged: see Invariants."""
     return (
         *(coverage.transitions[transition] for transition in ALL_TRANSITIONS),
         *(coverage.faults[fault] for fault in FAULTS),

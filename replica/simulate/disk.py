@@ -1,9 +1,9 @@
-"""A disk in memory that knows which writes are synced, and that can be told to fail.
+"""A disk in memory that knows which writes are synced, and that simulates faults.
 
-After `crash` a file holds its synced bytes and an arbitrary subset of the later writes, the last of
-them perhaps torn. A folder holds its synced names and an arbitrary subset of the later creations,
-renames and removals. Power can be lost in any call (`power_loss_in`). The random numbers are the
-caller's, so one seed decides everything.
+After `crash` a file holds its synced bytes and an arbitrary subset of the later writes, of which
+the last may be torn. A folder holds its synced names and an arbitrary subset of the later
+creations, renames and removals. Power can be lost in any call (`power_loss_in`). The caller gives
+the random numbers, so one seed decides everything.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class PowerLossError(Exception):
 class DiskFaults:
     """The faults of a disk. Rates are probabilities for each call, from 0 to 1.
 
-    capacity_bytes: writes beyond this size fail; None for an endless disk. call_ms: how long every
-    write and sync takes (see `SimulatedDisk.busy_ms`).
+    capacity_bytes: writes beyond this size fail; None for no limit.
+    call_ms: the time of every write and sync (see `SimulatedDisk.busy_ms`).
     """
 
     read_error_rate: float = 0.0
@@ -46,7 +46,7 @@ class DiskFaults:
 
 @dataclass(slots=True, eq=False)
 class _Write:
-    """An unsynced write or, where `data` is None, a truncation to `position`."""
+    """An unsynced write or, if `data` is None, a truncation to `position`."""
 
     position: int
     data: bytes | None
@@ -72,7 +72,7 @@ class _Inode:
         self.unsynced.append(write)
 
     def sync(self, begun: list[_Write]) -> None:
-        """Make those writes durable that were unsynced when the sync began."""
+        """Make the writes durable that were unsynced when the sync began."""
         for write in begun:
             write.apply(self.synced)
         self._forget(begun)
@@ -123,8 +123,8 @@ class _Folder:
 
 
 def _subset(random: Random, items: list[_T]) -> list[_T]:
-    """A subset of the items. It has none, all, some first or arbitrary ones of them, each in a
-    quarter of the crashes."""
+    """A subset of the items: none, all, some of the first, or arbitrary items, each in a quarter of
+    the crashes."""
     mode = random.randrange(4)
     if mode == 0:
         return []
@@ -136,9 +136,12 @@ def _subset(random: Random, items: list[_T]) -> list[_T]:
 
 
 class SimulatedDisk(FileSystem):
-    """The FileSystem of one machine. faults: the faults of the disk, which may be changed at any
-    time. calls: the number of calls so far. busy_ms: the time that slow calls took, and that
-    SimulatedMachine.wait_for_disk has yet to spend."""
+    """The FileSystem of one machine.
+
+    faults: the faults of the disk, which may be changed at any time.
+    calls: the number of calls so far.
+    busy_ms: the time of slow calls for which SimulatedMachine.wait_for_disk has not waited yet.
+    """
 
     def __init__(self, random: Random) -> None:
         self.faults = DiskFaults()
@@ -156,12 +159,13 @@ class SimulatedDisk(FileSystem):
 
     @property
     def is_armed(self) -> bool:
-        """Whether a power loss is still to come. A test that cuts power in the middle of a script
-        asks this to learn whether the script ended before."""
+        """Whether a planned power loss has not happened yet. A test that cuts power in the middle
+        of a script can so find out whether the script ended before."""
         return self._calls_left is not None
 
     def crash(self) -> None:
-        """Lose power now. Each unsynced write survives or not. No call works until `restart`."""
+        """Lose power now. Each unsynced write may survive or be lost. Every call fails until
+        `restart`."""
         self._is_down = True
         self._calls_left = None
         for folder in self._folders.values():
@@ -172,14 +176,13 @@ class SimulatedDisk(FileSystem):
                 inode.crash(self._random)
 
     def restart(self) -> None:
-        """Let power come back. Files that were opened before can't be used any more."""
+        """Restore power. Files that were opened before can no longer be used."""
         self._is_down = False
         self._boots += 1
 
     @contextmanager
     def inspected(self) -> Iterator[None]:
-        """Within this context calls don't fail, count or take time. It is for looking at the
-        disk."""
+        """A context in which calls don't fail, count or take time, to inspect the disk."""
         kept = self.faults, self.calls, self.busy_ms, self._calls_left
         self.faults, self._calls_left = DiskFaults(), None
         try:
@@ -191,14 +194,15 @@ class SimulatedDisk(FileSystem):
         return sum(len(i.content) for f in self._folders.values() for i in f.names.values())
 
     def put(self, path: str, data: bytes) -> None:
-        """Put a synced file on the disk, as if it had always been there; its folder is made where
-        it is missing."""
+        """Put a synced file on the disk, as if it had always been there. A missing folder is
+        made."""
         folder, name = _parts(path)
         names = self._folders.setdefault(folder, _Folder())
         names.names[name] = names.synced[name] = _Inode(Content(data), Content(data))
 
     def content(self, path: str) -> bytes:
-        """The bytes of a file as a program would read them now. This is no call to the disk."""
+        """The bytes of a file as a program would read them now. This doesn't count as a call to the
+        disk."""
         folder, name = _parts(path)
         return bytes(self._folders[folder].names[name].content)
 
@@ -261,7 +265,7 @@ class SimulatedDisk(FileSystem):
         grown = write.position + len(write.data or b"") - len(inode.content)
         full = self.faults.capacity_bytes
         if write.data and full is not None and self.used_bytes() + max(0, grown) > full:
-            # a full disk takes the bytes that fit, perhaps half a batch
+            # a full disk takes the bytes that fit, possibly half a batch
             fits = max(0, len(write.data) - (self.used_bytes() + max(0, grown) - full))
             inode.change(_Write(write.position, write.data[:fits]))
             raise UnwritableFileError(path, "no space left on device")
@@ -278,8 +282,8 @@ class SimulatedDisk(FileSystem):
         error: _FileError,
         change: Callable[[], None] | None = None,
     ) -> None:
-        """Make one call, and let it fail as the faults say. change: makes the call's change, which
-        may be made or not when power is lost within the call."""
+        """Make one call, which may fail by the disk's faults. change: makes the call's change,
+        which happens or not if power is lost within the call."""
         self._check_power(path)
         self.calls += 1
         if change is not None:
@@ -346,7 +350,8 @@ class _SimulatedFile(File):
         self.begin_sync()()
 
     def begin_sync(self) -> Callable[[], None]:
-        """The returned function syncs nothing that is written later: a real one may or may not."""
+        """The returned function syncs nothing that is written later; the function of a real disk
+        may sync it."""
         self._check()
         begun = list(self._inode.unsynced)
 

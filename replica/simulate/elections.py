@@ -1,4 +1,4 @@
-"""Checks epochs, votes and leaders. What a replica has sent to others must also hold after a
+"""Checks epochs, votes and leaders. What a replica has sent to others must also be true after a
 restart."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Elections:
         voted = self._votes.get((key, epoch))
         known = None if state is None else state.voted
         if state is not None and known is None and state.leader_id == key.node_id:
-            known = key  # the leader of an epoch voted for itself in it
+            known = key  # the leader of an epoch voted for itself in this epoch
         same = voted is None or (known is not None and _same_vote(known, voted))
         demand(same, "votes", f"{key} forgot its vote in epoch {epoch}")
         if known is not None:
@@ -102,8 +102,8 @@ class Elections:
                 broken("votes", f"{key} stands with {message.end_offset}, flushed is {flushed}")
 
     def _check_answer(self, host: SimulatedHost, shadow: Shadow, effects: Effects) -> None:
-        """Check that a voter grants its vote to one candidate in an epoch only, and to none whose
-        log is older than its own."""
+        """Check that a voter grants its vote to only one candidate in an epoch, and never to a
+        candidate with an older log."""
         request = host.taken.message if isinstance(host.taken, Request) else None
         granted = any(
             isinstance(e.message, VoteResponse) and e.message.granted for e in effects.replies
@@ -118,7 +118,7 @@ class Elections:
         demand(theirs >= election_order(shadow.position), "votes", older)
 
     def _vote(self, key: ReplicaKey, epoch: int, candidate: ReplicaKey) -> bool:
-        """Note a vote. Returns whether it is the voter's first one in this epoch."""
+        """Note a vote. Returns whether it is the voter's first vote in this epoch."""
         known = self._votes.get((key, epoch))
         if known is None:
             self._votes[key, epoch] = candidate

@@ -20,12 +20,13 @@ from replica.simulate.schedule import Event, Start, Strike
 from replica.simulate.simulation import Simulation
 
 SETTLE_MS = 120_000
-"""The longest time (simulated ms) that a quorum may take to recover once the faults have ended."""
+"""The longest time (simulated ms) in which a quorum must recover after the faults have ended."""
 _SETTLED_PAUSE_MS = 1000
-"""The longest pause (ms) of a client once the faults have ended. Its appends then have only to show
-that the quorum goes on."""
+"""The longest pause (ms) of a client after the faults have ended. Its appends then only show that
+the quorum works."""
 SYNCS_MS = ((), (0,), (0, 2, 10), (0, 30, 400))
-"""What a node's syncs in another thread may take; none where it syncs in its steps."""
+"""The durations (ms) of a node's syncs in another thread; empty for a node that syncs in its
+steps."""
 
 
 class Fork(NamedTuple):
@@ -37,11 +38,16 @@ class Fork(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a run. events: the number of events that were carried out. trace: the SHA-256
-    of all events in order, which is equal for equal seeds. committed: the end (exclusive) of the
-    committed log. acknowledged: the number of batches that were acknowledged to clients. broken:
-    the invariant that broke, and how; None where all held. number: the run's place in its campaign.
-    reached: see Coverage.texts. counts: see replica.simulate.coverage.
+    """The result of a run.
+
+    events: the number of events that were carried out.
+    trace: the SHA-256 of all events in order, which is equal for equal seeds.
+    committed: the end (exclusive) of the committed log.
+    acknowledged: the number of batches that were acknowledged to clients.
+    broken: the invariant that broke, and how; None if all held.
+    number: the run's place in its campaign.
+    reached: see Coverage.texts.
+    counts: see replica.simulate.coverage.
     """
 
     seed: int
@@ -64,13 +70,13 @@ class Result:
 
     @property
     def forks_text(self) -> str:
-        """The forks as the option --forks takes them: EVENT.SEED of each, with commas between."""
+        """The forks in the form of the option --forks: a comma-separated list of EVENT.SEED."""
         return ",".join(f"{fork.event}.{fork.seed}" for fork in self.forks)
 
 
 def run(seed: int, events: int, forks: tuple[Fork, ...] = ()) -> Result:
     """Run `events` events under faults, then as many as the quorum needs to recover without faults.
-    forks: in ascending order, all of them at an event below `events`."""
+    forks: the forks in ascending order, each at an event below `events`."""
     simulation = FaultyRun(seed)
     broken = None
     try:
@@ -91,10 +97,15 @@ def run(seed: int, events: int, forks: tuple[Fork, ...] = ()) -> Result:
 
 
 class FaultyRun(Simulation):
-    """A run in which the network loses messages, the nemesis strikes, and nodes that were shut down
-    start again. layout: the quorum at the beginning; None for a random one. events: the number of
-    events that were carried out. trace: the hash of these events. is_faulty: whether the faults go
-    on. faults: the faults that exist in this run."""
+    """A run in which the network loses messages, the nemesis causes faults, and nodes that were
+    shut down start again.
+
+    layout: the quorum at the beginning; None for a random quorum.
+    events: the number of events that were carried out.
+    trace: the hash of these events.
+    is_faulty: whether faults still happen.
+    faults: the faults that exist in this run.
+    """
 
     def __init__(self, seed: int, layout: Layout | None = None) -> None:
         super().__init__(seed, layout)
@@ -113,7 +124,8 @@ class FaultyRun(Simulation):
         self.schedule.at(500, Strike())
 
     def go_on_by(self, seed: int) -> None:
-        """Draw from another seed from now on. This also chooses anew which faults exist."""
+        """Continue with random numbers from another seed. This also draws the faults of the run
+        again."""
         self.random.seed(seed)
         self._draw_faults(seed)
 
@@ -122,8 +134,8 @@ class FaultyRun(Simulation):
             self._next()
 
     def settle(self) -> None:
-        """Stop the faults. Then a leader must be found, all replicas must get what it commits, and
-        observers that make themselves voters must become voters."""
+        """Stop the faults. Then the quorum must elect a leader, all replicas must get the records
+        that it commits, and observers that make themselves voters must become voters."""
         self.is_faulty = False
         self.pause_ms = _SETTLED_PAUSE_MS
         self.network.stop_faults()
@@ -147,8 +159,8 @@ class FaultyRun(Simulation):
         self.coverage.stepped(host, effects)
 
     def _draw_faults(self, seed: int) -> None:
-        """Draw the faults from random numbers of their own, so that a run's other draws don't
-        depend on them."""
+        """Draw the faults from separate random numbers, so that a run's other draws don't depend on
+        them."""
         rates = Network()
         self.faults = drawn(Random(f"faults of {seed}"), rates)  # noqa: S311
         self.network.loss, self.network.duplication = rates.loss, rates.duplication

@@ -1,7 +1,7 @@
-"""A campaign that is guided by what it has reached: half of its runs repeat the beginning of a run
-that reached a new situation, and then go on with other random numbers.
+"""A campaign that is guided by the situations that it has reached: half of its runs repeat the
+beginning of a run that reached a new situation, and then continue with other random numbers.
 
-The fuzzers AFL and libFuzzer keep and mutate inputs in the same way; here the input is the seed.
+The fuzzers AFL and libFuzzer keep and mutate inputs in the same way. Here the input is the seed.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from random import Random
 from replica.simulate.faulty_run import Fork, Result, run
 
 _KEPT = 1000
-"""The number of runs that are kept: the newest of those that reached a new situation."""
+"""The number of kept runs: the newest runs that reached a new situation."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run that is still to be done. number: its place in the campaign."""
+    """A run that is planned. number: its place in the campaign."""
 
     number: int
     seed: int
@@ -31,10 +31,11 @@ def carry_out(plan: PlannedRun, events: int) -> Result:
 
 
 class Corpus:
-    """The runs from which others go on. reached: all situations that any run has reached.
+    """The kept runs, from which other runs continue.
 
-    is_guided: whether runs go on from others; if not, the seed of each run is its number. forks:
-    the forks of every such run.
+    reached: all situations that any run has reached.
+    is_guided: whether runs continue from other runs; if not, the seed of each run is its number.
+    forks: the forks of each run that is not guided.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Corpus:
         self._kept: deque[PlannedRun] = deque(maxlen=_KEPT)
 
     def plan(self, number: int) -> PlannedRun:
-        """The run with this number: every second one forks from a run that is kept, if any is."""
+        """The run with this number. Every second run forks from a kept run, if there is one."""
         if not self._is_guided or number % 2 == 0 or not self._kept:
             return PlannedRun(number, number, self._forks)
         random = Random(number)  # noqa: S311 - a repeatable choice, no secret
@@ -57,7 +58,7 @@ class Corpus:
         return PlannedRun(number, kept.seed, (*forks, Fork(event, number)))
 
     def add(self, result: Result) -> Result:
-        """Take in a result, and keep its run if it has reached a new situation. Returns the result,
+        """Add a result, and keep its run if it has reached a new situation. Returns the result,
         with only the new situations in `reached`."""
         new = tuple(text for text in result.reached if text not in self.reached)
         self.reached.update(new)

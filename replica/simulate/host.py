@@ -32,17 +32,23 @@ ADMINISTRATOR = "administrator"
 """The id of every request of an administrator."""
 
 Stepped = Callable[["SimulatedHost", Effects], None]
-"""A function that is called with the effects that a host has carried out, before any other node
-hears of them."""
+"""A function that is called with the effects that a host has carried out, before their messages go
+out."""
 
 
 class SimulatedHost(Host):
-    """The replica in the simulator. effects_left: how many effects are carried out before power is
-    lost; None where power isn't lost. flushed_end: the durable end of the log (exclusive), which
-    the core may not know yet. has_stopped: whether the replica has shut down by itself. taken: the
-    newest input. taken_at: the time of that input, in ms of the host's clock. former_role: the role
-    before that input. committed: the batches that this step has given the state machine. leader:
-    the newest leader that an effect named before this step."""
+    """The replica in the simulator.
+
+    effects_left: the number of effects that are carried out before power is lost; None for no loss
+        of power.
+    flushed_end: the durable end of the log (exclusive), which the core may not know yet.
+    has_stopped: whether the replica has shut down by itself.
+    taken: the newest input.
+    taken_at: the time of this input, in ms of the host's clock.
+    former_role: the role before this input.
+    committed: the batches that this step has given the state machine.
+    leader: the newest leader that an effect named before this step.
+    """
 
     def __init__(
         self,
@@ -83,8 +89,8 @@ class SimulatedHost(Host):
             raise PowerLossError("between two effects")
 
     def filled(self, reply: Reply) -> PeerResponse:
-        """The response, decoded as the receiver would decode it, because two simulated hosts talk
-        without a wire."""
+        """The response, decoded as the receiver would decode it, because simulated hosts exchange
+        messages without bytes."""
         return as_received(super().filled(reply))
 
     def stepped(self, effects: Effects) -> None:
@@ -108,7 +114,7 @@ class SimulatedHost(Host):
 
 
 def is_change_done(reply: Reply) -> bool:
-    """Whether an administrator is answered that the voters or kraft.version are changed."""
+    """Whether a reply tells an administrator that the voters or kraft.version have changed."""
     message = reply.message
     is_change = isinstance(message, VoterChangeResponse) and message.error is ErrorCode.NONE
     return is_change and reply.request_id == ADMINISTRATOR

@@ -1,4 +1,4 @@
-"""The invariants. They are checked after every step of every replica, against what was written to
+"""Checks the invariants after every step of every replica, against the data that was written to
 disk.
 
 Sources: Ongaro's dissertation, figure 3.2; KIP-595, KIP-630, KIP-853. Kafka's own simulator,
@@ -31,10 +31,9 @@ from replica.simulate.workload import Workload
 
 
 class Repeats:
-    """Checks the requests of all replicas. Within `retry_backoff_ms`, a replica sends a peer no
-    request that is equal to the newest one of its kind, as long as the replica keeps its role. An
-    answer in between makes no difference: after an answer that brings something, the next request
-    is another one."""
+    """Checks the requests of all replicas. While a replica keeps its role, it never sends a peer a
+    request that equals the newest request of its type within `retry_backoff_ms`, even after an
+    answer: an answer with something new leads to a different request."""
 
     def __init__(self) -> None:
         self._newest: dict[ReplicaKey, dict[tuple[int, type], tuple[PeerRequest, int]]] = {}
@@ -44,7 +43,7 @@ class Repeats:
         self._newest.pop(key_of(host), None)
 
     def stepped(self, host: SimulatedHost, effects: Effects) -> None:
-        """Check a step. A change of role forgets the requests before it; a vote is no change of
+        """Check a step. A change of role forgets earlier requests; a vote isn't a change of
         role."""
         key, now = key_of(host), host.taken_at
         if any(each.cause is not TransitionCause.VOTED for each in host.raft.transitions):
@@ -63,10 +62,11 @@ class Repeats:
 class Invariants:
     """Checks a run, and raises BrokenInvariantError.
 
-    first_voters: the voters in force before a log names voters. static_voters: the voters in every
-    replica's configuration. judged: by the invariants' names, how often each had something to
-    check. "core" and "legal messages" count each step, "liveness" each run that recovered, and the
-    others each vote, leader, commit, record that two logs have, and so on.
+    first_voters: the voters in force before a log names voters.
+    static_voters: the voters in every replica's configuration.
+    judged: the number of checks of each invariant, by its name. "core" and "legal messages" count
+        each step, "liveness" each run that recovered, and the others each vote, leader, commit,
+        record that two logs have, and so on.
     """
 
     def __init__(self, workload: Workload, first_voters: VoterSet, static_voters: VoterSet) -> None:
@@ -99,7 +99,7 @@ class Invariants:
         self._check_epochs(host, shadow)
 
     def stepped(self, host: SimulatedHost, effects: Effects) -> None:
-        """Check a step whose effects were carried out. No other node has heard of them yet."""
+        """Check a step whose effects were carried out. No message of the step has gone out yet."""
         self.judged["core"] += 1
         key = key_of(host)
         shadow = self.shadows[key]
@@ -132,9 +132,9 @@ class Invariants:
             broken("legal messages", f"{key} was sent {host.raft.illegal_messages}")
 
     def _check_epochs(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """Check the leader epochs by which the core compares logs: leader-epoch-checkpoint may be
-        all that tells those of old batches. A log whose batches are all below its start still has
-        the epoch of the last one."""
+        """Check the leader epochs by which the core compares logs: only leader-epoch-checkpoint may
+        have the epochs of old batches. A log whose batches are all below its start still has the
+        epoch of the last batch."""
         known = [(each.epoch, each.start_offset) for each in host.raft.log.epochs]
         starts: list[tuple[int, int]] = []
         for entry in shadow.entries:
@@ -172,8 +172,8 @@ class Invariants:
             broken("log matching", f"offset {entry.base} of epoch {entry.epoch} has two histories")
 
     def _check_voters(self, key: ReplicaKey, shadow: Shadow) -> None:
-        """Check that a new voter set differs from the last one by one voter, and that the last one
-        is committed."""
+        """Check that a new voter set differs from the previous voter set by one voter, and that the
+        previous voter set is committed."""
         newer = shadow.sets[-1].value
         first = HistoryEntry(-1, self.ledger.first_voters)
         before = shadow.sets[-2] if len(shadow.sets) > 1 else first
@@ -189,7 +189,7 @@ class Invariants:
         demand(offset < self.ledger.end, "voter sets", pending)
 
     def _check_in_force(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """Check that the voter set and the kraft.version in force are the newest ones in the log,
+        """Check that the voter set and the kraft.version in force are the newest in the log,
         committed or not."""
         log = host.raft.log
         shadow.known_sets, shadow.known_versions = log.voter_sets, log.versions
@@ -201,7 +201,7 @@ class Invariants:
         demand(version == logged, "voter sets", wrong)
 
     def _check_change_done(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """Check that an administrator hears that a change is done only once the voters are
+        """Check that an administrator is told that a change is done only after the voters are
         committed."""
         self.judged["voter sets"] += 1
         written = shadow.sets[-1].offset if shadow.sets else -1
@@ -211,7 +211,7 @@ class Invariants:
     def _check_leader_change(
         self, host: SimulatedHost, shadow: Shadow, leader: LeaderAndEpoch
     ) -> None:
-        """Check that a replica names itself as the leader only once its state machine has all
+        """Check that a replica names itself as the leader only after its state machine has all
         records of older epochs."""
         key = key_of(host)
         if leader.leader_id == key.node_id:
@@ -221,8 +221,8 @@ class Invariants:
             demand(first is not None and first.base < has, "state machine", early)
 
     def _check_complete(self, key: ReplicaKey, epoch: int, shadow: Shadow) -> None:
-        """Check that a new leader holds everything that earlier epochs committed. By log matching
-        it is enough to compare the last committed batch."""
+        """Check that a new leader holds all records that were committed in earlier epochs. By log
+        matching it is enough to compare the last committed batch."""
         ledger = self.ledger
         if epoch <= ledger.epoch or not ledger.entries:
             return
@@ -230,7 +230,7 @@ class Invariants:
         last = next(reversed(ledger.entries.values()))
         mine = shadow.at(last.base)
         if mine is None and (not shadow.entries or shadow.entries[0].base > last.base):
-            has_it = shadow.flushed >= ledger.end  # a snapshot has it
+            has_it = shadow.flushed >= ledger.end  # a snapshot has the batch
         else:
             has_it = mine is not None and mine.is_same(last)
         lacks = f"leader {key} of epoch {epoch} lacks committed offset {last.base}"
@@ -238,7 +238,7 @@ class Invariants:
 
     def _check_watermark(self, host: SimulatedHost, shadow: Shadow) -> None:
         """Check that the high watermark of a leader never falls, that a majority holds everything
-        below it, and that a record of the leader's epoch lies below it."""
+        below it, and that a record of the leader's epoch is below it."""
         role = host.raft.role
         if not isinstance(role, Leader) or role.high_watermark is None:
             return
@@ -268,8 +268,8 @@ class Invariants:
         self, host: SimulatedHost, shadow: Shadow, loaded: OffsetAndEpoch | None
     ) -> None:
         """Check that exactly the ledger's batches were committed, and that the state machine has
-        the state that those add up to which it was given. loaded: the snapshot that it has loaded
-        in this step."""
+        the state of the batches that it got. loaded: the snapshot that it has loaded in this step.
+        """
         end, ledger, key = host.commit_end, self.ledger, key_of(host)
         if loaded is not None:
             leads = host.leader is not None and host.leader.leader_id == key.node_id
@@ -287,8 +287,8 @@ class Invariants:
         shadow.applied = applied
 
     def _check_commit(self, host: SimulatedHost, shadow: Shadow, end: int) -> None:
-        """Check that the batches up to `end` are those that other replicas have committed, or may
-        be committed now."""
+        """Check that the batches up to `end` equal the batches that other replicas have committed,
+        or may be committed now."""
         ledger, key = self.ledger, key_of(host)
         demand(end > shadow.committed, "high watermark", f"{key} fell to {end}")
         entry = shadow.at(max(shadow.committed, min(ledger.end, end)))

@@ -1,5 +1,5 @@
-"""What each replica's log really holds in a run, and what was ever committed. Both are taken from
-what was written, and not from what the cores believe."""
+"""The content of each replica's log in a run, and all records that were ever committed. Both come
+from the data that was written, not from the state of the cores."""
 
 from __future__ import annotations
 
@@ -24,9 +24,14 @@ _Value = TypeVar("_Value")
 
 
 class LedgerBatch(NamedTuple):
-    """A batch. base, last: its first and last offset, both inclusive. crc: the four bytes of its
-    CRC. before: the epoch of the batch before it; None if that epoch is unknown. voters, version:
-    the voter set and the kraft.version that the batch names; None where it names none."""
+    """A batch.
+
+    base, last: its first and last offset, both inclusive.
+    crc: the four bytes of its CRC.
+    before: the epoch of the previous batch; None if it is unknown.
+    voters, version: the voter set and the kraft.version that the batch names; None if it names
+        none.
+    """
 
     base: int
     last: int
@@ -43,18 +48,18 @@ class LedgerBatch(NamedTuple):
 
 @dataclass(slots=True)
 class Shadow:
-    """One replica's log as it was written. A replica whose disk was wiped has a new shadow.
+    """One replica's log, by the data that was written. A replica whose disk was wiped has a new
+    shadow.
 
     sets, versions: the voter sets and kraft.versions that the log names.
     snapshots: the ids of its snapshots.
-    known_sets, known_versions, known_snapshots: the core's own values when they were last compared
-        with those here.
-    flushed: the end (exclusive) of what is flushed.
-    committed: the end (exclusive) of what is committed.
-    applied: the end (exclusive) of what the state machine was given.
+    known_sets, known_versions, known_snapshots: the core's own values at the last comparison.
+    flushed: the end (exclusive) of the flushed records.
+    committed: the end (exclusive) of the committed records.
+    applied: the end (exclusive) of the records that the state machine got.
     promised: the newest epoch in which the replica sent something.
     stored: the epoch in its quorum-state.
-    watermark: the epoch and the high watermark of the time when it last led.
+    watermark: the epoch and the high watermark when the replica last led.
     """
 
     static_voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
@@ -74,17 +79,17 @@ class Shadow:
 
     @property
     def voters(self) -> VoterSet:
-        """The voter set in force: the newest one in the log, committed or not."""
+        """The voter set in force: the newest in the log, committed or not."""
         return self.sets[-1].value if self.sets else self.static_voters
 
     @property
     def kraft_version(self) -> int:
-        """The kraft.version in force: the newest one in the log, committed or not."""
+        """The kraft.version in force: the newest in the log, committed or not."""
         return self.versions[-1].value if self.versions else 0
 
     @property
     def position(self) -> OffsetAndEpoch:
-        """The end of the log, or the end of its newest snapshot if that is newer."""
+        """The end of the log, or the end of its newest snapshot if the snapshot is newer."""
         found = [OffsetAndEpoch(0, 0), *self.snapshots]
         if self.entries:
             found.append(OffsetAndEpoch(self.entries[-1].last + 1, self.entries[-1].epoch))
@@ -127,7 +132,7 @@ class Shadow:
         return entry
 
     def follow(self, host: SimulatedHost, effects: Effects) -> list[LedgerBatch]:
-        """Add what a step has written. Returns the new entries."""
+        """Add the batches that a step has written. Returns the new entries."""
         if effects.truncate_to is not None:
             self.cut(effects.truncate_to)
         if effects.reset_to is not None:
@@ -142,7 +147,7 @@ class Shadow:
         return [self.add(batch) for batch in effects.append]
 
     def begin_at(self, facts: SnapshotFacts) -> None:
-        """Begin the log anew at a snapshot."""
+        """Restart the log at a snapshot."""
         if facts.voters is not None:
             self.sets.append(HistoryEntry(facts.snapshot_id.offset - 1, facts.voters))
         if facts.kraft_version:
@@ -158,7 +163,7 @@ class Shadow:
 
 
 def read_back(host: SimulatedHost, static_voters: VoterSet) -> Shadow:
-    """The shadow of a disk that was just opened. All that it holds is durable."""
+    """The shadow of a disk that was just opened. All its records are durable."""
     log = host.log
     shadow = Shadow(static_voters, flushed=log.log_end)
     with host.disk.inspected():
@@ -171,11 +176,16 @@ def read_back(host: SimulatedHost, static_voters: VoterSet) -> Shadow:
 
 
 class Ledger:
-    """The committed log. entries: the batches by base offset. end: the end offset (exclusive).
-    epoch: the epoch of the leader that committed last. states: the state of the workload's machine
-    after each batch, by the batch's end offset. ends: the batches by their end offsets.
-    first_voters: the voters in force before a record names voters. Where they have directory ids,
-    kraft.version is 1 from the beginning."""
+    """The committed log.
+
+    entries: the batches by base offset.
+    end: the end offset (exclusive).
+    epoch: the epoch of the leader that committed last.
+    states: the state of the workload's machine after each batch, by the batch's end offset.
+    ends: the batches by their end offsets.
+    first_voters: the voters in force before a record names voters. If they have directory ids,
+        kraft.version is 1 from the beginning.
+    """
 
     def __init__(self, workload: Workload, first_voters: VoterSet) -> None:
         self.first_voters = first_voters

@@ -29,7 +29,7 @@ def uuid_of(name: str) -> str:
 
 
 def record(record_type: str, version: int = 0, /, **fields: Value) -> MetadataRecord:
-    """A record with these fields, whose names are Kafka's."""
+    """A record with these fields, by Kafka's names."""
     return new_record(record_type, version, fields)
 
 
@@ -54,7 +54,8 @@ def end() -> MetadataRecord:
 
 
 def no_op() -> Records:
-    """The record that a controller writes twice a second, so that the log has its time."""
+    """The record that a controller writes twice a second, so that the log shows the current
+    time."""
     return (record("NO_OP_RECORD"),)
 
 
@@ -87,7 +88,7 @@ def controllers(node_ids: Iterable[int]) -> Records:
 
 
 def migration_state(state: int) -> Records:
-    """How far a migration from ZooKeeper is (replica.metadata.image.settings has the states)."""
+    """The state of a migration from ZooKeeper (replica.metadata.image.settings has the states)."""
     return (record("ZK_MIGRATION_STATE_RECORD", zkMigrationState=state),)
 
 
@@ -109,7 +110,7 @@ def register_broker(broker_id: int, broker_epoch: int, *, is_of_zookeeper: bool 
 
 
 def unfence_broker(broker_id: int, broker_epoch: int) -> Records:
-    """The change that unfences a broker. broker_epoch: the epoch of the registration in force."""
+    """The change that unfences a broker. broker_epoch: the epoch of the current registration."""
     kind = "BROKER_REGISTRATION_CHANGE_RECORD"
     return (record(kind, 2, brokerId=broker_id, brokerEpoch=broker_epoch, fenced=_UNFENCE),)
 

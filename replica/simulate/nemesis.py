@@ -1,6 +1,6 @@
-"""The nemesis: it causes faults and changes of voters, and a quorum has to survive all of them.
+"""The nemesis: it causes faults and changes of voters, all of which a quorum has to survive.
 
-At most one voter at a time has a wiped disk, because more could lose committed records.
+At most one voter at a time has a wiped disk, because more wiped disks could lose committed records.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from replica.simulate.node import MAX_DRIFT, SimulatedMachine
 from replica.simulate.simulation import Simulation
 
 Fault: TypeAlias = Callable[[Simulation, SimulatedMachine], None]
-"""A function that causes one fault: at the node that it is given, or at others."""
+"""A function that causes one fault, at the given node or at other nodes."""
 
 
 def drawn(random: Random, network: Network) -> tuple[Fault, ...]:
-    """The faults that exist in a run. A fault occurs as often in the list as its share says. The
-    faults of the network that don't exist in this run are switched off. In every fourth run all
+    """The faults that exist in a run. The number of times that a fault is in the list is its share.
+    The faults of the network that don't exist in this run are switched off. In every fourth run all
     faults exist. In the other runs each fault exists by chance, so that a crash every second
     doesn't hide rare combinations (swarm testing: Groce et al., 2012). In a third of these runs a
-    partition lasts four times as long, which is longer than a leader without a majority may
-    lead."""
+    network partition lasts four times as long, which is longer than a leader may lead without a
+    majority."""
     if random.random() < 0.25:
         return _ACTIONS
     there = {fault for fault in dict.fromkeys(_ACTIONS) if random.random() < 0.5}
@@ -93,26 +93,26 @@ def _snapshot(simulation: Simulation, node: SimulatedMachine) -> None:
 
 
 def _slow(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Let the flushes of a node wait long from now on, or no longer."""
+    """Let the flushes of a node be slow from now on, or normal again."""
     node.is_slow = not node.is_slow
 
 
 def _slow_disk(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Let calls to the disk hold the node up from now on, or no longer."""
+    """Let calls to the disk stop the node for a while from now on, or no longer."""
     slow = node.disk.faults.call_ms == 0
     node.disk.faults.call_ms = simulation.random.uniform(1, 60) if slow else 0.0
 
 
 def _fill(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Make the disk almost full, or endless again."""
+    """Make the disk almost full, or unlimited again."""
     faults = node.disk.faults
     room = node.disk.used_bytes() + simulation.random.randrange(2000)
     faults.capacity_bytes = room if faults.capacity_bytes is None else None
 
 
 def _fail_io(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Let calls to the disk fail now and then from now on, or no longer. A replica stops at the
-    first failure."""
+    """Let some calls to the disk fail from now on, or no longer. A replica stops at the first
+    failure."""
     faults = node.disk.faults
     is_sound = not (faults.write_error_rate or faults.sync_error_rate or faults.read_error_rate)
     rate = 0.02 if is_sound else 0.0
@@ -124,8 +124,8 @@ def _skew(simulation: Simulation, node: SimulatedMachine) -> None:
 
 
 def _change_voters(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Ask the leader to add this node or to remove it, which may be the leader itself. If the
-    node's disk was wiped and the node itself will remove its old directory, nothing is asked."""
+    """Ask the leader to add this node or to remove it. The node may be the leader itself. Nothing
+    is asked if the node's disk was wiped and the node will remove its old directory itself."""
     leader = simulation.leader()
     if leader is None or not leader.running.raft.log.kraft_version:
         return
@@ -147,7 +147,7 @@ def _remove_leader(simulation: Simulation, node: SimulatedMachine) -> None:
 
 
 def _upgrade(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Ask for kraft.version 1, which changes a static quorum only."""
+    """Ask for kraft.version 1, which changes only a static quorum."""
     leader = simulation.leader()
     if leader is not None:
         simulation.ask(leader, UpdateFeaturesRequest(kraft_version=1))
@@ -174,7 +174,7 @@ def _wipe(simulation: Simulation, node: SimulatedMachine) -> None:
 
 
 def _wiped_voters(simulation: Simulation) -> list[int]:
-    """The ids of the nodes that a running replica's voter set names with a disk that was wiped
+    """The ids of the nodes that a running replica's voter set names with a directory that was wiped
     since."""
     there = {node.local.key for node in simulation.nodes.values()}
     hosts = [node.host for node in simulation.nodes.values() if node.host is not None]

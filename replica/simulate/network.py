@@ -16,10 +16,11 @@ class Network:
     """The faults of the network. Rates are probabilities for each message, from 0 to 1. Delays are
     in ms.
 
-    loss, duplication: how often a message is lost or repeated. straggling: how often a message is
-    slow and takes up to straggler_ms. cut: links (sender, receiver) that let no message pass.
-    cut_requests: links that let only responses pass. refusals: how often the sender hears that a
-    node is down, as from a closed port.
+    loss, duplication: the rates of messages that are lost or repeated.
+    straggling: the rate of slow messages, which take up to straggler_ms.
+    cut: the links (sender, receiver) that let no message pass.
+    cut_requests: the links that let only responses pass.
+    refusals: the rate at which the sender is told that a node is down, as by a closed port.
     """
 
     loss: float = 0.02
@@ -32,7 +33,7 @@ class Network:
     cut_requests: set[Link] = field(default_factory=set)
 
     def delays(self, random: Random, sender: int, receiver: int, *, is_request: bool) -> list[int]:
-        """The delays (ms) after which the copies of a message arrive; empty where the message is
+        """The delays (ms) after which the copies of a message arrive; empty if the message is
         lost."""
         link = (sender, receiver)
         if link in self.cut or (is_request and link in self.cut_requests):
@@ -43,7 +44,7 @@ class Network:
         return [self._delay(random) for _ in range(copies)]
 
     def split(self, side: Iterable[int], others: Iterable[int], *, one_way: bool = False) -> None:
-        """From now on no message passes from `side` to `others`, or back unless `one_way`."""
+        """Let no message pass from `side` to `others`, nor back unless `one_way`, from now on."""
         links = [(a, b) for a in side for b in others if a != b]
         self.cut.update(links)
         if not one_way:
@@ -60,7 +61,7 @@ class Network:
         self.cut_requests.clear()
 
     def stop_faults(self) -> None:
-        """From now on every message arrives, and soon."""
+        """Let every message arrive after a short delay from now on."""
         self.heal()
         self.loss = self.duplication = self.straggling = 0.0
 

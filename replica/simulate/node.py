@@ -20,18 +20,19 @@ from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
 
 QUORUM_CHARACTERS = 16
-"""The number of first characters of a directory id that name the quorum."""
+"""The number of characters at the beginning of a directory id that identify the quorum."""
 MAX_DRIFT = 50
 """The largest drift of a clock, in thousandths of its rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The quorum at the beginning: nodes 1 to `voters` are voters, the next `observers` are not.
+    """The quorum at the beginning: nodes 1 to `voters` are voters, the next `observers` nodes are
+    observers.
 
-    is_static: whether the configuration names the voters, and not the log (kraft.version 0).
-    auto_joins: whether every observer makes itself a voter (KIP-1186). quorum: the first
-    QUORUM_CHARACTERS of its replicas' directory ids, which no other quorum has.
+    is_static: whether the configuration names the voters, not the log (kraft.version 0).
+    auto_joins: whether every observer makes itself a voter (KIP-1186).
+    quorum: the first QUORUM_CHARACTERS of its replicas' directory ids, which no other quorum has.
     """
 
     voters: int = 3
@@ -50,16 +51,22 @@ class Layout:
 
 @dataclass(slots=True, eq=False)
 class SimulatedMachine:
-    """A simulated machine. offset_ms, drift: at the simulated time t (ms) its clock shows offset_ms
-    + t * (1000 + drift) / 1000.
+    """A simulated machine.
 
-    host: the replica; None while the machine is down. boots: how often the machine was started.
-    wake_at: when its next tick is due; -1 for no tick. busy_until: when its slow disk is done.
-    is_slow: whether its flushes wait long. wiped, moved: how often its disk was wiped and its
-    endpoint changed. at_once: see Host. replay: the replay that is under way. replay_due: whether
-    an event of it is scheduled. flush: the flush that is under way. syncs: how long (ms) its syncs
-    in another thread take; empty where it syncs in its steps. log_config: the settings of its
-    segments.
+    offset_ms, drift: at the simulated time t (ms) its clock shows offset_ms + t * (1000 + drift) /
+        1000.
+    host: the replica; None while the machine is down.
+    boots: the number of times that the machine was started.
+    wake_at: the time (ms) of its next tick; -1 for no tick.
+    busy_until: the time (ms) at which its slow disk is done.
+    is_slow: whether its flushes are slow.
+    wiped, moved: the number of times that its disk was wiped and its endpoint changed.
+    at_once: see Host.
+    replay: the replay in progress.
+    replay_due: whether an event of this replay is scheduled.
+    flush: the flush in progress.
+    syncs: the durations (ms) of its syncs in another thread; empty if it syncs in its steps.
+    log_config: the settings of its segments.
     """
 
     node_id: int
@@ -103,13 +110,13 @@ class SimulatedMachine:
         return -((self.offset_ms - local_ms) * 1000 // (1000 + self.drift))
 
     def skew(self, now_ms: int, drift: int) -> None:
-        """From now on the node's clock runs at another rate. It doesn't jump."""
+        """Change the rate of the node's clock from now on, without a jump."""
         shown = self.clock(now_ms)
         self.drift, self.offset_ms = drift, 0
         self.offset_ms = shown - self.clock(now_ms)
 
     def start(self, draw: Callable[[int], int], now_ms: int, watch: Stepped) -> SimulatedHost:
-        """Start the replica, which recovers what is on its disk. Raises what Host raises."""
+        """Start the replica, which recovers from its disk. Raises the errors of Host."""
         self.disk.restart()
         self.boots += 1
         self.wake_at, self.flush_due, self.busy_until = -1, False, 0
@@ -120,7 +127,7 @@ class SimulatedMachine:
         )
 
     def wait_for_disk(self, now_ms: int) -> None:
-        """Keep the node busy for as long as its calls to the disk took."""
+        """Keep the node busy for the duration of its calls to the disk."""
         took, self.disk.busy_ms = int(self.disk.busy_ms), 0.0
         self.busy_until = max(self.busy_until, now_ms) + took
 
@@ -139,8 +146,8 @@ class SimulatedMachine:
         self._name()
 
     def move(self) -> None:
-        """Let the node listen at another endpoint from its next start on. The voter set then has to
-        be updated."""
+        """Let the node listen at another endpoint from its next start on, so that the voter set has
+        to be updated."""
         self.moved += 1
         self._name()
 
@@ -156,15 +163,14 @@ def key_of(host: SimulatedHost) -> ReplicaKey:
 
 
 def voter(quorum: str, node_id: int, wiped: int = 0, moved: int = 0) -> Voter:
-    """A node's entry in the voter set. quorum: see Layout. wiped, moved: how often its disk and its
-    endpoint were replaced."""
+    """A node's entry in the voter set. quorum: see Layout. wiped, moved: the number of times that
+    its disk and its endpoint were replaced."""
     key = ReplicaKey(node_id, f"{quorum}{node_id:03}{wiped:02}A")
     return Voter(key, (Endpoint("CONTROLLER", f"node{node_id}", 9093 + moved),))
 
 
 def node_of(name: int) -> int:
-    """The id of the node with this name, which is its id or the negative id of a bootstrap
-    server."""
+    """The id of the node with this name: its node id, or the negative id of a bootstrap server."""
     return name if name >= 0 else -10 - name
 
 
@@ -175,7 +181,7 @@ def new_disk(random: Random) -> SimulatedDisk:
 
 
 def random_layout(random: Random, *, auto_joins: bool) -> Layout:
-    """A layout with three or five voters, which the configuration or the log names, and two
+    """A layout with three or five voters, named by the configuration or the log, and two
     observers."""
     return Layout(
         voters=random.choice((3, 3, 5)),
@@ -187,7 +193,7 @@ def random_layout(random: Random, *, auto_joins: bool) -> Layout:
 
 
 def first_nodes(random: Random, layout: Layout) -> dict[int, SimulatedMachine]:
-    """The nodes by their ids. All of them are down, and the voters' disks are formatted."""
+    """The nodes by their ids. All nodes are down, and the voters' disks are formatted."""
     voters, nodes = layout.first_voters, {}
     for node_id in range(1, layout.voters + layout.observers + 1):
         disk = new_disk(random)

@@ -29,7 +29,7 @@ def put_files(disk: SimulatedDisk, files: Mapping[str, bytes]) -> None:
 
 
 def files_on(node: SimulatedMachine) -> Files:
-    """The files on a node's disk, with the bytes that are written but not yet synced."""
+    """The files on a node's disk, including bytes that are written but not yet synced."""
     if node.host is None:
         node.disk.restart()
     with node.disk.inspected():

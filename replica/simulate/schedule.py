@@ -19,7 +19,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """A replica's deadline. It has no effect if the node's wake-up has moved away from `at`
+    """A replica's deadline. It has no effect if the node's wake-up is no longer at the time `at`
     (ms)."""
 
     node_id: int
@@ -28,8 +28,8 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """The flush that a replica owes, or its end if it has begun. It has no effect if the node has
-    restarted since."""
+    """The flush that a replica owes, or the end of a flush that has begun. It has no effect if the
+    node has restarted since."""
 
     node_id: int
     boot: int
@@ -37,8 +37,8 @@ class Flush:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The next half of a replay that a replica owes its state machine: its beginning, or its end.
-    It has no effect if the node has restarted since."""
+    """The beginning or the end of a replay for a replica's state machine. It has no effect if the
+    node has restarted since."""
 
     node_id: int
     boot: int
@@ -61,15 +61,18 @@ class Propose:
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """The nemesis acts."""
+    """The nemesis causes a fault."""
 
 
 Event: TypeAlias = Start | Wake | Flush | Replay | Deliver | Propose | Strike
 
 
 class Schedule:
-    """The queue. now: the time (ms) of the last event that was taken. asked: the number of events
-    that were ever scheduled."""
+    """The queue.
+
+    now: the time (ms) of the last event that was taken.
+    asked: the number of events that were ever scheduled.
+    """
 
     def __init__(self) -> None:
         self.now = 0

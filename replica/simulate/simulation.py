@@ -36,12 +36,14 @@ from replica.simulate.workload import Values
 
 
 class Simulation:
-    """A run in which only the caller causes faults. layout: the quorum at the beginning; None for a
-    random one, whose observers make themselves voters for one seed in four. pause_ms: the longest
-    pause (ms) of a client between two appends.
+    """A run in which only the caller causes faults.
 
-    nodes: a function that makes the nodes from the run's random numbers, in place of the layout's
-    nodes. None of them is started. invariants: the class that checks every step.
+    layout: the quorum at the beginning; None for a random quorum, whose observers make themselves
+        voters for one seed in four.
+    pause_ms: the longest pause (ms) of a client between two appends.
+    nodes: a function that makes the nodes from the run's random numbers, instead of the layout's
+        nodes. The nodes aren't started.
+    invariants: the class that checks every step.
     """
 
     def __init__(
@@ -74,8 +76,8 @@ class Simulation:
         return self.schedule.now
 
     def run_until(self, is_reached: Callable[[], bool], within_ms: int) -> None:
-        """Go on until the condition holds. Raises BrokenInvariantError (liveness) where it doesn't
-        hold in time."""
+        """Run until the condition holds. Raises BrokenInvariantError (liveness) if it doesn't hold
+        within `within_ms`."""
         end = self.now + within_ms
         while not is_reached():
             if self.now > end:
@@ -83,25 +85,25 @@ class Simulation:
             self._next()
 
     def leaders(self) -> list[SimulatedMachine]:
-        """The nodes that believe that they lead. If there are two, the node with the older epoch
-        doesn't know of the other yet."""
+        """The nodes whose role is leader. If there are two, the node with the older epoch doesn't
+        know the other yet."""
         return [n for n in self.nodes.values() if n.host and isinstance(n.host.raft.role, Leader)]
 
     def leader(self) -> SimulatedMachine | None:
-        """The leader of the newest epoch; None where no node leads."""
+        """The leader of the newest epoch; None if no node leads."""
         return max(self.leaders(), key=lambda n: n.running.raft.role.epoch, default=None)
 
     def kill(self, node: SimulatedMachine) -> None:
-        """Cut a node's power. It doesn't come back by itself."""
+        """Cut a node's power until `start`."""
         node.host = None
         node.disk.crash()
 
     def start(self, node: SimulatedMachine) -> None:
-        """Let a node's power come back."""
+        """Restore a node's power."""
         self.schedule.after(1, Start(node.node_id))
 
     def crash(self, node: SimulatedMachine) -> None:
-        """Cut a node's power. It comes back after a while."""
+        """Cut a node's power for a while."""
         self.kill(node)
         self._come_back(node)
 
@@ -114,8 +116,8 @@ class Simulation:
         self.step(node, inputs.Request(ADMINISTRATOR, request))
 
     def append(self, node: SimulatedMachine, batches: Sequence[Values], time_ms: int) -> None:
-        """Let a client append batches at a node that believes that it leads. Each batch has a
-        timestamp of its own, `time_ms` or later. Raises what the core raises."""
+        """Let a client append batches at a node whose role is leader. Each batch has another
+        timestamp, `time_ms` or later. Raises the errors of the core."""
         proposals = []
         for values in batches:
             self._newest_timestamp = max(self._newest_timestamp + 1, time_ms)
@@ -151,7 +153,7 @@ class Simulation:
     def _is_due(
         self, node: SimulatedMachine, event: Start | Wake | Flush | Replay | Deliver
     ) -> bool:
-        """Whether an event happens now. Some events have no effect any more, and a node that waits
+        """Whether an event happens now. Some events no longer have an effect, and a node that waits
         for its disk takes its events later."""
         if isinstance(event, Start):
             return node.host is None
@@ -202,11 +204,11 @@ class Simulation:
         """Called when a replica has shut down by itself. Its node stays down."""
 
     def _strike(self) -> SimulatedMachine | None:
-        """Cause a fault. Only a run with random faults schedules that."""
+        """Cause a fault. Only a run with random faults schedules this event."""
         return None
 
     def _propose(self) -> SimulatedMachine | None:
-        """Let a client append at a node that believes that it leads."""
+        """Let a client append at a node whose role is leader."""
         self.schedule.after(self.random.randrange(1, self.pause_ms), Propose())
         leaders = self.leaders()
         if not leaders:
@@ -245,8 +247,8 @@ class Simulation:
             self._plan(node, node.host)
 
     def _flush(self, node: SimulatedMachine, host: SimulatedHost, now: int) -> list[Effects]:
-        """Flush at once; or begin a flush, or end the one that has begun. Between both, anything
-        may happen, and the sync may be done early or late."""
+        """Flush at once, or begin a flush, or end a flush that has begun. Any events may happen
+        between beginning and end, and the sync may be done early or late."""
         if not node.syncs:
             return host.flush(now)
         if node.flush is None:
@@ -263,8 +265,8 @@ class Simulation:
         return host.end_flush(begun, now)
 
     def _sync_takes(self, node: SimulatedMachine) -> tuple[int, bool]:
-        """How long (ms) a sync takes, and whether the bytes are durable when it begins: otherwise
-        they are when it ends."""
+        """(the duration of a sync in ms, whether the bytes are durable at its beginning and not
+        only at its end)."""
         return max(node.syncs), False
 
     def _plan(self, node: SimulatedMachine, host: SimulatedHost) -> None:
@@ -282,7 +284,7 @@ class Simulation:
             self.schedule.at(at, Wake(node.node_id, at))
 
     def _replay_takes(self) -> int:
-        """How long (ms) until a replay begins, and from then on until it ends."""
+        """The time (ms) until a replay begins, and from its beginning to its end."""
         return 0
 
     def _send(self, node: SimulatedMachine, effects: Effects) -> None:
@@ -298,7 +300,7 @@ class Simulation:
                 self._post(node.node_id, asker, boot, response)
 
     def _refuse(self, node: SimulatedMachine, message: inputs.Input) -> None:
-        """Tell the sender of a request that the node is down, or by chance nothing."""
+        """Tell the sender of a request that the node is down, or at random tell nothing."""
         if isinstance(message, inputs.Request) and isinstance(message.request_id, tuple):
             asker, asked, correlation_id, boot = message.request_id
             if self.random.random() < self.network.refusals:
@@ -319,7 +321,7 @@ class Simulation:
 
 
 def _replay(node: SimulatedMachine, host: SimulatedHost) -> list[Effects]:
-    """Begin a replay, or end the one that has begun. Between both, anything may happen."""
+    """Begin a replay, or end a replay that has begun. Any events may happen between both."""
     if node.replay is None:
         node.replay = host.begin_replay()
         return []

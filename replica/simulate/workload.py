@@ -23,7 +23,7 @@ Values = tuple[bytes, ...]
 
 
 class Workload(Protocol):
-    """The state machine of a run, and what its clients append. name: a name for people."""
+    """The state machine of a run, and the appends of its clients. name: a name for people."""
 
     name: str
 
@@ -36,11 +36,14 @@ class Workload(Protocol):
     def batches(
         self, random: Random, number: int, machine: StateMachine, *, is_active: bool, is_idle: bool
     ) -> tuple[Values, ...]:
-        """The batches that a leader appends now: all of them, or none. The result is empty if the
-        leader must wait. number: a number that differs in each call. machine: the leader's state
-        machine. is_active: whether the leader has all records of earlier epochs, so that
-        Effects.leader_change has named it. is_idle: whether the machine has been given everything
-        in the log.
+        """The batches that a leader appends now: all of them, or none. Empty if the leader must
+        wait.
+
+        number: a number that differs in each call.
+        machine: the leader's state machine.
+        is_active: whether the leader has all records of earlier epochs, so that
+            Effects.leader_change has named it.
+        is_idle: whether the machine has got all records of the log.
         """
 
 
@@ -64,7 +67,7 @@ class OpaqueWorkload(Workload):
 
 class MetadataWorkload(Workload):
     """Kafka's metadata records as a controller writes them, some in a transaction (KIP-868). A new
-    leader first aborts the transaction that the former one left open."""
+    leader first aborts the open transaction of the former leader."""
 
     name = "metadata"
 
@@ -88,7 +91,8 @@ class MetadataWorkload(Workload):
     def changes(
         self, random: Random, number: int, machine: MetadataMachine, *, is_idle: bool
     ) -> tuple[Values, ...]:
-        """The batches of a leader that may write, outside of a transaction: as in `batches`."""
+        """The batches of an active leader, outside of a transaction. The parameters are those of
+        `batches`."""
         records = _created(random, number)
         if is_idle and random.random() < 0.7:
             records = _changed(random, number, machine.image) or records
@@ -103,7 +107,7 @@ OPAQUE, METADATA = OpaqueWorkload(), MetadataWorkload()
 
 @lru_cache(maxsize=2048)
 def _read_once(data: bytes) -> tuple[tuple[int, ReplayedRecord], ...]:
-    """The records of a batch, cached: every replica of a run reads the same bytes, and again at
+    """The records of a batch, cached, because every replica of a run reads the same bytes, also at
     each start."""
     return tuple(messages_in(Batch(0, 0, 0, 0, data=data)))
 
@@ -114,8 +118,8 @@ def encoded(records: Iterable[MetadataRecord]) -> Values:
 
 
 def _created(random: Random, number: int) -> list[MetadataRecord]:
-    """The records of a new topic with its partitions, or of a config. They may be appended whatever
-    comes before them."""
+    """The records of a new topic with its partitions, or of a config. They may follow any
+    records."""
     if random.random() < 0.5:
         return [config(BROKER, str(random.randrange(4)), "log.cleaner.threads", str(number))]
     topic_id = base64.urlsafe_b64encode(number.to_bytes(16, "big")).decode()[:22]
@@ -138,8 +142,7 @@ def _created(random: Random, number: int) -> list[MetadataRecord]:
 
 
 def _changed(random: Random, number: int, image: Image) -> list[MetadataRecord]:
-    """The records of a change of an existing topic or partition; empty where there is no
-    partition."""
+    """The records of a change of an existing topic or partition; empty if there is no partition."""
     partitions = sorted(image.tables["partitions"].values)
     if not partitions:
         return []

@@ -4,11 +4,11 @@ the log.
     ARCHIVE/truncated-1526-1548-epoch-5/       the lost offsets (end exclusive), their newest epoch
     ARCHIVE/replaced-by-snapshot-2571-6/       the whole log, the snapshots older than this one
 
-Each entry is a node's log directory: it has the replica's meta.properties, a capture.json with the
-time, and the partition's folder. The capture.json of a truncation's entry says that this is a
-fragment of a log. The name of an entry says which records it holds, because the offset and epoch of
-the last record determine all records before it. After a crash the same entry is found by its name
-and completed, and no record is kept twice.
+Each entry has the form of a node's log directory: it has the replica's meta.properties, a
+capture.json with the time, and the partition's folder. The capture.json of a truncation's entry
+says that this is a fragment of a log. The name of an entry identifies its records, because the
+offset and epoch of the last record determine all records before it. After a crash the archive finds
+the entry by its name and completes it, so no record is kept twice.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from replica.storage.segment_files import KINDS
 
 @dataclass(frozen=True, slots=True)
 class CutTail:
-    """The end of a log that is about to be cut off."""
+    """The end of a log that a truncation is about to remove."""
 
     start_offset: int
-    """Inclusive."""
+    """The first offset (inclusive)."""
     end_offset: int
-    """Exclusive."""
+    """The end offset (exclusive)."""
     epoch: int
     """The epoch of the last record."""
     pieces: Iterable[tuple[int, memoryview]]
@@ -46,7 +46,7 @@ class CutTail:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Keeps what a log drops."""
+    """Keeps the batches that a log drops."""
 
     files: FileSystem
     folder: str
@@ -58,10 +58,10 @@ class Archive:
     now: Callable[[], int]
     """A function that gives the time in ms since 1970 (UTC)."""
     report: Callable[[str], None]
-    """A function that gets a line for each entry."""
+    """A function that is called with a line of text for each entry."""
 
     def keep_tail(self, tail: CutTail) -> None:
-        """Copy durably what is about to be truncated."""
+        """Durable: copy the batches that are about to be truncated."""
         name = f"truncated-{tail.start_offset}-{tail.end_offset}-epoch-{tail.epoch}"
         folder = self._entry(name, is_fragment=True)
         for base_offset, pieces in groupby(tail.pieces, key=itemgetter(0)):
@@ -78,8 +78,8 @@ class Archive:
         )
 
     def keep_log(self, folder: str, snapshot_id: OffsetAndEpoch) -> None:
-        """Give a second name, durably, to everything that a restart at this snapshot removes from
-        the partition's `folder`."""
+        """Durable: make hard links to all files that a restart at this snapshot removes from the
+        partition's `folder`."""
         name = f"replaced-by-snapshot-{snapshot_id.offset}-{snapshot_id.epoch}"
         target = self._entry(name, is_fragment=False)
         for file_name in self.files.names(folder):
@@ -92,8 +92,8 @@ class Archive:
         )
 
     def _entry(self, name: str, *, is_fragment: bool) -> str:
-        """The partition's folder in the entry `name`. This makes the entry, or completes it after a
-        crash. is_fragment: whether the entry holds a part of the log."""
+        """Make the entry `name`, or complete it after a crash. Returns the partition's folder in
+        it. is_fragment: whether the entry holds only a part of the log."""
         node_folder = f"{self.folder}/{name}"
         folder = f"{node_folder}/{self.partition}"
         self.files.make_directory(node_folder)

@@ -1,4 +1,4 @@
-"""Walks over the batches of a file piece by piece, in bounded memory."""
+"""Reads the batches of a file piece by piece, in bounded memory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from replica.storage.filesystem import File, ReadableFile
 
 PIECE_BYTES = 1024 * 1024
 SEARCH_BYTES = 8 * 1024
-"""The number of bytes that are read at once in the search for an offset: two intervals of the
-index."""
+"""The number of bytes that are read at once to find an offset: two intervals of the index."""
 
 
 Found = TypeVar("Found", Frame, Run)
@@ -32,12 +31,15 @@ def walk(
     check_crc: bool = True,
     piece_bytes: int = PIECE_BYTES,
 ) -> Iterator[tuple[Frame, Buffer]]:
-    """Each batch from byte `position` to byte `end` (None: to the end of the file), with its bytes.
+    """Each batch from byte `position` (inclusive) to byte `end` (exclusive), with its bytes.
 
-    expected_offset: the base offset of the first batch; None for any. epoch: the lowest epoch that
-    the first batch may have. piece_bytes: how much is read at once, unless a batch is larger.
-    Raises DataError, which names file and byte, for what `frames` refuses, and where the file ends
-    within a batch.
+    expected_offset: the base offset of the first batch; None for any.
+    end: None for the end of the file.
+    epoch: the lowest epoch that the first batch may have.
+    piece_bytes: the number of bytes that are read at once, unless a batch is larger.
+
+    Raises DataError, which names file and byte, for bytes that `frames` refuses, and if the file
+    ends within a batch.
     """
     found = partial(frames, check_crc=check_crc)
     end = file.size() if end is None else end
@@ -47,7 +49,7 @@ def walk(
 def frame_at(
     file: File, position: int, expected_offset: int | None = None, *, check_crc: bool = True
 ) -> Frame:
-    """The batch that begins at byte `position`. Raises DataError as `walk` does, and where no batch
+    """The batch that begins at byte `position`. Raises DataError as `walk` does, and if no batch
     begins there."""
     walked = walk(
         file,
@@ -107,8 +109,8 @@ def _walk(
 
 
 def _size_of_first(piece: memoryview) -> int:
-    """The size of the batch at the beginning of `piece`; the size of a header where the piece ends
-    within the header."""
+    """The size in bytes of the batch at the beginning of `piece`; if the piece ends within the
+    batch's header, the size of a header."""
     if len(piece) < LENGTH_PREFIX.size:
         return HEADER.size
     (_, length) = LENGTH_PREFIX.unpack_from(piece)
@@ -116,22 +118,25 @@ def _size_of_first(piece: memoryview) -> int:
 
 
 class BatchBytes(NamedTuple):
-    """Whole batches as they lie in a file, one after another."""
+    """Whole batches of a file, one after another."""
 
     data: memoryview
     runs: tuple[Run, ...]
-    """These batches as runs, whose positions count from the first byte of `data`."""
+    """The same batches as runs. Their positions count from the first byte of `data`."""
 
 
 def read_batches(
     file: File, *, size: int, search_from: int, start_offset: int, max_bytes: int, end_offset: int
 ) -> BatchBytes:
-    """Whole batches, from the batch that holds `start_offset` on; empty where no batch holds it.
+    """Whole batches, from the batch that holds `start_offset` on; empty if no batch holds it.
 
-    size: the number of bytes of the file that count. search_from: the position of that batch, or of
-    a batch before it. The batches have at most `max_bytes` together; only a larger first batch
-    comes whole nevertheless. All of them start below `end_offset`. Raises DataError, which names
-    file and byte, for a wrong CRC.
+    size: the number of bytes of the file that count.
+    search_from: the position (byte) of the batch that holds `start_offset`, or of an earlier batch.
+    max_bytes: the most bytes of all batches together. A first batch that is larger is returned
+        whole.
+    end_offset: the batches start below this offset.
+
+    Raises DataError, which names file and byte, for a wrong CRC.
     """
     first = _first_holding(file, size, search_from, start_offset)
     if first is None:
@@ -147,8 +152,8 @@ def read_batches(
 
 
 def frame_holding(file: File, size: int, search_from: int, offset: int) -> Frame:
-    """The batch that holds `offset`, which the file must hold. size, search_from: as for
-    read_batches. Its CRC isn't checked."""
+    """The batch that holds `offset`, which the file must hold. The CRC isn't checked. size,
+    search_from: as for read_batches."""
     found = _first_holding(file, size, search_from, offset)
     assert found is not None, "an offset the file doesn't hold"
     return found

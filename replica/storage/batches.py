@@ -23,20 +23,23 @@ from replica.model.voters import voter_set
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
 _REMEMBERED_BYTES = 4096
-"""The most bytes of a control batch that is cached: the voters of seven nodes take a tenth
-of that."""
+"""The most bytes of a control batch that is cached. The voters of seven nodes take a tenth of
+them."""
 _MESSAGE_VERSION = 0
-"""The version in which Kafka 4.1 writes every control message, also LEADER_CHANGE."""
+"""The version in which Kafka 4.1 writes every control message, including LEADER_CHANGE."""
 
 
 def batches_of(
     data: Buffer, expected_offset: int | None = None, epoch: int = -1, *, check_crc: bool = True
 ) -> tuple[Batch, ...]:
-    """The batches in bytes of a log or of a fetch response. A cut batch at the end is left out.
+    """The batches in the bytes of a log or of a fetch response. An incomplete batch at the end is
+    left out.
 
-    expected_offset: the base offset of the first batch; None for any. epoch: the lowest epoch that
-    a batch may have. check_crc: False for bytes whose CRC was checked when they were read. Raises
-    DataError, which names the byte in `data`, for bytes that a correct peer doesn't send.
+    expected_offset: the base offset of the first batch; None for any.
+    epoch: the lowest epoch that a batch may have.
+    check_crc: False for bytes whose CRC was checked when they were read.
+
+    Raises DataError, which names the byte in `data`, for bytes that a correct peer doesn't send.
     """
     return tuple(
         batch_in(data, frame)
@@ -47,7 +50,7 @@ def batches_of(
 
 
 def batch_in(data: Buffer, frame: Frame, start: int = 0) -> Batch:
-    """The batch of a frame. start: the byte of the file at which `data` begins."""
+    """The batch of a frame. start: the position in the file at which `data` begins."""
     at = frame.position - start
     whole = bytes(memoryview(data)[at : at + frame.size])
     records: tuple[ControlRecord, ...] = ()
@@ -62,8 +65,8 @@ def batch_in(data: Buffer, frame: Frame, start: int = 0) -> Batch:
 
 
 def bytes_of(batch: Batch) -> bytes:
-    """The bytes of the batch for the disk. Records that have no bytes yet are encoded; the base
-    offset and the epoch are written into the header.
+    """The bytes of the batch for the disk. Records without bytes are encoded. The base offset and
+    the epoch are written into the header.
 
     The CRC covers neither the base offset nor the epoch, so all other bytes of a fetched batch stay
     as they are.
@@ -89,8 +92,8 @@ def control_records(batch: bytes) -> tuple[ControlRecord, ...]:
     """The records of a control batch that concern Raft, in order.
 
     A control batch is decoded when it arrives, when it is appended, and each time it is committed
-    or searched for. So the content of small batches is remembered; large ones aren't, so that no
-    peer can fill the memory with them.
+    or searched for. So the records of small batches are cached. Large batches aren't cached, so
+    that no peer can fill the memory with them.
     """
     return _remembered(batch) if len(batch) <= _REMEMBERED_BYTES else _decoded(batch)
 

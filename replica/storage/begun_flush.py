@@ -1,4 +1,4 @@
-"""A flush of the log that another thread does."""
+"""A flush of the log in another thread."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from replica.model.epochs import Epochs
 class SegmentFlush:
     """A flush of the active segment that has begun.
 
-    size: the bytes of the log file that are then synced.
-    entries: how many bytes of each index these batches have.
-    sync: syncs them, in any thread; None where they are synced already.
+    size: the number of bytes of the log file that the flush syncs.
+    entries: the number of bytes of each index that belong to the synced batches.
+    sync: a function that syncs, in any thread; None if everything is synced already.
     """
 
     size: int
@@ -31,7 +31,7 @@ class BegunFlush:
 
     end_offset: the log is durable up to this offset (exclusive) once `run` has returned.
     epochs: the leader epochs of the log up to that offset.
-    segment: what has to be synced.
+    segment: the flush of the active segment.
     """
 
     end_offset: int
@@ -42,9 +42,9 @@ class BegunFlush:
     _failure: FileSystemError | None = None
 
     def run(self) -> None:
-        """Return once the sync is done. Any threads may call it, and the first one syncs: a second
-        sync could succeed after a first one has failed, and yet the bytes would be lost. Raises
-        UnwritableFileError in each of these calls."""
+        """Sync, or wait until the sync is done. Several threads may call this, but only the first
+        one syncs: after a failed sync, a second sync may succeed although bytes are lost. After a
+        failure each call raises UnwritableFileError."""
         with self._lock:
             if not self._is_done:
                 self._is_done = True

@@ -1,7 +1,7 @@
 """Checks closed segments, which were complete and synced before the next segment was made.
 
-So opening a log trusts them. It reads only the batches behind the last entry of a segment's index,
-and reads a whole segment only where an index is missing or wrong.
+So opening a log trusts them. It reads only the batches behind the last entry of a segment's index.
+It reads a whole segment only if an index is missing or wrong.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ class CheckedSegment:
 
     segment: ClosedSegment
     last: Frame | None
-    """Its last batch; None where a snapshot covers the whole segment, so that nothing was read."""
+    """The last batch of the segment; None if nothing was read, because a snapshot covers the whole
+    segment."""
     rebuilt: bool = False
-    """Whether its indexes were made anew."""
+    """Whether the indexes of the segment were rebuilt."""
 
 
 def trust_closed(files: SegmentFiles, end_offset: int) -> CheckedSegment | None:
-    """The closed segment that begins at `base_offset` and ends at `end_offset`, where the next one
-    begins. It isn't read. None where an index is missing."""
+    """The closed segment of these files, without reading it. None if an index is missing.
+    end_offset: the base offset of the next segment."""
     if files.missing(*INDEX_KINDS):
         return None
     with files.open() as log:
@@ -61,13 +62,13 @@ def check_closed(files: SegmentFiles, config: LogConfig) -> CheckedSegment:
                 segment = ClosedSegment(files, last.end_offset, last.end_position, offsets)
                 return CheckedSegment(segment, last)
             except DataError:
-                pass  # The index may be wrong: read the whole segment.
+                pass  # the index may be wrong: read the whole segment
         last = _last_batch(log, files.base_offset, b"")
     return CheckedSegment(open_whole(files, config).seal(), last, rebuilt=True)
 
 
 def epochs_of(segments: Iterable[ClosedSegment]) -> Epochs:
-    """The start offset of each leader epoch in these segments, by the headers of all their
+    """The start offset of each leader epoch in these segments, read from the headers of all
     batches."""
     entries: Epochs = ()
     for segment in segments:
@@ -79,8 +80,8 @@ def epochs_of(segments: Iterable[ClosedSegment]) -> Epochs:
 
 
 def synced_end(files: SegmentFiles) -> int:
-    """An offset (exclusive) below which the newest segment is synced, by the last entry of its
-    index. Its base offset where the index has no entry."""
+    """The offset (exclusive) up to which the newest segment is certainly synced: the end of the
+    last batch that has an index entry, or the base offset of the segment if there is no entry."""
     if files.missing(FileKind.OFFSET_INDEX):
         return files.base_offset
     entries = synced_entries(files.offset_index())

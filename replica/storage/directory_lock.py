@@ -1,9 +1,9 @@
 """Lets one process at a time use a log directory (Kafka: LogManager.lockLogDirs, util FileLock).
 
-The lock is the one that Java's FileChannel takes, a POSIX record lock on the whole file `.lock` in
-each of log.dirs. A running Kafka therefore keeps this process out, and this process keeps Kafka
-out. The system releases the lock when the process ends in any way; the empty file stays and means
-nothing. The lock writes nothing, so it is no part of the port FileSystem.
+The lock is a POSIX record lock on the whole file `.lock` in each of log.dirs, as Java's FileChannel
+takes it. So a running Kafka keeps this process out, and this process keeps Kafka out. The operating
+system releases the lock when the process ends in any way. The empty file stays and means nothing.
+The lock writes nothing, so it isn't part of the port FileSystem.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ class DirectoryLock:
     process. Child processes don't hold it."""
 
     def __init__(self, log_dir: str) -> None:
-        """log_dir: one of log.dirs, which must exist. It is the folder above the partition's
-        folder.
+        """log_dir: one of log.dirs: the folder above the partition's folder. It must exist.
 
-        Raises UsageError where another process holds the lock, and UnwritableFileError where the
-        file can't be locked.
+        Raises UsageError if another process holds the lock, and UnwritableFileError if the file
+        can't be locked.
         """
         self._path = f"{log_dir}/{FILE_NAME}"
         self._handle = -1
@@ -64,7 +63,7 @@ class DirectoryLock:
         self.close()
 
     def _made(self) -> tuple[int, int]:
-        """Device and inode of the file, which is made where it is missing."""
+        """Device and inode of the file. A missing file is created."""
         try:
             with suppress(FileExistsError):
                 os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -15,7 +15,7 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 class EpochCheckpoint:
-    """The leader-epoch cache. `entries` is what is in memory. `save` makes the entries durable if
+    """The leader-epoch cache. `entries` has the entries in memory. `save` writes them durably if
     they have changed."""
 
     def __init__(self, files: FileSystem, folder: str, entries: Epochs, saved: Epochs | None):
@@ -26,7 +26,7 @@ class EpochCheckpoint:
 
     @property
     def latest_epoch(self) -> int:
-        """The newest epoch; -1 where there is no entry."""
+        """The newest epoch; -1 if there is no entry."""
         return self.entries[-1].epoch if self.entries else -1
 
     def assign(self, epoch: int, start_offset: int) -> None:
@@ -39,8 +39,8 @@ class EpochCheckpoint:
         self.entries = epochs.truncate_from_start(self.entries, start_offset)
 
     def save(self, entries: Epochs | None = None) -> None:
-        """Write the file durably: after a crash it has either the old entries or the new ones.
-        entries: those to write; None for all."""
+        """Durable: write the file. After a crash it has either the old entries or the new entries.
+        entries: the entries to write; None for all."""
         entries = self.entries if entries is None else entries
         if self._saved != entries:
             data = leader_epoch_checkpoint.encode(entries)
@@ -49,11 +49,10 @@ class EpochCheckpoint:
 
 
 def read_checkpoint(files: FileSystem, folder: str) -> Epochs | None:
-    """The file's entries. None where the file is missing or damaged, or where its epochs or its
-    offsets don't rise.
+    """The file's entries. None if the file is missing or damaged, or if its epochs or its offsets
+    don't rise.
 
-    The file can be made anew, because the batches of the log show everything that it holds, except
-    for the log start.
+    The file can be rebuilt from the batches of the log, except for the log start.
     """
     if FILE_NAME not in files.names(folder):
         return None

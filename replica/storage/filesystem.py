@@ -1,7 +1,7 @@
 """The port to a disk, and the real disk.
 
 The storage uses a disk only through `FileSystem`, so the same code runs on the simulated disk of
-replica.simulate.disk, which loses what was not synced. The rules are POSIX's: bytes are safe after
+replica.simulate.disk, which loses unsynced writes. The rules are POSIX's: bytes are safe after
 `File.sync`; names (created, renamed, removed) are safe after `sync_directory`. Paths are strings
 with '/' between their parts.
 """
@@ -19,11 +19,12 @@ from replica.storage.spare_files import SpareFiles
 
 TEMPORARY_SUFFIX = ".tmp"
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
-"""A metadata log holds secrets, so only the owner may read new files and folders."""
+"""The modes of new files and folders. A metadata log holds secrets, so only the owner may read
+them."""
 
 
 class ReadableFile(Protocol):
-    """An open file, read at byte positions. Raises as FileSystem does."""
+    """An open file, read at byte positions. Its methods raise the errors of FileSystem."""
 
     @property
     def path(self) -> str: ...
@@ -36,7 +37,8 @@ class ReadableFile(Protocol):
 
 
 class File(ReadableFile, Protocol):
-    """An open file, read and written at byte positions. Raises as FileSystem does."""
+    """An open file, read and written at byte positions. Its methods raise the errors of
+    FileSystem."""
 
     def write(self, position: int, data: bytes) -> None:
         """Write all of `data` at byte `position`. If the file ended below `position`, the gap reads
@@ -48,8 +50,8 @@ class File(ReadableFile, Protocol):
         """Return when the content and the size of the file are on the disk."""
 
     def begin_sync(self) -> Callable[[], None]:
-        """A function that syncs what has been written so far. Another thread may call it while the
-        file is written on; the file must not be closed or truncated before it returns."""
+        """A function that syncs everything written so far. Another thread may call it while further
+        bytes are written. The file must not be closed or truncated before it returns."""
         return self.sync
 
     def close(self) -> None:
@@ -63,18 +65,18 @@ class File(ReadableFile, Protocol):
 
 
 class FileSystem(Protocol):
-    """What the storage needs of a disk. Methods raise UnreadableFileError where reading fails, and
-    UnwritableFileError where writing fails."""
+    """The operations on a disk that the storage needs. Methods raise UnreadableFileError if reading
+    fails, and UnwritableFileError if writing fails."""
 
     def open(self, path: str) -> File:
         """An existing file, for reading and writing."""
 
     def reader(self, path: str, size: int) -> InMemory | OpenFile:
         """The first `size` bytes of an existing file, for a reader in another thread. They stay
-        readable when the file is removed."""
+        readable after the file is removed."""
 
     def create(self, path: str) -> File:
-        """A new file, or an existing one that is emptied. It never follows a link."""
+        """A new file. An existing file is emptied. Links are not followed."""
 
     def names(self, folder: str) -> tuple[str, ...]:
         """The names of the files in a folder, sorted, without the folders in it."""
@@ -96,8 +98,8 @@ class FileSystem(Protocol):
 
 
 class LocalDisk(FileSystem):
-    """The file system of this machine. spare: open files, one of which is closed when no other file
-    can be opened."""
+    """The file system of this machine. spare: open files; one of them is closed when the process
+    has no free file descriptor."""
 
     def __init__(self, spare: SpareFiles | None = None) -> None:
         self._spare = spare or SpareFiles(0)
@@ -199,7 +201,7 @@ class _LocalFile(File):
 
 
 def read_whole(files: FileSystem, path: str, limit: int) -> bytes:
-    """All bytes of a small file. Raises UnreadableFileError where the file has more than `limit`
+    """All bytes of a small file. Raises UnreadableFileError if the file has more than `limit`
     bytes."""
     with files.open(path) as file:
         size = file.size()
@@ -209,10 +211,11 @@ def read_whole(files: FileSystem, path: str, limit: int) -> bytes:
 
 
 def replace_durably(files: FileSystem, folder: str, name: str, data: bytes) -> None:
-    """Write a small file as a whole. After a crash during the call the file has the old content or
-    the new one; once the call has returned, it has the new one.
+    """Durable: replace the content of a small file. After a crash during the call the file has
+    either the old content or the new content.
 
-    Kafka: FileQuorumStateStore and CheckpointFile. Here the folder is synced too.
+    Kafka: FileQuorumStateStore and CheckpointFile. Unlike Kafka, this function also syncs the
+    folder.
     """
     temporary = f"{folder}/{name}{TEMPORARY_SUFFIX}"
     with files.create(temporary) as file:

@@ -14,11 +14,11 @@ _MAX_BYTES = 1024 * 1024
 def write_identity(
     files: FileSystem, folder: str, replica: ReplicaId, comments: tuple[str, ...] = ()
 ) -> None:
-    """Make the node's log directory, and write meta.properties there, durably. comments: lines at
+    """Durable: make the node's log directory, and write meta.properties into it. comments: lines at
     the top of the file, such as the date that Java writes.
 
-    Raises UsageError where the directory has a meta.properties already: the owner of a directory
-    never changes.
+    Raises UsageError if the directory already has a meta.properties: the owner of a directory never
+    changes.
     """
     files.make_directory(folder)
     if FILE_NAME in files.names(folder):
@@ -28,7 +28,7 @@ def write_identity(
 
 
 def read_identity(files: FileSystem, folder: str) -> ReplicaId | None:
-    """The replica that meta.properties names. None where the directory isn't formatted, or the file
+    """The replica that meta.properties names. None if the directory isn't formatted, or if the file
     names no replica.
 
     Raises DataError, which names file and byte.

@@ -2,11 +2,11 @@
 
 `replica.storage.recovery.open_log` opens a log. The log is synced by `flush`, before a new segment
 is made, and by a truncation. So the host decides how many appends share one sync. Another thread
-may do that sync: between `begin_flush` and `end_flush` the log is read and appended to, and any
-other change first waits for the sync.
+may sync: between `begin_flush` and `end_flush` the log may be read and appended to, and any other
+change first waits for the sync.
 
-After a failed write or sync, the content of the disk is unknown. Every later change raises that
-first error, until the log is opened again.
+After a failed write or sync, the content of the disk is unknown. Every later change raises the
+first error again, until the log is opened again.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _NO_LIMIT = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a log lies. archive: keeps the batches that a truncation or a snapshot removes; None to
-    keep none."""
+    """The folder of a log, with its settings. archive: keeps the batches that a truncation or a
+    snapshot removes; None to keep none."""
 
     files: FileSystem
     folder: str
@@ -61,13 +61,13 @@ class Place:
 
 @dataclass(eq=False)
 class FileLog:
-    """The replicated log as files, which has one writer. A batch lies in one file. An offset that
+    """The replicated log as files. It has one writer. A batch lies in one file. An offset that
     doesn't fit the log is a bug of the host, and fails an assertion.
 
-    log_start: inclusive. log_end: exclusive. repairs: a line for each repair that opening made.
-    _closed: the closed segments, in the order of their offsets. _active: the newest segment.
-    _control: the control batches from the offset `_control_from` on. _newest: the newest batches
-    since opening, in memory. flushed_end: exclusive. _flushing: the flush that is under way.
+    log_start: the log start offset (inclusive).
+    flushed_end: the offset up to which the log is durable (exclusive).
+    repairs: a line of text for each repair that opening made.
+    _control: the control batches from the offset `_control_from` on.
     """
 
     log_start: int
@@ -97,7 +97,7 @@ class FileLog:
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of the segments, without indexes and snapshots (Kafka: UnifiedLog.size)."""
+        """The bytes of all segments, without indexes and snapshots (Kafka: UnifiedLog.size)."""
         return sum(segment.size for segment in self._closed) + self._active.size
 
     def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
@@ -105,7 +105,7 @@ class FileLog:
         return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self._checkpoint.entries))
 
     def facts(self) -> LogFacts:
-        """What the log holds now."""
+        """The facts of the log, as they are now."""
         return LogFacts(
             log_start=self.log_start,
             log_end=self.log_end,
@@ -115,11 +115,11 @@ class FileLog:
         )
 
     def append(self, batches: Sequence[Batch]) -> int:
-        """Add batches at the log end; the first one's base offset is the log end. A batch that has
-        no `data` yet is encoded. Returns the new log end (exclusive).
+        """Append batches; the base offset of the first batch is the log end. A batch without `data`
+        is encoded. Returns the new log end (exclusive).
 
-        Raises CorruptDataError, and appends nothing, where the data of a batch isn't exactly one
-        whole batch with a right CRC.
+        Raises CorruptDataError, and appends nothing, if the data of a batch isn't exactly one whole
+        batch with a valid CRC.
         """
         end, epoch = self.log_end, self._checkpoint.latest_epoch
         located = []
@@ -142,26 +142,26 @@ class FileLog:
         return self.log_end
 
     def flush(self) -> int:
-        """Durable: write everything appended so far to disk. Returns `flushed_end`."""
+        """Durable: sync everything that was appended so far. Returns `flushed_end`."""
         self._settle()
         return self.end_flush(self.begin_flush())
 
     def begin_flush(self) -> BegunFlush:
-        """Begin to flush. The caller has any thread run it, and then calls `end_flush`."""
+        """Begin to flush. The caller calls the result's `run` in any thread, then `end_flush`."""
         assert self._flushing is None, "one flush at a time"
         segment = self._active.begin_flush()
         self._flushing = BegunFlush(self.log_end, self._checkpoint.entries, segment)
         return self._flushing
 
     def end_flush(self, begun: BegunFlush) -> int:
-        """Durable: end a flush, and run it where nobody has. Returns `flushed_end`."""
+        """Durable: end a flush, and run it first if no thread has run it. Returns `flushed_end`."""
         if self._flushing is begun:
             self._settle()
         return self.flushed_end
 
     def truncate_to(self, end_offset: int) -> int:
-        """Durable: cut everything at and above `end_offset`. A batch that holds records on both
-        sides of `end_offset` is removed as a whole. Returns the new log end (exclusive)."""
+        """Durable: remove all records from `end_offset` on. A batch with records on both sides of
+        `end_offset` is removed as a whole. Returns the new log end (exclusive)."""
         assert end_offset >= self.log_start, "what lies below the log start is committed"
         if end_offset >= self.log_end:
             return self.log_end
@@ -172,8 +172,7 @@ class FileLog:
                 self._place.archive.keep_tail(self._tail(end_offset))
             self._remove_from(end_offset)
             self._active.truncate_to(end_offset)
-            # This comes before the checkpoint is written: its old content may be all that tells the
-            # log start.
+            # before the checkpoint is written: only its old content may name the log start
             self._drop_leftovers()
             self._checkpoint.truncate_from_end(self.log_end)
             self._checkpoint.save()
@@ -207,12 +206,13 @@ class FileLog:
             self.snapshots.delete_before(snapshot_id)
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> memoryview:
-        """The bytes of whole batches, from the batch that holds `start_offset` on; empty where that
-        is the log end. The newest batches come from memory, others of one segment from its file.
+        """The bytes of whole batches, from the batch that holds `start_offset` on; empty if
+        `start_offset` is the log end. The newest batches come from memory, older batches from the
+        file of one segment.
 
-        The batches have at most `max_bytes` together; only a larger first batch comes whole
-        nevertheless. Only batches that start below `end_offset` (exclusive; None for the log end)
-        are read. Raises CorruptDataError, which names file and byte, for a batch with a wrong CRC.
+        All batches together have at most `max_bytes`, unless the first batch alone is larger. They
+        start below `end_offset` (None: the log end). Raises CorruptDataError, which names file and
+        byte, for a wrong CRC.
         """
         assert self.log_start <= start_offset <= self.log_end, "an offset the log doesn't hold"
         if start_offset == self.log_end:
@@ -236,9 +236,9 @@ class FileLog:
                 yield batch_in(data, frame)
 
     def stored(self, start_offset: int, end_offset: int) -> FileBatches:
-        """The batches that `batches` gives, for a reader in another thread, which doesn't go
-        through this log. The caller closes them. `end_offset` may be the log end at most, and what
-        lies below it must not be truncated."""
+        """The batches of `batches`, for a reader in another thread, which doesn't use this log. The
+        caller closes them. `end_offset` is at most the log end, and batches below it must not be
+        truncated."""
         assert self.log_start <= start_offset <= end_offset <= self.log_end
         files = []
         while start_offset < end_offset:
@@ -282,7 +282,7 @@ class FileLog:
             raise
 
     def _settle(self) -> None:
-        """Wait for the sync that is under way, if there is one, and count it."""
+        """Wait for the flush that has begun, if there is one, and end it."""
         begun, self._flushing = self._flushing, None
         if begun is None:
             return
@@ -312,8 +312,8 @@ class FileLog:
         return CutTail(start, end, self._checkpoint.latest_epoch, pieces)
 
     def _pieces(self, start_offset: int, end_offset: int) -> Iterator[tuple[int, BatchBytes]]:
-        """The base offset of a segment, and whole batches of it: all batches from the one that
-        holds `start_offset` to `end_offset`, piece by piece."""
+        """All batches from the batch that holds `start_offset` to `end_offset`, in pieces of whole
+        batches. Each piece comes with the base offset of its segment."""
         while start_offset < end_offset:
             segment = self._segment_of(start_offset)
             found = segment.read(start_offset, READ_BYTES, end_offset)
@@ -323,7 +323,7 @@ class FileLog:
     def _part(
         self, segment: ClosedSegment | ActiveSegment, start_offset: int, end_offset: int
     ) -> BatchFile:
-        """What `stored` gives of one segment."""
+        """The part of `stored` that one segment holds."""
         size, end = segment.size, segment.end_offset
         if end_offset < end:
             last = segment.holding(end_offset - 1)
@@ -346,8 +346,8 @@ class FileLog:
     def _drop_leftovers(self) -> None:
         """Remove segments that lie wholly below the log start.
 
-        An empty log gets a segment that begins at its start, because the checkpoint has no entry
-        for a log without batches.
+        An empty log gets a segment that begins at the log start, because the checkpoint has no
+        entry for a log without batches.
         """
         if self.log_end == self.log_start > self._active.base_offset:
             self._roll()
@@ -362,8 +362,8 @@ class FileLog:
         return self._closed[place - 1]
 
     def _control_batches(self) -> list[Batch]:
-        """The control batches above the newest snapshot; without a snapshot, those from the log
-        start on. Batches that opening has not read are read once, at the first call."""
+        """The control batches above the newest snapshot, or from the log start on if there is no
+        snapshot. Batches that opening has not read are read once, at the first call."""
         ends = [id.offset for id in self.snapshots if not self.is_older_than(id)]
         start = max([self.log_start, *ends])
         if self._control_from > start:
@@ -388,9 +388,9 @@ def _as_written(data: bytes, frame: Frame) -> Batch:
 def _located(batch: Batch) -> tuple[bytes, Frame]:
     """The bytes to write, and their frame at position 0.
 
-    The CRC of a fetched batch was already checked when it arrived, where a wrong CRC is the
-    leader's fault. Since then the bytes were in memory, so they are checked again before they go to
-    disk. For a batch that a client proposed, this is the first check.
+    The CRC of a fetched batch was checked when it arrived, because a wrong CRC is then the leader's
+    fault. It is checked again before the bytes go to disk, because the memory may have changed
+    them. The CRC of a batch that a client proposed is checked here first.
     """
     data = bytes_of(batch)
     found = tuple(frames(data, start=0, expected_offset=batch.base_offset))

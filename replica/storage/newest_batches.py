@@ -1,5 +1,5 @@
-"""The newest batches of a log in memory, as they were written: followers, readers and the state
-machine mostly ask for these."""
+"""The newest batches of a log, in memory as they were written. Followers, readers and the state
+machine mostly read the newest batches."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from replica.model.batch import Batch
 
 _BATCH_BYTES = 400
-"""About what Python takes for a batch beside its bytes."""
+"""The approximate memory (bytes) of a batch's Python objects, without its data."""
 
 
 class NewestBatches:
-    """Batches that follow each other up to the log end, each with its `data`. Their CRCs were right
-    when they were written, so nobody has to check them again.
+    """Batches that follow each other up to the log end, each with its `data`. Their CRCs were
+    checked when they were written, so readers don't check them again.
 
-    max_bytes: the most bytes that are kept, of batches and of what keeps them.
+    max_bytes: the most memory (bytes) of the batches and their Python objects.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -26,8 +26,8 @@ class NewestBatches:
         self._bytes = 0
 
     def add(self, batch: Batch) -> None:
-        """Keep a batch that was written at the log end. The oldest ones go where there is no more
-        room, a quarter of them at once."""
+        """Keep a batch that was written at the log end. When `max_bytes` is reached, the oldest
+        quarter is dropped."""
         self._batches.append(batch)
         self._ends.append(batch.end_offset)
         self._bytes += _size(batch)
@@ -45,8 +45,8 @@ class NewestBatches:
         del self._batches[kept:], self._ends[kept:]
 
     def between(self, start_offset: int, end_offset: int) -> Sequence[Batch] | None:
-        """The batches from the one that holds `start_offset` to the last one that begins below
-        `end_offset`; None where the first of them isn't kept."""
+        """The batches from the batch that holds `start_offset` to the last batch that begins below
+        `end_offset`; None if the first of them isn't kept."""
         first = self._index_of(start_offset)
         if first is None:
             return None
@@ -54,7 +54,7 @@ class NewestBatches:
         return self._batches[first : last + 1]
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> memoryview | None:
-        """The bytes that FileLog.read gives; None where the first batch isn't kept."""
+        """The result of FileLog.read; None if the first batch isn't kept."""
         at = self._index_of(start_offset)
         if at is None:
             return None

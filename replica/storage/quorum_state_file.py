@@ -19,12 +19,12 @@ class QuorumStateFile:
         self._folder = folder
 
     def read(self) -> ElectionState | None:
-        """The state on the disk; None where the file was never written.
+        """The state on the disk; None if the file was never written.
 
         The file is written again before the state is returned: after a failed sync of an earlier
-        process, the bytes that were read may be in the machine's memory only.
+        process, the bytes may be only in the machine's memory.
 
-        Raises DataError, which names the file, for a damaged file. If such a file counted as no
+        Raises DataError, which names the file, for a damaged file. If a damaged file counted as no
         vote, this replica could vote twice in an epoch.
         """
         if quorum_state.FILE_NAME not in self._files.names(self._folder):
@@ -50,7 +50,8 @@ class QuorumStateFile:
         )
 
     def write(self, state: ElectionState) -> None:
-        """Durable and atomic: after a crash the file holds the old state or this one."""
+        """Durable: write the state. After a crash the file holds either the old state or this
+        state."""
         voted = state.voted or ReplicaKey(NO_NODE)
         content = quorum_state.new_state(
             version=state.kraft_version,

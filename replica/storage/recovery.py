@@ -2,9 +2,9 @@
 KafkaMetadataLog.apply and recoverSnapshots).
 
 A crash of this engine can leave three faults: a torn end of the newest segment, files that were
-about to be renamed or removed, and a checkpoint file that lacks the last change. Each of these is
-repaired, and each repair is reported. Any other fault means that records which may be committed are
-lost: opening raises DataError and leaves the log as it is.
+about to be renamed or removed, and a checkpoint file that lacks the last change. Opening repairs
+each of them and reports each repair. After any other fault, records may be lost that are committed:
+opening raises DataError and leaves the log unchanged.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ ADVICE = (
 )
 _DEFAULTS = LogConfig()
 _SEARCHED_BYTES = 64 * 1024 * 1024
-"""The number of bytes behind a damaged place that are searched for batches which no snapshot
-holds."""
+"""The most bytes behind damaged bytes that are searched for batches which no snapshot holds."""
 
 
 def open_log(
@@ -67,11 +66,11 @@ def open_log(
 
     Opening reads the newest segment from the end of the newest snapshot on (without a snapshot, the
     whole segment), and those parts of older segments that neither an index nor a snapshot covers.
-    archive: see Place. Raises DataError, with file, byte and advice, for a fault that a crash can't
-    explain; FileSystemError.
+    archive: see Place. Raises DataError, with file, byte and advice, for a fault that no crash
+    explains, and FileSystemError.
     """
     files.make_directory(folder)
-    # After a failed sync of an earlier process, names may be in the machine's memory only.
+    # after a failed sync of an earlier process, names may be only in the machine's memory
     files.sync_directory(folder)
     names = files.names(folder)
     if partition_metadata.FILE_NAME not in names:
@@ -103,7 +102,8 @@ class _Opening:
     epochs: Epochs = ()
     control: list[Batch] = field(default_factory=list)
     unread: DataError | None = None
-    """What is wrong with the first control batch that doesn't decode, though its CRC is right."""
+    """The error of the first control batch that can't be decoded although its CRC is valid; None if
+    there is no such batch."""
 
     def run(self, bases: list[int], saved: Epochs | None) -> FileLog:
         if not bases:
@@ -118,14 +118,13 @@ class _Opening:
         self._judge_snapshots(log_start, entries, scanned.segment.end_offset)
 
         for base in bases:
-            # This comes before the checkpoint is written: its old content may be all that tells the
-            # log start.
+            # before the checkpoint is written: only its old content may name the log start
             if base < kept[0]:
                 self.place.segment(base).remove()
         scanned.segment.renew()
         scanned.segment.cut()
-        # The entries that were read don't count as durable: they may be in the machine's memory
-        # only.
+        # the entries that were read don't count as durable: they may be only in the machine's
+        # memory
         checkpoint = EpochCheckpoint(self.place.files, self.place.folder, entries, None)
         log = self._log(checkpoint, closed, scanned.segment, log_start, scanned.read_from)
         self._restart_at_newer_snapshot(log)
@@ -133,8 +132,8 @@ class _Opening:
         return log
 
     def _without_segments(self, saved: Epochs | None) -> FileLog:
-        """The log of a new directory, or of a directory where a crash came while a snapshot
-        replaced the log."""
+        """The log of a new directory, or of a directory after a crash while a snapshot replaced the
+        log."""
         newest = self.place.snapshots.newest
         if saved and (
             newest is None or not is_newer_than_log(newest, saved[-1].start_offset, saved[-1].epoch)
@@ -163,8 +162,8 @@ class _Opening:
 
     def _log_start(self, bases: list[int], saved: Epochs | None) -> int:
         """The log start (inclusive). It is the first start offset in the leader-epoch checkpoint,
-        if a snapshot ends there, else the base offset of the first segment. Segments below it are
-        leftovers, which Kafka deletes later."""
+        if a snapshot ends there, else the base offset of the first segment. Segments below the log
+        start are leftovers, which Kafka deletes later."""
         if saved and saved[0].start_offset > bases[0]:
             start = saved[0].start_offset
             if any(snapshot_id.offset == start for snapshot_id in self.place.snapshots):
@@ -173,8 +172,7 @@ class _Opening:
 
     @property
     def _covered(self) -> int:
-        """The end offset of the newest snapshot. Synced bytes of batches below it aren't read
-        again."""
+        """The end offset of the newest snapshot. Synced batches below it aren't read again."""
         return 0 if self.place.snapshots.newest is None else self.place.snapshots.newest.offset
 
     def _closed(self, bases: list[int]) -> list[CheckedSegment]:
@@ -201,8 +199,8 @@ class _Opening:
     def _scanned(
         self, base: int, closed: list[CheckedSegment], saved: Epochs | None
     ) -> ScannedSegment:
-        """The newest segment, read from the newest snapshot's end on. The whole segment is read
-        where the checkpoint lacks epochs of the part below."""
+        """The newest segment, read from the newest snapshot's end on. The whole segment is read if
+        the checkpoint lacks epochs of the part below the snapshot's end."""
         ends = [checked.last for checked in closed if checked.last]
         epoch = ends[-1].epoch if ends else -1
         for covered in (self._covered if _holds(saved, ends) else 0, 0):
@@ -232,8 +230,7 @@ class _Opening:
             try:
                 self.control += [batch_in(data, frame, start) for frame in found]
             except DataError as error:
-                # This error is raised after the walk, which would take a DataError for the
-                # segment's torn end.
+                # raised after the walk, which would take a DataError for the segment's torn end
                 self.unread = self.unread or error
 
     def _judge_end(self, scanned: ScannedSegment) -> None:
@@ -276,10 +273,11 @@ class _Opening:
         scanned: ScannedSegment,
         log_start: int,
     ) -> Epochs:
-        """The entries of the epoch cache. For closed segments they are those of the checkpoint
-        file, if it fits these; for the newest segment they are made of the batches that were
-        read."""
-        # An entry that starts in the part that was read counts only if a batch there has its epoch.
+        """The entries of the epoch cache. The entries for closed segments come from the checkpoint
+        file, if it fits these segments. The entries for the newest segment come from the batches
+        that were read."""
+        # an entry that starts in the part that was read counts only if a batch of this part has its
+        # epoch
         entries = epochs.truncate_from_end(saved or (), scanned.read_from)
         ends = [checked.last for checked in closed if checked.last]
         if not _holds(entries, ends):
@@ -293,8 +291,8 @@ class _Opening:
         return epochs.truncate_from_start(entries, log_start)
 
     def _judge_snapshots(self, log_start: int, entries: Epochs, log_end: int) -> None:
-        """Raise DataError where no file has the records below the log start, or those between the
-        log and the newest snapshot."""
+        """Raise DataError if no file has the records below the log start, or the records between
+        the log and the newest snapshot."""
         newest = self.place.snapshots.newest
         if log_start > 0 and not any(s.offset >= log_start for s in self.place.snapshots):
             path = self.place.segment(log_start).path()
@@ -321,7 +319,7 @@ class _Opening:
             log.reset_to(newest)
 
     def _clean(self, log: FileLog) -> None:
-        """Remove files that are no longer needed. The log would be sound without this."""
+        """Remove files that are no longer needed. The log is valid without this step."""
         self.place.snapshots.delete(
             [id for id in self.place.snapshots if id.offset < log.log_start]
         )
@@ -335,14 +333,14 @@ class _Opening:
 
 
 def _holds(saved: Epochs | None, batches: list[Frame]) -> bool:
-    """Whether a checkpoint has the epochs of these batches."""
+    """Whether a checkpoint has the epochs of all these batches."""
     found = (epochs.epoch_for_offset(saved or (), batch.last_offset) for batch in batches)
     return all(epoch == batch.epoch for epoch, batch in zip(found, batches, strict=True))
 
 
 def _is_leftover(name: str, names: tuple[str, ...]) -> bool:
-    """Whether a crash left this file beside the log: a file that was half made or about to be
-    deleted, or an index without its log."""
+    """Whether a crash left this file beside the log: an incomplete file, a file that was about to
+    be deleted, or an index without its log."""
     if name.endswith((TEMPORARY_SUFFIX, ".cleaned", ".deleted")):
         return True
     snapshot = parse_name(name)

@@ -1,7 +1,7 @@
 """One segment: a .log file with its .index and .timeindex (Kafka: LogSegment).
 
-A closed segment is complete and synced, and is only read. The active segment is the newest one: its
-log is written first, and its indexes when the log is synced.
+A closed segment is complete and synced, and is never written again. The active segment is the
+newest one: its log is written first, and its indexes when the log is synced.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LogConfig:
         that is added to it.
     index_interval_bytes, max_index_bytes: index.interval.bytes and index.max.bytes.
     newest_bytes: the most bytes of memory for the newest batches, which are then not read from the
-        disk again. It is no setting of Kafka's.
+        disk again. Kafka has no such setting.
     """
 
     segment_bytes: int = 1024 * 1024 * 1024
@@ -58,9 +58,9 @@ class LogConfig:
 
 @dataclass(slots=True)
 class ClosedSegment:
-    """A segment that takes no more batches. end_offset: exclusive. size: the bytes of the log file.
-    The offset index is read when it is needed, and then stays in memory: 2 MiB for each GiB of
-    log."""
+    """A segment that gets no more batches, with its end offset (exclusive) and the size of its log
+    file in bytes. The offset index is read when it is needed, and then stays in memory: 2 MiB for
+    each GiB of log."""
 
     files: SegmentFiles
     end_offset: int
@@ -72,7 +72,7 @@ class ClosedSegment:
         return self.files.base_offset
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
-        """The bytes of whole batches, as batch_walk.read_batches gives them."""
+        """Whole batches, as batch_walk.read_batches gives them."""
         with self.files.open() as log:
             return batch_walk.read_batches(
                 log,
@@ -99,9 +99,10 @@ class ClosedSegment:
 class ActiveSegment:
     """The newest segment with its three open files.
 
-    size: the bytes of the log file that are written. synced_size: how many of them are certainly on
-    the disk. first_timestamp: the largest timestamp (ms) of the first batch; -1 while there is no
-    batch. _written: how many bytes of each index are in its file.
+    size: the number of bytes that are written to the log file.
+    synced_size: the number of these bytes that are certainly on the disk.
+    first_timestamp: the largest timestamp (ms) of the first batch; -1 while there is no batch.
+    _written: the number of bytes of each index that are written to its file.
     """
 
     config: LogConfig
@@ -125,8 +126,8 @@ class ActiveSegment:
     def should_roll(self, size: int, last_offset: int, max_timestamp: int) -> bool:
         """Whether a batch of `size` bytes belongs in a new segment (LogSegment.shouldRoll).
 
-        The timestamps of the batches decide, not a clock. A batch without a timestamp starts no
-        segment by time.
+        The limit of time compares the timestamps of batches, not a clock. A batch without a
+        timestamp starts no segment by time.
         """
         if self.size == 0:
             return False
@@ -143,29 +144,29 @@ class ActiveSegment:
 
     def append(self, data: bytes, frame: Frame) -> None:
         """Write a batch at the end of the log file, whatever position `frame` names. The batch
-        isn't synced yet."""
+        isn't synced."""
         self._log.write(self.size, data)
         self.add(run_of(frame._replace(position=self.size), self.index.room))
 
     def add(self, run: Run) -> None:
-        """Take batches into the segment that are already in the file, behind those that it has."""
+        """Add a run of batches that is already in the file, behind the batches of the segment."""
         if run.position == 0:
             self.first_timestamp = run.first_timestamp
         self.index.add(run)
         self.size, self.end_offset = run.end_position, run.end_offset
 
     def begin_flush(self) -> SegmentFlush:
-        """Begin to sync all batches that are appended so far."""
+        """Begin to sync all batches that were appended so far."""
         sync = self._log.begin_sync() if self.synced_size < self.size else None
         return SegmentFlush(self.size, {kind: len(index) for kind, index in self._indexes()}, sync)
 
     def end_flush(self, begun: SegmentFlush) -> None:
-        """Count a flush that is synced. Its index entries are written now, without a sync."""
+        """End a flush that is synced. Its index entries are written now, without a sync."""
         self.synced_size = begun.size
         self._write_indexes(begun.entries)
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
-        """What ClosedSegment.read gives."""
+        """Whole batches, as ClosedSegment.read gives them."""
         return batch_walk.read_batches(
             self._log,
             size=self.size,
@@ -176,16 +177,13 @@ class ActiveSegment:
         )
 
     def holding(self, offset: int) -> Frame:
-        """The batch that ClosedSegment.holding gives."""
+        """The batch that holds an offset of the segment. Its CRC isn't checked."""
         position = position_before(self.index.offsets, offset - self.base_offset)
         return batch_walk.frame_holding(self._log, self.size, position, offset)
 
     def truncate_to(self, end_offset: int) -> None:
-        """Remove every batch that holds `end_offset` or a higher offset. After a crash the batches
-        stay removed.
-
-        The index says where to begin, so that a large segment isn't read as a whole.
-        """
+        """Durable: remove every batch that holds `end_offset` or a higher offset. The index gives
+        the position to begin, so that a large segment isn't read as a whole."""
         end = self.size
         self._go_back(end_offset)
         walked = batch_walk.walk(
@@ -201,8 +199,8 @@ class ActiveSegment:
         self.cut()
 
     def _go_back(self, end_offset: int) -> None:
-        """Let the segment end with the last batch below `end_offset` that has an entry in the
-        index; let it be empty where no batch there has an entry."""
+        """Let the segment end with the last batch below `end_offset` that has an index entry. If no
+        batch there has an entry, the segment is empty."""
         interval, found = self.config.index_interval_bytes, None
         offsets = entries_below(bytes(self.index.offsets), end_offset - self.base_offset)
         if offsets:
@@ -215,10 +213,8 @@ class ActiveSegment:
             self.index, self.size, self.end_offset = found, last.end_position, last.end_offset
 
     def cut(self) -> None:
-        """Cut the log durably at `size`, and the indexes to the batches before that.
-
-        The indexes are cut first, because no entry may ever point at bytes that were removed.
-        """
+        """Durable: cut the indexes to the batches below byte `size`, then the log at `size`: no
+        entry may ever point to removed bytes."""
         for kind, content in self._indexes():
             file = self.opened[kind]
             size = file.size()
@@ -234,11 +230,10 @@ class ActiveSegment:
         self._write_indexes()
 
     def renew(self) -> None:
-        """Write those bytes again that may be in the machine's memory only, so that `cut` syncs
-        them.
+        """Write the bytes again that may be only in the machine's memory, so that `cut` syncs them.
 
-        After a failed sync the operating system takes bytes for written that aren't on the disk,
-        and processes that open the file later can't see that. Index entries are written after a
+        After a failed sync the operating system treats bytes as written that aren't on the disk,
+        and a process that opens the file later can't see this. Index entries are written after a
         sync, so the bytes up to the last entry are safe.
         """
         index = self.opened[FileKind.OFFSET_INDEX]
@@ -252,8 +247,8 @@ class ActiveSegment:
             position += len(data)
 
     def seal(self) -> ClosedSegment:
-        """Add the last entries of the indexes, and sync log and indexes. The segment then takes no
-        more batches."""
+        """Durable: add the last entries of the indexes, and sync log and indexes. The segment then
+        gets no more batches."""
         self.index.close()
         self.sync_all()
         self.close()
@@ -276,7 +271,8 @@ class ActiveSegment:
         return (FileKind.OFFSET_INDEX, self.index.offsets), (FileKind.TIME_INDEX, self.index.times)
 
     def _write_indexes(self, ends: Mapping[FileKind, int] | None = None) -> None:
-        """Write new entries. ends: how many bytes of each index may be written; None for all."""
+        """Write new entries of the indexes. ends: the end (byte) of each index up to which entries
+        may be written; None for all entries."""
         for kind, content in self._indexes():
             written, end = self._written[kind], len(content) if ends is None else ends[kind]
             if written < end:
@@ -286,9 +282,12 @@ class ActiveSegment:
 
 @dataclass(frozen=True, slots=True)
 class ScannedSegment:
-    """The newest segment as it was found. segment: its sound beginning, while the files are still
-    as they were. damage: the fault that ends the sound part; None where the whole file is sound.
-    trusted: the last batch that was not read; None where all batches were read."""
+    """The newest segment after reading it, before any repair.
+
+    segment: the valid beginning of the segment.
+    damage: the fault that ends the valid part; None if the whole file is valid.
+    trusted: the last batch that was not read; None if all batches were read.
+    """
 
     segment: ActiveSegment
     damage: DataError | None
@@ -315,9 +314,10 @@ def scan_segment(
     """Read a segment, check every batch, and compute its indexes. Nothing on the disk changes,
     except that missing index files are made; `ActiveSegment.cut` removes the damaged end.
 
-    epoch: the epoch of the last batch before the segment. covered: the offset where the newest
-    snapshot ends; batches below it that were synced, as the index shows, are not read. visit: a
-    function that is called with each run.
+    epoch: the epoch of the last batch before the segment.
+    covered: the end offset of the newest snapshot. Batches below it that were synced, as the index
+        shows, are not read.
+    visit: a function that is called with each run.
     """
     segment = _opened(files, config)
     log = segment.opened[FileKind.SEGMENT]
@@ -342,8 +342,8 @@ def scan_segment(
 
 
 def open_whole(files: SegmentFiles, config: LogConfig) -> ActiveSegment:
-    """Open a segment for writing, and make its indexes anew. Raises DataError where one of its
-    batches is damaged."""
+    """Open a segment for writing, and rebuild its indexes. Raises DataError if a batch is
+    damaged."""
     scanned = scan_segment(files, config)
     if scanned.damage is not None:
         scanned.segment.close()
@@ -353,11 +353,11 @@ def open_whole(files: SegmentFiles, config: LogConfig) -> ActiveSegment:
 
 
 def _skip(segment: ActiveSegment, covered: int) -> Frame | None:
-    """Treat the batches up to the last index entry below `covered` as read, and return the last of
-    them.
+    """Skip the batches up to the last index entry below `covered`, and return the last skipped
+    batch.
 
-    None where log and indexes don't fit together, or where the index doesn't show what was synced
-    (see `synced_entries`): then no batch is treated as read.
+    None if no batch is skipped, because log and indexes don't fit together, or because the index
+    doesn't show what was synced (see `synced_entries`).
     """
     log = segment.opened[FileKind.SEGMENT]
     index = segment.opened[FileKind.OFFSET_INDEX]

@@ -1,4 +1,4 @@
-"""The files of one segment: their kinds, their paths, and how all of them are made and removed."""
+"""The files of one segment: their kinds and paths, and how they are made and removed."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class SegmentFiles:
         return [kind for kind in kinds if segment_file_name(self.base_offset, kind) not in there]
 
     def make(self, kinds: Sequence[FileKind]) -> None:
-        """Make empty files durably."""
+        """Durable: make empty files of these kinds."""
         for kind in kinds:
             self.files.create(self.path(kind)).close()
         self.files.sync_directory(self.folder)
 
     def remove(self) -> None:
-        """Remove all files of the segment durably. Kafka's producer snapshot is one of them."""
+        """Durable: remove all files of the segment, including Kafka's producer snapshot."""
         kinds = (*KINDS, FileKind.PRODUCER_SNAPSHOT)
         missing = self.missing(*kinds)
         for kind in kinds:

@@ -1,10 +1,10 @@
 """The two sparse indexes of one segment as they grow (Kafka: LogSegment.append, OffsetIndex,
 TimeIndex).
 
-The bytes of the indexes depend only on the batches, so an index that is rebuilt has the same bytes
-as the index that grew with the appends. Kafka adds at most one entry for each append, which may
-hold several batches; here each batch may get an entry. So the bytes equal Kafka's where Kafka
-appended one batch at a time, as a leader does.
+The bytes of the indexes depend only on the batches, so a rebuilt index has the same bytes as the
+original. Kafka adds at most one entry for each append, which may have several batches. Here each
+batch may get an entry. So the bytes equal Kafka's if Kafka appended one batch at a time, as a
+leader does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SegmentIndex:
 
     base_offset: int
     interval_bytes: int
-    """The bytes of log between two entries (Kafka: index.interval.bytes, 4096)."""
+    """The number of log bytes between two entries (Kafka: index.interval.bytes, 4096)."""
     offsets: bytearray = field(default_factory=bytearray)
     """The bytes of the offset index, without the zeros that Kafka preallocates."""
     times: bytearray = field(default_factory=bytearray)
@@ -37,13 +37,12 @@ class SegmentIndex:
 
     @property
     def room(self) -> int:
-        """How many bytes may follow the last batch before a batch gets an index entry; negative
-        where the next batch gets one."""
+        """The number of bytes that may follow the last batch before a batch gets an index entry;
+        negative if the next batch gets an entry."""
         return self.interval_bytes - self._bytes_since_entry
 
     def add(self, run: Run) -> None:
-        """Add batches that follow those before, and the entries that they get. The run was made
-        with `room`."""
+        """Add the next batches, and their index entries. The run was made with `room`."""
         for due in run.due:
             self._note_time(due.max_timestamp, due.offset_of_max)
             self.offsets += OFFSET_ENTRY.pack(due.last_offset - self.base_offset, due.position)
@@ -82,12 +81,13 @@ class SegmentIndex:
 def resumed(
     base_offset: int, interval_bytes: int, offsets: bytes, times: bytes, last: Frame
 ) -> SegmentIndex | None:
-    """The index after adding `last`, which is the batch of the last entry of `offsets`.
+    """The indexes after `last`, the batch of the last entry of `offsets`. None if the time index
+    can't belong to `offsets`.
 
-    times: the bytes of the whole time index, as it was found. The result is None where it can't
-    belong to `offsets`: its entries must rise, and for each entry of the offset index it must have
-    the largest timestamp up to there. One case isn't noticed: if a clock went back, and a crash
-    removed the end of the file, that timestamp may be missing.
+    times: the bytes of the whole time index, as it was found. Its entries must rise, and for each
+        entry of the offset index it must have the largest timestamp up to that entry. One case
+        isn't noticed: if a clock went back, and a crash removed the end of the file, this timestamp
+        may be missing.
     """
     end = last.last_offset - base_offset
     known = [entry for entry in TIME_ENTRY.iter_unpack(_whole(times)) if entry[1] <= end]
@@ -102,13 +102,14 @@ def resumed(
 
 
 def _whole(times: bytes) -> bytes:
-    """The whole entries. A crash may have left a torn entry at the end, which is left out."""
+    """The complete entries. A crash may have left an incomplete entry at the end, which is left
+    out."""
     return times[: len(times) // TIME_ENTRY.size * TIME_ENTRY.size]
 
 
 def position_before(offsets: bytes | bytearray, relative_offset: int) -> int:
-    """The position (byte) of the batch that holds the offset, or of an earlier batch, by an offset
-    index."""
+    """The position (byte), by an offset index, of the batch that holds the offset or of an earlier
+    batch."""
     count = _count_below(offsets, relative_offset + 1)
     if count == 0:
         return 0
@@ -117,7 +118,7 @@ def position_before(offsets: bytes | bytearray, relative_offset: int) -> int:
 
 
 def entries_below(offsets: bytes, relative_offset: int) -> bytes:
-    """The entries of those batches that lie wholly below the offset."""
+    """The entries of the batches that end below the offset."""
     return offsets[: _count_below(offsets, relative_offset) * OFFSET_ENTRY.size]
 
 
@@ -135,12 +136,12 @@ def _count_below(offsets: bytes | bytearray, relative_offset: int) -> int:
 
 
 def synced_entries(offsets: bytes) -> bytes:
-    """The entries of the newest segment's offset index, if each of them was written after the bytes
-    of its batch were synced. b"" where that is unknown.
+    """The entries of the newest segment's offset index, if each of them was written after its batch
+    was synced; b"" if this is unknown.
 
-    An entry that a crash tore only points to an earlier batch, because its numbers are written with
-    the high bytes first. A preallocated file belongs to a running Kafka, which writes entries
-    without a sync of the log.
+    An entry that a crash left incomplete points to an earlier batch, because its numbers are
+    written with the high bytes first. A preallocated file belongs to a running Kafka, which writes
+    entries without a sync of the log.
     """
     entries = ascending_prefix(offsets)
     rest = offsets[len(entries) :]
@@ -149,8 +150,8 @@ def synced_entries(offsets: bytes) -> bytes:
 
 
 def ascending_prefix(offsets: bytes) -> bytes:
-    """The entries of an offset index before the first one that doesn't rise. They are what a crash
-    left of the index, or the used part of a preallocated file."""
+    """The entries of an offset index before the first entry that doesn't rise: the part of the
+    index that a crash has left, or the used part of a preallocated file."""
     last_relative, last_position = -1, 0
     used = len(offsets) // OFFSET_ENTRY.size * OFFSET_ENTRY.size
     entries = OFFSET_ENTRY.iter_unpack(memoryview(offsets)[:used])
@@ -162,7 +163,7 @@ def ascending_prefix(offsets: bytes) -> bytes:
 
 
 def shared_prefix(one: bytes, other: bytes | bytearray) -> int:
-    """The number of bytes at the beginning that are the same in both contents."""
+    """The number of bytes at the beginning that both values share."""
     shortest = min(len(one), len(other))
     if one[:shortest] == other[:shortest]:
         return shortest

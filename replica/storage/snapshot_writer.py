@@ -20,8 +20,8 @@ _VERSION = 0
 class FileSnapshotWriter:
     """A snapshot that is being written. It isn't visible before `freeze`.
 
-    Each batch has the timestamp that the header names. So replicas that take a snapshot of the same
-    state at the same offset write the same bytes.
+    Each batch has the timestamp of the header. So replicas that take a snapshot of the same state
+    at the same offset write the same bytes.
     """
 
     def __init__(
@@ -34,8 +34,9 @@ class FileSnapshotWriter:
         complete: Callable[[], SnapshotFacts],
         add: Callable[[SnapshotFacts], None],
     ) -> None:
-        """path: the .part file. complete: a function that checks, syncs and renames this file. add:
-        SnapshotFiles.add, which makes it visible."""
+        """path: the .part file.
+        complete: a function that checks, syncs and renames this file.
+        add: SnapshotFiles.add, which makes the snapshot visible."""
         self._files = files
         self._file = files.create(path)
         self._epoch = snapshot_id.epoch
@@ -66,8 +67,8 @@ class FileSnapshotWriter:
         return facts
 
     def complete(self) -> SnapshotFacts:
-        """Do all of `freeze` that works on the file alone, for a thread of its own. The snapshot
-        isn't visible before SnapshotFiles.add."""
+        """Durable: the part of `freeze` that only works on the file. Another thread may call it.
+        The snapshot isn't visible before SnapshotFiles.add."""
         assert self._is_open, "a snapshot is completed once"
         self._put_values()
         self._put_control(control.SnapshotFooter(_VERSION))
@@ -76,7 +77,7 @@ class FileSnapshotWriter:
         return self._complete()
 
     def close(self) -> None:
-        """Close the file, which a copy of this process may have completed. A second call does
+        """Close the file. A forked copy of this process may have completed it. A second call does
         nothing."""
         self._file.close()
 

@@ -1,8 +1,8 @@
 """Snapshot files beside the log (KIP-630; Kafka: FileRawSnapshotWriter, Snapshots).
 
-A snapshot is written with the suffix .part, and loses it when it is complete, checked and synced.
-Before it is deleted it is renamed to .deleted, so that no crash leaves half of it under its
-name.
+A snapshot is written with the suffix .part, which is removed when the snapshot is complete, checked
+and synced. Before it is deleted it is renamed to .deleted, so that a crash never leaves an
+incomplete snapshot under its name.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from replica.storage.snapshot_writer import FileSnapshotWriter
 from replica.storage.stored_batches import FileBatches
 
 _FETCHED, _WRITTEN = "-1", "-2"
-"""The suffixes of the .part files: one for a snapshot that is fetched from the leader, one for a
-snapshot that this replica makes."""
+"""The suffixes of the .part files: of a snapshot that is fetched from the leader, and of a snapshot
+that this replica writes."""
 
 
 class SnapshotFiles:
-    """The complete snapshots in a folder. Iteration goes from the oldest to the newest id."""
+    """The complete snapshots in a folder. Iterating gives their ids, from the oldest to the
+    newest."""
 
     def __init__(self, files: FileSystem, folder: str) -> None:
-        """Raises DataError where a complete snapshot's header can't be read."""
+        """Raises DataError if a complete snapshot's header can't be read."""
         self._files = files
         self._folder = folder
         self._facts: dict[OffsetAndEpoch, SnapshotFacts] = {}
@@ -58,8 +59,8 @@ class SnapshotFiles:
         return tuple(self._facts.values())
 
     def write_part(self, snapshot_id: OffsetAndEpoch, position: int, data: bytes) -> None:
-        """Write bytes at byte `position` of a snapshot that is being fetched. Position 0 begins the
-        file anew."""
+        """Write bytes at byte `position` of a snapshot that is being fetched. Position 0 starts the
+        file again."""
         path = self._path(snapshot_id, SnapshotState.PART, _FETCHED)
         with self._files.create(path) if position == 0 else self._files.open(path) as file:
             assert position == file.size(), "a snapshot is fetched from its beginning to its end"
@@ -67,7 +68,7 @@ class SnapshotFiles:
 
     def freeze(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
         """Durable: check a fetched snapshot (header, footer, framing, CRC), sync and rename its
-        file. Where the file isn't a whole snapshot, it is removed, and DataError is raised."""
+        file. If the file isn't a whole snapshot, removes it and raises DataError."""
         facts = self._complete(snapshot_id, self._path(snapshot_id, SnapshotState.PART, _FETCHED))
         self.add(facts)
         return facts
@@ -79,8 +80,9 @@ class SnapshotFiles:
         `facts`. timestamp: the append time (ms) of the last record in the snapshot, which the
         header names.
 
-        Another thread may go on with the writer until `complete`, which changes nothing here. The
-        snapshot then counts once its facts are given to `add`."""
+        Another thread may use the writer until `complete`, which changes nothing in this object.
+        The snapshot counts when its facts are given to `add`.
+        """
         path = self._path(snapshot_id, SnapshotState.PART, _WRITTEN)
         return FileSnapshotWriter(
             self._files,
@@ -110,14 +112,13 @@ class SnapshotFiles:
         return self._facts[snapshot_id].size
 
     def stored(self, snapshot_id: OffsetAndEpoch) -> FileBatches:
-        """The batches that `batches` gives, for a reader in another thread. The caller closes
-        them."""
+        """The batches of `batches`, for a reader in another thread. The caller closes them."""
         path = self._path(snapshot_id)
         source = self._files.reader(path, self.size(snapshot_id))
         return FileBatches((BatchFile(path, source, 0, 0, None),))
 
     def delete(self, snapshot_ids: Sequence[OffsetAndEpoch]) -> None:
-        """Durable: delete complete snapshots. It is no error if a snapshot doesn't exist."""
+        """Durable: delete complete snapshots. A snapshot that doesn't exist is ignored."""
         there = [id for id in snapshot_ids if self._facts.pop(id, None) is not None]
         for snapshot_id in there:
             deleted = self._path(snapshot_id, SnapshotState.DELETED)
@@ -159,10 +160,10 @@ class SnapshotFiles:
 
 
 def check_snapshot(file: File, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
-    """Read a whole snapshot, and check it: it must begin with a header and end with a footer, every
-    batch must have the snapshot's epoch, and every CRC must be right.
+    """Read and check a whole snapshot: it must begin with a header and end with a footer, every
+    batch must have the snapshot's epoch, and every CRC must be valid.
 
-    Raises DataError, which names file and byte, where one of these isn't so.
+    Raises DataError, which names file and byte, if a check fails.
     """
     head: list[control.ControlMessage] = []
     messages: tuple[control.ControlMessage, ...] = ()
@@ -182,8 +183,8 @@ def check_snapshot(file: File, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
 
 
 def _facts_of_complete(files: FileSystem, path: str, id: OffsetAndEpoch) -> SnapshotFacts:
-    """The facts of a complete snapshot. Only the first batch is read: the rest was checked before
-    the file got its name."""
+    """The facts of a complete snapshot. Only the first batch is read, because the whole file was
+    checked before it got its name."""
     with files.open(path) as file:
         for frame, data in walk(file, expected_offset=0):
             messages = _messages(file, frame.position, data) if frame.is_control else ()

@@ -1,7 +1,7 @@
-"""Keeps files open that the storage can give up when no other file can be opened.
+"""Keeps files open that the storage closes when the process has no free file descriptor.
 
 A replica that can't open quorum-state has to stop. So votes and batches must reach the disk even
-when clients' connections take all files that the process may open.
+when clients' connections take all file descriptors of the process.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 COUNT = 16
-"""The number of spare files. It is more than the storage opens at once: three files for a new
-segment; one file and its folder for quorum-state or a snapshot."""
+"""The number of spare files. The storage opens fewer at once: three files for a new segment; one
+file and its folder for quorum-state or a snapshot."""
 
 T = TypeVar("T")
 
 
 class SpareFiles:
-    """The spare files. They are opened as soon as the system allows it, and again after each
-    use."""
+    """The spare files. They are opened as soon as the operating system allows it, and again after
+    each use."""
 
     def __init__(self, count: int = COUNT) -> None:
         self._count = count
@@ -29,8 +29,8 @@ class SpareFiles:
         self._fill()
 
     def open_with(self, opening: Callable[[], T]) -> T:
-        """The file that `opening` opens. Where the process has no file descriptor left, a spare
-        file is closed for it. Raises OSError."""
+        """The file that `opening` opens. If the process has no free file descriptor, a spare file
+        is closed first. Raises OSError."""
         try:
             opened = opening()
         except OSError as error:

@@ -1,5 +1,5 @@
 """Batches of a log or of a snapshot for a state machine that is far behind: another thread reads
-them while the log goes on."""
+them while the log grows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from replica.storage.batches import batch_in
 
 
 class StoppedReadError(KraftlakeError):
-    """The reader has to stop, because its caller asked for that."""
+    """The reader has stopped, because its caller asked it to stop."""
 
 
 @dataclass(slots=True)
 class FileBatches:
-    """The batches of files that are open already (StoredBatches), so that a removed file disturbs
-    no reader. Iteration raises StoppedReadError after `stop`."""
+    """The batches of open files (StoredBatches), which stay readable after a file is removed.
+    Iteration raises StoppedReadError after `stop`."""
 
     files: tuple[BatchFile, ...]
     _is_stopped: bool = False
@@ -47,7 +47,7 @@ class FileBatches:
         self._is_stopped = True
 
     def close(self) -> None:
-        """Close the files. After that, no thread may read them."""
+        """Close the files. No thread may read them afterwards."""
         for file in self.files:
             if isinstance(file.source, OpenFile):
                 file.source.close()
@@ -55,7 +55,7 @@ class FileBatches:
 
 @dataclass(frozen=True, slots=True)
 class _Readable:
-    """A source as `walk` reads it."""
+    """A source with the interface that `walk` needs (ReadableFile)."""
 
     path: str
     source: InMemory | OpenFile

@@ -1,8 +1,8 @@
 """Listens, and accepts connections.
 
 asyncio's own servers accept up to a hundred connections at once, and try again without a pause when
-the process can open no more files. Here each round of the event loop accepts a few connections, and
-after an error no connection is accepted for a while.
+the process has no free file descriptor. Here each round of the event loop accepts at most AT_ONCE
+connections, and after an error the acceptor pauses for PAUSE_S.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from replica.wire.client import NO_HOST_NAME
 from replica.wire.limits import ListenerLimits
 
 BACKLOG = 512
-"""The number of connections that may wait in the system to be accepted."""
+"""The most connections that wait in the operating system to be accepted."""
 AT_ONCE = 8
 """The most connections that are accepted in one round of the event loop."""
 PAUSE_S = 0.2
-"""The pause in seconds after an error of accept, which as a rule means that the process can open no
-more files."""
+"""The pause in seconds after an error of accept, which usually means that the process has no free
+file descriptor."""
 READ_AHEAD_BYTES = 32 * 1024
-"""A connection's sender is held back once twice as many bytes wait for the reader (asyncio's
-`limit`)."""
+"""asyncio's `limit`: a connection is not read while more than twice this many bytes wait for the
+reader."""
 
 _NO_LIMITS = ListenerLimits(receive_buffer_bytes=None, send_buffer_bytes=None)
 
@@ -46,15 +46,15 @@ class Acceptor:
         self._paused: set[asyncio.TimerHandle] = set()
 
     async def start(self, host: str, port: int, limits: ListenerLimits = _NO_LIMITS) -> int:
-        """Listen on all addresses of a host; "" stands for all addresses of this machine. limits:
-        have the sizes of the sockets' buffers. Returns the port; for port 0 the system chooses a
-        free one. Raises OSError."""
+        """Listen on all addresses of a host; "" means all addresses of this machine. limits: the
+        sizes of the sockets' buffers. Returns the port; for port 0 the system chooses a free port.
+        Raises OSError."""
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(
                 host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )
-        except UnicodeError as error:  # The codec for host names (IDNA) raises it.
+        except UnicodeError as error:  # the codec for host names (IDNA) raises it
             raise OSError(errno.EINVAL, NO_HOST_NAME) from error
         try:
             for family, _, _, _, address in dict.fromkeys(found):
@@ -68,8 +68,8 @@ class Acceptor:
                     if size is not None:
                         listening.setsockopt(socket.SOL_SOCKET, option, size)
                 # Accepted sockets inherit TCP_NODELAY. asyncio sets it only for sockets that name
-                # their protocol, which accepted sockets don't. Without it, the second part of an
-                # answer waits for an acknowledgement, which the other side delays by 40 ms.
+                # their protocol; accepted sockets name none. Without TCP_NODELAY, the second part
+                # of an answer waits for an acknowledgement, which the other side delays by 40 ms.
                 listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 listening.listen(BACKLOG)
         except OSError:
@@ -131,8 +131,8 @@ class Acceptor:
 async def streams(
     connection: socket.socket,
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """The reader and the writer of an accepted connection; the writer's start_tls does a server's
-    part of the handshake. Closing the writer closes the connection."""
+    """The reader and the writer of an accepted connection. The writer's start_tls does the server's
+    part of the TLS handshake. Closing the writer closes the connection."""
     made: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(READ_AHEAD_BYTES, loop)

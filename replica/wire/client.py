@@ -2,7 +2,7 @@
 
 A server answers requests in their order, so the requests that wait for answers form a queue. An
 answer out of order ends the connection. The connection also ends when an answer doesn't come in
-time, because a late answer could be taken for the answer to the next request.
+time: a late answer could be mistaken for the answer to the next request.
 """
 
 from __future__ import annotations
@@ -44,40 +44,42 @@ _SASL_HINT = "; it may want SASL (security.protocol, sasl.mechanism)"
 
 
 def address_text(host: str, port: int) -> str:
-    """host:port, an IPv6 address in brackets."""
+    """host:port, with an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """How to connect, and how long to wait. Times are in seconds, sizes in bytes."""
+    """The settings of a connection. Times are in seconds, sizes in bytes."""
 
     client_id: str | None = "kraftlake"
     timeout_s: float = 30.0
-    """The most time that each answer may take."""
+    """The longest time to wait for each answer."""
     max_in_flight: int = 5
-    """The number of requests that may wait for answers; further requests wait to be sent."""
+    """The most requests that may wait for answers at once. Further requests wait to be sent."""
     response_max_bytes: int = 64 * 1024 * 1024
     tls: ssl.SSLContext | None = None
     """The settings of TLS; None for plain text."""
     sasl: Mechanism | None = None
-    """How this client authenticates; None for a connection without SASL."""
+    """The SASL mechanism of this client; None for a connection without SASL."""
     connect_timeout_s: float | None = None
-    """The most time that connecting and negotiating may take; None for the value of timeout_s."""
+    """The longest time for connecting and negotiating; None for the value of timeout_s."""
 
 
 @dataclass(frozen=True, slots=True)
 class WireResponse:
-    """A response, with the version in which it was asked and answered."""
+    """A response, and the version of request and response."""
 
     version: int
     message: Message
 
 
 class Connection:
-    """A connection, which `connect` makes. versions: the versions of each API that the node serves,
-    by API key. After the first failure the connection is of no use: every later call raises the
-    same error again."""
+    """A connection to a node. `connect` makes it. After the first failure, every later call raises
+    the same error again.
+
+    versions: the versions of each API that the node serves, by API key.
+    """
 
     def __init__(
         self,
@@ -109,9 +111,10 @@ class Connection:
     ) -> Self:
         """Connect, learn the node's versions, authenticate.
 
-        expected: the node that the caller means; None accepts any node. Nodes from Kafka 4.4 on
-        compare it with themselves. Raises UnreachablePeerError (MisroutedConnectionError where
-        another node answers), AuthenticationError and UnsupportedByPeerError.
+        expected: the node that the caller wants to reach; None accepts any node. Nodes from Kafka
+            4.4 on compare it with their own identity. Raises UnreachablePeerError
+            (MisroutedConnectionError if another node answers), AuthenticationError and
+            UnsupportedByPeerError.
         """
         address = address_text(host, port)
         timeout_s = config.connect_timeout_s or config.timeout_s
@@ -137,7 +140,7 @@ class Connection:
             raise UnansweredConnectionError(address, reason) from error
         except OSError as error:
             raise UnreachablePeerError(address, f"no connection: {_reason(error)}") from error
-        except UnicodeError as error:  # The codec for host names (IDNA) raises it.
+        except UnicodeError as error:  # the codec for host names (IDNA) raises it
             raise UnreachablePeerError(address, NO_HOST_NAME) from error
 
     @property
@@ -152,7 +155,7 @@ class Connection:
 
     def version_of(self, api: Api, least: int = 0) -> int:
         """The newest version that both sides know, from `least` on. Raises UnsupportedByPeerError
-        where there is none."""
+        if there is no such version."""
         version = newest_common(api, self.versions, least)
         if version is None:
             wanted = f"{max(least, api.versions[0])} to {api.versions[-1]}"
@@ -160,10 +163,11 @@ class Connection:
         return version
 
     async def call(self, api: Api, message: Message, version: int | None = None) -> WireResponse:
-        """Send a request and wait for its answer. version: None for the newest common one.
+        """Send a request and wait for its answer. version: None for the newest version that both
+        sides know.
 
-        Raises UnreachablePeerError, UnsupportedByPeerError. An error code inside the answer is for
-        the caller.
+        Raises UnreachablePeerError and UnsupportedByPeerError. The caller checks the error code in
+        the answer.
         """
         used = self.version_of(api) if version is None else version
         return WireResponse(used, await self._exchange(api, used, message))
@@ -193,7 +197,7 @@ class Connection:
         request = WireRequest(api, version, self._last_id, self._config.client_id, message)
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._in_flight.append((request, future))
-        # Written without a wait in between: the queue and the stream have one order.
+        # no await between the queue and the write, so that both have the same order
         self._writer.write(framed(encode_request(request)))
         try:
             await self._writer.drain()
@@ -202,7 +206,8 @@ class Connection:
         return await future
 
     async def _negotiate(self, expected: Identity | None) -> None:
-        """Send ApiVersions in the newest version, then in the newest one that the node knows."""
+        """Send ApiVersions in the newest version. If the node lacks it, send the newest version
+        that the node knows."""
         us: Message = {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
         if expected is not None:
             us |= {"clusterId": expected.cluster_id, "nodeId": expected.node_id}
@@ -256,7 +261,7 @@ class Connection:
                 if frame is None:
                     raise ConnectionResetError("closed by the peer")
                 self._take(frame)
-        # In TLS 1.3 the server rejects this client's certificate only now.
+        # in TLS 1.3 the server rejects this client's certificate only now
         except ssl.SSLError as error:
             self._fail(AuthenticationError(self.address, _tls_reason(error)))
         except OSError as error:
@@ -278,8 +283,8 @@ class Connection:
             future.set_result(message)
 
     def _lost(self, error: OSError) -> UnreachablePeerError:
-        """The error of a connection that the node closed, with the likely reason where the node has
-        answered nothing but ApiVersions."""
+        """The error of a connection that the node closed. If the node has answered only
+        ApiVersions, the error also names the likely reason."""
         reason = f"connection lost: {error}"
         if self._answered is None:
             hint = _CERTIFICATE_HINT if self._config.tls else _PLAIN_TEXT_HINT
@@ -300,19 +305,20 @@ class Connection:
                 future.set_exception(self._failed())
 
     def _failed(self) -> PeerError:
-        """A new copy of the failure, for each request that waits."""
+        """A new copy of the failure. Each request that waits gets its own copy."""
         assert self._failure is not None
         return type(self._failure)(self.address, self._failure.reason)
 
 
 def _tls_reason(error: ssl.SSLError) -> str:
-    """OpenSSL's name of the error; for an error of a certificate also OpenSSL's sentence."""
+    """OpenSSL's name for the error; for an error of a certificate also OpenSSL's description."""
     why = getattr(error, "verify_message", "")
     return f"TLS: {error.reason or error}" + (f" ({why})" if why else "")
 
 
 def _reason(error: OSError) -> str:
-    """The reason of an error. asyncio's text for a refused connection names the call instead."""
+    """The reason for an error. asyncio's own text for a refused connection names only the failed
+    call."""
     if isinstance(error, ConnectionError) and error.errno:
         return os.strerror(error.errno)
     return error.strerror or str(error)

@@ -2,8 +2,8 @@
 
 Each version of each structure is compiled once to a chain of closures. Decoding either gives a
 Message or raises a DataError with the position of the wrong byte. Decoding allocates memory only
-for bytes that are there, never for what a length field claims: an array needs bytes for its
-elements, and a message has at most MAX_ELEMENTS elements.
+for bytes that are present, never for a length that a field claims: each element of an array needs
+bytes, and a message has at most MAX_ELEMENTS elements.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from replica.wire.schema import Message, Structure
 MAX_ELEMENTS = 100_000
 """The most elements of arrays and tagged fields that one message may have."""
 LARGE_BYTES = 16 * 1024
-"""A field of at least so many bytes is sent without being copied."""
+"""A field of at least this many bytes is sent without a copy."""
 
 _LAYOUTS = {kind: struct.Struct(f">{letter}") for kind, letter in FIXED_LAYOUTS.items()}
 _LAYOUTS[Kind.BOOL] = struct.Struct(">?")
@@ -38,7 +38,8 @@ _MAX_INT16, _MAX_INT32 = 2**15 - 1, 2**31 - 1
 
 
 class _Cursor:
-    """The position of a reader in `data`, and how many elements of arrays it may still make."""
+    """The position of a reader in `data`, and the number of array elements that it may still
+    decode."""
 
     __slots__ = ("at", "data", "elements", "most")
 
@@ -48,7 +49,7 @@ class _Cursor:
         self.most = self.elements = most
 
     def take(self, size: int, what: str) -> int:
-        """Step over `size` bytes. Returns where they begin."""
+        """Move over `size` bytes. Returns the position of the first of them."""
         at, end = self.at, self.at + size
         if end > len(self.data):
             left = len(self.data) - at
@@ -57,7 +58,7 @@ class _Cursor:
         return at
 
     def count(self, elements: int, name: str, at: int) -> None:
-        """Count elements before they are made. Raises DataError where they are too many."""
+        """Count elements before they are decoded. Raises DataError if there are too many."""
         self.elements -= elements
         if self.elements < 0:
             raise CorruptDataError(f"more than {self.most} elements, at {name}", at)
@@ -76,7 +77,7 @@ def decode(
 ) -> Message:
     """The message in `data` from byte `start` to its end, of at most `most` elements.
 
-    Raises DataError, also for bytes that are left over.
+    Raises DataError for malformed bytes, and for bytes behind the message.
     """
     message, end = decode_prefix(structure, version, data, start, most)
     if end != len(data):
@@ -88,15 +89,16 @@ def decode(
 def decode_prefix(
     structure: Structure, version: int, data: Buffer, start: int, most: int = MAX_ELEMENTS
 ) -> tuple[Message, int]:
-    """The message that begins at byte `start`, and the byte after it."""
+    """The message that begins at byte `start`, and the position behind it. Raises DataError for
+    malformed bytes."""
     cursor = _Cursor(data, start, most)
     message = _structure_reader(structure, version)(cursor)
     return message, cursor.at
 
 
 class EncodedPieces(bytearray):
-    """Encoded bytes. Large fields stay where they are: a fetch answers with megabytes, and copying
-    them would cost more than everything else."""
+    """Encoded bytes. Large fields are not copied: the answer to a fetch has megabytes, and copying
+    them would cost more than the rest of the answer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,7 +112,7 @@ class EncodedPieces(bytearray):
             self._large.append((len(self), raw))
 
     def all(self) -> list[Buffer]:
-        """The pieces in order. Nothing may be added later."""
+        """The pieces in order. The caller must add nothing after this call."""
         view, at = memoryview(self), 0
         found: list[Buffer] = []
         for before, raw in self._large:
@@ -121,7 +123,7 @@ class EncodedPieces(bytearray):
 
 def encode(structure: Structure, version: int, message: Message) -> bytearray:
     """The bytes of a message. Missing fields get their defaults; fields that this version lacks are
-    left out. Raises CorruptDataError for text or bytes longer than the format allows."""
+    left out. Raises CorruptDataError for text or bytes that are longer than the format allows."""
     out = bytearray()
     encode_to(out, structure, version, message)
     return out
@@ -164,7 +166,7 @@ def _struct_reader(fields: tuple[Field, ...], version: int, flexible: bool) -> _
 
 
 def _read_tagged(cursor: _Cursor, known: dict[int, tuple[str, _Reader]], message: Message) -> None:
-    """Read tagged fields, whose tags must rise. Fields with unknown tags are skipped."""
+    """Read tagged fields. Their tags must rise. Fields with unknown tags are skipped."""
     last = -1
     for _ in range(cursor.varint("tagged field count")):
         at = cursor.at
@@ -209,7 +211,7 @@ def _field_reader(field: Field, version: int, flexible: bool) -> _Reader:
 def _count_reader(
     name: str, flexible: bool, nullable: bool, unit: str, *, is_short: bool = False
 ) -> Callable[[_Cursor], int]:
-    """The reader of a count of elements or bytes. It gives -1 for null, where that is allowed."""
+    """The reader of a count of elements or bytes. It gives -1 for null, if null is allowed."""
     what, layout = f"{name} length", _INT16 if is_short else _INT32
 
     def read(cursor: _Cursor) -> int:

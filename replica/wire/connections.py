@@ -1,8 +1,8 @@
-"""Who is connected to a node, and which connection is closed where there is no room for all.
+"""The connections of a node, and which connection is closed when a limit is reached.
 
-A new connection is never refused while another one is idle: the connection that has been idle
-longest makes room. However many connections a stranger opens, clients that send requests stay
-connected. The connections of voters never make room.
+A new connection is never refused while another connection is idle: the connection that has been
+idle longest is closed. Clients that send requests stay connected, even if a stranger opens many
+connections. The connections of voters are never closed for others.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ TOO_MANY = "too many connections"
 TOO_MANY_OF_ADDRESS = "too many connections of its address"
 MADE_ROOM = "closed to make room for another"
 MOST_OF_VOTERS = 64
-"""How many connections of voters never make room. A voter has two or three. Where anybody may vote,
-strangers can claim to be voters too, so only the connections with the newest requests count."""
+"""The most connections of voters that are never closed for others. A voter has two or three
+connections. If the listener lets anybody vote, strangers can claim to be voters, so only the
+connections with the newest requests count."""
 
 
 @dataclass(slots=True, eq=False)
@@ -26,20 +27,20 @@ class Connected:
     """One connection."""
 
     address: str
-    """The address of the client: see address_of."""
+    """The address of the client, as address_of gives it."""
     listener: str
     close: Callable[[str], None]
     """A function that is called with the reason (a key of Server.refused) when the connection has
-    to make room; it must not wait."""
+    to be closed for another one. It must not wait."""
     is_voters: bool = False
-    """Whether a voter has sent a request on it."""
+    """Whether a voter has sent a request on this connection."""
     is_busy: bool = False
-    """Whether a request of it is arriving, worked on or being answered."""
+    """Whether a request of this connection is arriving, being handled or being answered."""
 
 
 class ListenerConnections:
-    """The connections of all listeners of a node, by address; of one address in the order of their
-    last requests."""
+    """The connections of all listeners of a node, by address. The connections of an address are in
+    the order of their last requests."""
 
     def __init__(self, limits: NodeLimits) -> None:
         self.limits = limits
@@ -51,12 +52,12 @@ class ListenerConnections:
         return sum(self._by_listener.values())
 
     def on(self, listener: str) -> int:
-        """How many connections a listener has."""
+        """The number of connections of a listener."""
         return self._by_listener.get(listener, 0)
 
     def admit(self, new: Connected, listener_max: int = UNLIMITED) -> str:
-        """Accept a connection. Where there is no room, another one is closed for it. Returns "", or
-        why there is no room."""
+        """Accept a connection. If a limit is reached, another connection is closed for it. Returns
+        "", or the reason why the connection is refused."""
         own = self._by_address.get(new.address, {})
         if len(own) >= self.limits.connections_of(new.address) and not self._make_room(own):
             return TOO_MANY_OF_ADDRESS
@@ -97,14 +98,14 @@ class ListenerConnections:
         self._by_listener[connected.listener] -= 1
 
     def make_room(self, listener: str | None = None) -> bool:
-        """Close a connection of the address that has the most connections. listener: close only a
-        connection of this listener. False where only voters' connections are left."""
+        """Close a connection of the address that has the most connections. Returns False if only
+        voters' connections are left. listener: close only a connection of this listener."""
         crowds = sorted(self._by_address.values(), key=len, reverse=True)
         return any(self._make_room(crowd, listener) for crowd in crowds)
 
     def _make_room(self, crowd: dict[Connected, None], listener: str | None = None) -> bool:
-        """Close a connection of this address: one that never sent a request, else the one with the
-        oldest request."""
+        """Close a connection of this address: a connection that never sent a request, else the
+        connection with the oldest last request."""
         others = [e for e in crowd if not e.is_voters and listener in (None, e.listener)]
         if not others:
             return False
@@ -115,9 +116,9 @@ class ListenerConnections:
 
 
 def address_of(host: str) -> str:
-    """The part of an address that limits count: an IPv4 address, or the 64 bits of an IPv6 network,
-    because one machine has all addresses of such a network. Text that is no address stands for
-    itself."""
+    """The part of an address by which connections are counted: an IPv4 address, or the first 64
+    bits of an IPv6 address, because one machine may have all addresses of such a network. Text that
+    isn't an address is returned unchanged."""
     try:
         found = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

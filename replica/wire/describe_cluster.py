@@ -1,5 +1,5 @@
-"""Asks a node to describe its cluster (DescribeCluster), by one request that brokers and
-controllers understand (KIP-919)."""
+"""Asks a node to describe its cluster by DescribeCluster, which brokers and controllers serve
+(KIP-919)."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class ClusterNodes:
 
     cluster_id: str
     leader_id: int
-    """The controllers' leader, as far as the node that was asked knows it."""
+    """The id of the active controller, as the asked node knows it."""
     nodes: dict[int, Address]
-    """The addresses of the brokers by node id, or those of the controllers where a controller was
-    asked."""
+    """The addresses of the brokers by node id; if a controller was asked, the addresses of the
+    controllers."""
 
 
 def is_controller(connection: Connection) -> bool:
-    """Whether the node is a controller: only controllers serve Vote, as their ApiVersions tell."""
+    """Whether the node is a controller: only controllers name Vote in ApiVersions."""
     return VOTE.key in connection.versions
 
 
 async def describe_cluster(connection: Connection, *, fenced: bool = False) -> ClusterNodes | None:
-    """The nodes of the same kind as the asked one. None where the node can't tell or refuses
-    (controllers know the request since Kafka 3.7). fenced: whether fenced brokers are among
-    them."""
+    """The nodes of the same kind as the asked node. None if the node doesn't serve the request
+    (controllers serve it since Kafka 3.7) or refuses it. fenced: whether to include fenced brokers.
+    """
     kind = CONTROLLERS if is_controller(connection) else BROKERS
     request = {"endpointType": kind, "includeFencedBrokers": fenced and kind == BROKERS}
     try:

@@ -1,7 +1,7 @@
-"""DescribeQuorum: asks a node for it, and reads the answer as a value (KIP-595, KIP-836, KIP-853).
+"""DescribeQuorum: sends the request, and reads the answer as a value (KIP-595, KIP-836, KIP-853).
 
-Its users are administrators, an observer before it fetches, a consumer that chooses a replica, and
-the consensus core.
+Its users are the administrator's client, an observer before it fetches, a consumer that chooses a
+replica, and replica.node.translate.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ _TIMES_SINCE = 1
 
 @dataclass(frozen=True, slots=True)
 class DescribedReplica:
-    """One replica. The times are in ms since 1970 (UTC) by the leader's clock; -1 where the leader
-    knows no such time, None where its release doesn't tell it."""
+    """One replica. The times are in ms since 1970 (UTC) by the leader's clock; -1 if the leader
+    doesn't know the time, None if the leader's release doesn't send it."""
 
     key: ReplicaKey
-    """The key of the replica. Its directory id is ZERO_UUID where the answer gives none."""
+    """The key of the replica. Its directory id is ZERO_UUID if the answer gives none."""
     log_end: int
     """The log end offset (exclusive); -1 while it is unknown."""
     last_fetch: int | None
     last_caught_up: int | None
     listeners: Endpoints = ()
-    """Where the replica listens; answers name this for voters only."""
+    """The endpoints of the replica. Answers have them only for voters."""
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedQuorum:
-    """A quorum as its leader describes it. cluster_id and features aren't in the answer; a caller
-    that asks the node for these too adds them."""
+    """A quorum as its leader describes it. `cluster_id` and `features` aren't in the answer: a
+    caller that asks the node for them adds them."""
 
     error: int
     """The number of Kafka's error for the request or for the partition. An answer with an error for
-    the partition may still name the leader."""
+    the partition may also name the leader."""
     leader_id: int = NO_NODE
     epoch: int = UNDEFINED_EPOCH
     high_watermark: int = UNDEFINED_OFFSET
@@ -52,9 +52,9 @@ class DescribedQuorum:
     voters: tuple[DescribedReplica, ...] = ()
     observers: tuple[DescribedReplica, ...] = ()
     listeners: Mapping[int, Endpoints] = field(default_factory=dict)
-    """Where the nodes listen, by node id, as far as the answer names nodes."""
+    """The endpoints of the nodes that the answer names, by node id."""
     cluster_id: str | None = None
-    """The id of the cluster; None where the node can't tell it."""
+    """The id of the cluster; None if it is unknown."""
     features: Mapping[str, int] = field(default_factory=dict)
     """The finalized level of each feature, by name."""
 
@@ -70,16 +70,16 @@ class DescribedQuorum:
         return (*self.voters, *self.observers)
 
     def lag(self, replica: DescribedReplica) -> int | None:
-        """The number of records that the leader has and the replica hasn't. None where the log end
-        of one of the two is unknown."""
+        """The number of records that the leader has and the replica lacks. None if one of the two
+        log ends is unknown."""
         leader = self.leader
         if leader is None or replica.log_end < 0:
             return None
         return max(0, leader.log_end - replica.log_end)
 
     def ago(self, time_ms: int | None) -> int | None:
-        """The ms from a time by the leader's clock to the leader's answer. None where one of the
-        two times is unknown."""
+        """The time (ms) between `time_ms`, by the leader's clock, and the leader's answer. None if
+        one of the two times is unknown."""
         leader = self.leader
         if time_ms is None or time_ms < 0 or leader is None or leader.last_caught_up is None:
             return None
@@ -87,7 +87,7 @@ class DescribedQuorum:
 
     def is_caught_up(self, replica: DescribedReplica, within_ms: int) -> bool:
         """Whether the replica was at the leader's log end within the last `within_ms`. If the
-        leader tells no times: whether the replica is at the leader's log end now."""
+        leader sends no times: whether the replica is at the leader's log end now."""
         if replica.key.node_id == self.leader_id:
             return True
         if replica.last_caught_up is None:
@@ -97,9 +97,8 @@ class DescribedQuorum:
 
 
 async def query_quorum(connection: Connection, topic: str, partition: int = 0) -> DescribedQuorum:
-    """What the node at the other end of the connection says about the partition's quorum, or the
-    error that it answers. Raises PeerError where no answer comes, or an answer about another
-    partition."""
+    """The partition's quorum, or the error, that the node at the other end of the connection
+    answers. Raises PeerError if no answer comes, or if the answer is about another partition."""
     request = {"topics": [{"topicName": topic, "partitions": [{"partitionIndex": partition}]}]}
     answer = await connection.call(DESCRIBE_QUORUM, request)
     try:
@@ -110,7 +109,7 @@ async def query_quorum(connection: Connection, topic: str, partition: int = 0) -
 
 def read_quorum(message: Message, version: int, topic: str, partition: int = 0) -> DescribedQuorum:
     """The quorum that an answer to DescribeQuorum describes. version: the version of the answer.
-    Raises CorruptDataError where the answer is about another partition."""
+    Raises CorruptDataError if the answer is about another partition."""
     if message["errorCode"] != ErrorCode.NONE:
         return DescribedQuorum(message["errorCode"])
     entries = [

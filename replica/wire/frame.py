@@ -1,4 +1,4 @@
-"""Frames on a connection: an int32 size, then so many bytes."""
+"""Frames on a connection: the size as an int32, then the bytes."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _JOINED_BYTES = 64 * 1024
 """Pieces of a frame are copied into one part up to this size."""
 _SENT_BYTES = 256 * 1024
 """The largest part. Each part costs a round of the event loop. asyncio copies the bytes of a part
-that the socket doesn't take at once; for each connection that is at most one part."""
+that the socket doesn't take at once, so it copies at most one part for each connection."""
 
 
 async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | None:
     """The next frame without its size, of 0 to `max_bytes` bytes; None at the end of the stream.
 
     Memory is allocated for bytes that have arrived, not for the size that the frame claims. Raises
-    CorruptDataError for an impossible size, TruncatedDataError where the stream ends inside a
-    frame.
+    CorruptDataError for an impossible size, TruncatedDataError if the stream ends inside a frame.
     """
     size = await read_size(reader, max_bytes)
     return None if size is None else await read_rest(reader, size)
 
 
 async def read_size(reader: asyncio.StreamReader, max_bytes: int) -> int | None:
-    """The size of the next frame."""
+    """The size of the next frame in bytes; None at the end of the stream. Raises the errors of
+    read_frame."""
     try:
         raw = await reader.readexactly(_SIZE_BYTES)
     except asyncio.IncompleteReadError as error:
@@ -44,7 +44,7 @@ async def read_size(reader: asyncio.StreamReader, max_bytes: int) -> int | None:
 
 
 async def read_rest(reader: asyncio.StreamReader, size: int) -> bytes:
-    """The rest of a frame whose size was read."""
+    """The rest of a frame, after its size was read."""
     try:
         return await reader.readexactly(size)
     except asyncio.IncompleteReadError as error:
@@ -54,8 +54,8 @@ async def read_rest(reader: asyncio.StreamReader, size: int) -> bytes:
 async def read_charged(
     reader: asyncio.StreamReader, size: int, charge: Callable[[int], Awaitable[None]]
 ) -> bytearray:
-    """The rest of a frame whose size was read, where memory is limited. charge: awaited with the
-    number of bytes that have arrived, before more are read."""
+    """The rest of a frame, after its size was read, with limited memory. charge: awaited with the
+    number of bytes that have arrived, before more bytes are read."""
     parts = bytearray()
     while len(parts) < size:
         part = await reader.read(min(_RECEIVED_BYTES, size - len(parts)))
@@ -75,9 +75,9 @@ async def send(
     pieces: Sequence[Buffer],
     moved: Callable[[int], None] = lambda size: None,
 ) -> None:
-    """Send the pieces as one frame. Returns when most of it has left memory. moved: called with the
-    number of bytes that were sent. The frame is sent in parts, because asyncio's TLS accepts any
-    amount at once, and delays only what is written afterwards."""
+    """Send the pieces as one frame. Returns when most of the frame has left memory. moved: called
+    with the number of bytes that were sent. The frame is sent in parts, because asyncio's TLS
+    buffers any amount at once, and delays only later writes."""
     for part in _parts([size_of_frame(sum(map(len, pieces))), *pieces]):
         writer.write(part)
         await writer.drain()
@@ -86,8 +86,8 @@ async def send(
 
 def _parts(pieces: Sequence[Buffer]) -> Iterator[Buffer]:
     """The bytes of the pieces in parts of at most _SENT_BYTES. Small pieces are copied into one
-    part, because each part is a call of the system and may wake the reader. Of a large piece, no
-    more than its last _JOINED_BYTES are copied."""
+    part, because each part is a system call and may wake the reader. At most the last _JOINED_BYTES
+    of a large piece are copied."""
     joined = bytearray()
     for piece in pieces:
         view = memoryview(piece)

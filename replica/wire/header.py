@@ -1,10 +1,11 @@
 """The headers of requests and responses.
 
 A request in a flexible version of its API has header v2, with tagged fields; any other request has
-header v1. Both headers have the old form of the client id (KIP-482). Header v0, without a client
-id, belonged only to ControlledShutdown, which Kafka 4 dropped. A response in a flexible version has
-header v1, with tagged fields; any other response has header v0. The response of ApiVersions always
-has v0, because a client reads it before it knows the server's versions (KIP-511).
+header v1. Both headers have the client id as an inflexible string (KIP-482). Header v0, without a
+client id, belonged only to ControlledShutdown, which Kafka 4 dropped. A response in a flexible
+version has header v1, with tagged fields; any other response has header v0. The response of
+ApiVersions always has v0, because a client reads it before it knows the server's versions
+(KIP-511).
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ from replica.wire.codec import EncodedPieces, decode, decode_prefix, encode, enc
 from replica.wire.schema import Api, Message, Structure, field
 
 MAX_REQUEST_ELEMENTS = 1_000
-"""The most elements of arrays and tagged fields in one request, all arrays together. More would
-take time that elections need. A node serves one partition, so no client needs as many."""
+"""The most elements of arrays and tagged fields in one request, all arrays together. Larger
+requests would take time that elections need. A node serves one partition, so no client needs as
+many elements."""
 _START = struct.Struct(">hhi")
 _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 _HEADERS = range(3)
 _CLIENT_ID = field("clientId", "string", since=1, nullable=True, default=None)
-# The client id has the old form in flexible headers too, so it is declared as never flexible.
+# the client id is inflexible even in flexible headers
 _REQUEST = Structure("RequestHeader", _HEADERS, FOREVER, (_CLIENT_ID,))
 _CORRELATION_ID = field("correlationId", "int32")
 _RESPONSE = Structure("ResponseHeader", range(2), 1, (_CORRELATION_ID,))
@@ -37,8 +39,8 @@ _TAGS = Structure("RequestHeader", _HEADERS, 0, ())
 
 
 class UnsupportedVersionError(UnsupportedDataError):
-    """A request of a known API in a version that isn't served. The error holds all that could be
-    read of the request."""
+    """A request of a known API in a version that isn't served. The error holds the parts of the
+    request that could be read."""
 
     def __init__(self, api: Api, version: int, correlation_id: int) -> None:
         super().__init__(f"{api} v{version} is not served", 2)
@@ -55,7 +57,7 @@ class WireRequest:
     version: int
     correlation_id: int
     client_id: str | None
-    """The name that the client gives itself; None where it gives none."""
+    """The name that the client gives itself; None if it gives none."""
     message: Message
 
 
@@ -64,11 +66,13 @@ def decode_request(
     served: Mapping[int, range] | None = None,
     apis: Mapping[int, Api] = APIS,
 ) -> WireRequest:
-    """The request in a frame. served: the versions that are served, by API key; None for all
-    declared versions. apis: the APIs by API key.
+    """The request in a frame.
+
+    served: the versions that are served, by API key; None for all declared versions.
+    apis: the APIs by API key.
 
     Raises UnsupportedVersionError for another version of a served API, and another DataError for
-    bytes that are no request.
+    bytes that aren't a request.
     """
     if len(frame) < _START.size:
         raise TruncatedDataError(f"a request header needs {_START.size} bytes", 0)
@@ -108,7 +112,7 @@ def response_pieces(api: Api, version: int, correlation_id: int, message: Messag
 
 
 def correlation_id_of(frame: Buffer) -> int:
-    """The correlation id of a response. Raises TruncatedDataError where the bytes are too few."""
+    """The correlation id of a response. Raises TruncatedDataError if there are too few bytes."""
     if len(frame) < 4:
         raise TruncatedDataError("a response header needs 4 bytes", 0)
     return int.from_bytes(frame[:4], "big", signed=True)
@@ -117,8 +121,8 @@ def correlation_id_of(frame: Buffer) -> int:
 def decode_response(api: Api, version: int, frame: Buffer) -> Message:
     """The message of a response. Raises DataError for malformed bytes.
 
-    A server that doesn't know this version of ApiVersions answers in version 0 (KIP-511), as a rule
-    with an error; kafka.tools.TestRaftServer leaves the error out.
+    A server that doesn't know this version of ApiVersions answers in version 0 (KIP-511), usually
+    with an error; kafka.tools.TestRaftServer leaves out the error.
     """
     _, at = decode_prefix(_RESPONSE, _response_header(api, version), frame, 0)
     if api is API_VERSIONS and bytes(frame[at : at + 2]) == _UNSUPPORTED_VERSION:

@@ -1,4 +1,4 @@
-"""How much a server takes from its clients. The names in brackets are Kafka's."""
+"""How much a server accepts from its clients. The names in brackets are Kafka's settings."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class ListenerLimits:
     max_connections: int = UNLIMITED
     """The most connections of this listener (listener.name.NAME.max.connections)."""
     idle_s: float = 600.0
-    """How long a connection may send nothing (connections.max.idle.ms)."""
+    """The longest time without a request on a connection (connections.max.idle.ms)."""
     transfer_s: float = 30.0
-    """How long one frame may take to arrive, or to be read by the client."""
+    """The longest time in which one frame arrives, or is read by the client."""
     handshake_s: float = 10.0
-    """How long the TLS handshake may take, and after it the authentication or, without SASL, the
-    first request."""
+    """The longest time for the TLS handshake, and again for the authentication after it; without
+    SASL, for the first request after it."""
     linger_s: float = 5.0
-    """How long the last bytes of a connection that is being closed may take (TLS's close_notify
-    too)."""
+    """The longest time for the last bytes of a connection that is being closed, including TLS's
+    close_notify."""
     failed_login_s: float = 1.0
     """The pause before the answer to a wrong password (connection.failed.authentication.delay.ms,
     100 ms in Kafka)."""
@@ -59,5 +59,5 @@ class NodeLimits:
     """The most bytes of answers that are being sent."""
 
     def connections_of(self, address: str) -> int:
-        """How many connections one address may have at once."""
+        """The most connections that this address may have at once."""
         return self.per_address_of.get(address, self.per_address)

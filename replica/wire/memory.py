@@ -1,11 +1,11 @@
 """The memory for large requests and answers, which all connections of a node share.
 
-A request is charged for the bytes that have arrived, never for the size that it claims. Where there
-is no room, the oldest arriving request still gets memory, so that each request can end at some
-time. While there is no room, a connection that sends nothing for a second is closed. Freed memory
-goes to the waiting request that holds the least, so that small requests don't queue behind large
-ones. An answer is complete when it is charged. To make room for it, those connections are closed
-whose clients have read nothing for the longest time.
+A request is charged for the bytes that have arrived, never for the size that it claims. If the
+memory is used up, the oldest arriving request still gets memory, so that each request can finish.
+While the memory is used up, a connection that sends nothing for a second is closed. Freed memory
+goes to the waiting request that holds the least, so that small requests don't wait for large ones.
+An answer is complete when it is charged. If there is no memory for it, the connections whose
+clients have read nothing for the longest time are closed.
 """
 
 from __future__ import annotations
@@ -18,34 +18,35 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 FREE_BYTES = 16 * 1024
-"""The first bytes of each request and answer are not charged. Requests between voters are smaller
-than this, so they never wait. max.connections limits the sum of these bytes."""
+"""The first bytes of each request and answer, which are not charged. Requests between voters are
+smaller than this, so they never wait. max.connections limits the sum of the uncharged bytes."""
 MOVED_BYTES = 16 * 1024
-"""How many bytes must have been received or sent before a request or an answer counts as moving."""
+"""The number of bytes after which a request that is received, or an answer that is sent, counts as
+moving."""
 PATIENCE_S = 1.0
 STALLED = "too slow while memory was short"
 
 
 @dataclass(slots=True, eq=False)
 class MemoryShare:
-    """One request or answer that is being received or sent."""
+    """The account of one request that is being received, or of one answer that is being sent."""
 
     address: str
     close: Callable[[str], None]
-    """A function that is called with a reason when the connection has to make room; it must not
-    wait."""
+    """A function that is called with a reason when the connection has to be closed to free memory.
+    It must not wait."""
     is_voters: bool = False
-    """Whether the connection is a voter's, which never makes room."""
+    """Whether the connection is a voter's. Such a connection is never closed to free memory."""
     size: int = 0
     """The number of bytes that are charged."""
     is_over: bool = False
-    """Whether these bytes were given back."""
+    """Whether the charged bytes were given back."""
     moved_at: float = field(default_factory=time.monotonic)
-    """The time, by the monotonic clock, at which MOVED_BYTES were last complete."""
+    """The time (s, monotonic clock) at which the last MOVED_BYTES were complete."""
     _since_moved: int = 0
 
     def moved(self, size: int) -> None:
-        """Note that `size` of its bytes were received or sent."""
+        """Note that `size` bytes were received or sent."""
         self._since_moved += size
         if self._since_moved >= MOVED_BYTES:
             self._since_moved, self.moved_at = 0, time.monotonic()
@@ -72,8 +73,7 @@ class Memory:
 
     @contextmanager
     def load(self, new: MemoryShare) -> Iterator[MemoryShare]:
-        """Account for a request or an answer within the block. The end of the block gives its bytes
-        back."""
+        """A context in which a request or an answer is charged. Its end gives the bytes back."""
         self._moving[new] = None
         try:
             yield new
@@ -81,7 +81,7 @@ class Memory:
             self._give_back(new)
 
     def arrived(self, load: MemoryShare) -> None:
-        """Note that the whole request has arrived: it waits for no more bytes."""
+        """Note that the whole request has arrived, and needs no further memory."""
         self._moving.pop(load, None)
         self._wake()
 
@@ -124,8 +124,8 @@ class Memory:
         self._by_address[load.address] += size
 
     def _close_stalled(self, address: str) -> None:
-        """Close connections that have not moved: all of them where the memory for all is taken,
-        else those of this address, whose share is taken."""
+        """Close the connections that have not moved: all of them if the whole memory is used up,
+        else only the connections of this address, whose share is used up."""
         everybody = self.used + MOVED_BYTES > self._most
         before = time.monotonic() - PATIENCE_S
         for each in tuple(self._moving):
@@ -148,7 +148,8 @@ class Memory:
         self._wake()
 
     def _wake(self) -> None:
-        """Give the next turn to the waiting request that holds the least, the oldest of equals."""
+        """Give the next turn to the waiting request that holds the least memory; among equals, to
+        the oldest."""
         for load in sorted(self._waiting, key=lambda each: each.size):
             size, turn = self._waiting[load]
             if not turn.done() and self._has_room(load, size):

@@ -1,5 +1,5 @@
-"""Keeps one connection to each address. A connection is made when it is needed, and made again
-after it broke."""
+"""Keeps one connection to each address. A connection is made when it is needed, and again after a
+failure."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Pool:
         return tuple(a for a, connection in self._connections.items() if connection.is_open)
 
     async def connection(self, address: Address, expected: Identity | None = None) -> Connection:
-        """An open connection to the address. Callers that ask while it is being made wait for the
-        same connection. expected: the node that a new connection is meant for. Raises the errors of
-        Connection.connect."""
+        """An open connection to the address. Callers that ask while a connection is being made wait
+        for that connection. expected: the node that a new connection has to reach. Raises the
+        errors of Connection.connect."""
         async with self._opening.setdefault(address, asyncio.Lock()):
             found = self._connections.get(address)
             if found is None or not found.is_open:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from replica.message.schema import Field, declare
 
 Message: TypeAlias = dict[str, Any]
-"""Field name -> int, bool, str, bytes, None, a list of those, or of Messages. A uuid is its
+"""A message: field name -> int, bool, str, bytes, None, Message, or a list of these. A uuid is its
 22-character text. A field that is left out has its default."""
 
 
@@ -20,7 +20,7 @@ class Structure:
     name: str
     versions: range
     flexible_since: int
-    """The first version with compact lengths and tags."""
+    """The first flexible version, with compact lengths and tagged fields (KIP-482)."""
     fields: tuple[Field, ...]
 
     def is_flexible(self, version: int) -> bool:
@@ -34,7 +34,7 @@ class Api:
     name: str
     key: int
     versions: range
-    """The versions that are declared here; a server may serve fewer."""
+    """The declared versions. A server may serve fewer."""
     flexible_since: int
     request: Structure
     response: Structure
@@ -69,14 +69,14 @@ def api(
 
 
 def field(name: str, type_name: str, *fields: Field, **options: Any) -> Field:
-    """A field of a request or a response, as `declare` makes it, with the named parameters of
-    `declare`. An array's default is a list, as its values are."""
+    """A field of a request or a response, with the named parameters of `declare`. The default of an
+    array is a list, like its values."""
     if type_name.startswith("[]"):
         options = {"default": [], **options}
     return declare(name, type_name, *fields, **options)
 
 
 def structs(name: str, *fields: Field, **options: Any) -> Field:
-    """A field that is an array of structures. fields: those of each structure. options: the named
-    parameters of `field`."""
+    """A field that is an array of structures. fields: the fields of each structure. options: the
+    named parameters of `field`."""
     return field(name, "[]struct", *fields, **options)

@@ -1,8 +1,8 @@
 """A server of Kafka's protocol: connections, limits, and the order of answers.
 
-Of each connection one request is worked on at a time, as in Kafka. The next request is read when
-the answer to the last one is being sent. So answers come in the order of the requests, and a client
-that sends too fast fills its own socket instead of this node's memory.
+The server handles one request of each connection at a time, as in Kafka. It reads the next request
+when the answer to the last one is being sent. So answers come in the order of the requests, and the
+requests of a client that sends too fast wait in the sockets, not in this node's memory.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LEAST_ROOM = 64 * 1024
 class Shared:
     """What all listeners of a node share.
 
-    requests: memory for the requests of clients that are known.
+    requests: memory for the requests of authenticated clients.
     unknown: memory for the requests of clients that have not authenticated.
     answers: memory for answers that are being sent.
     """
@@ -65,8 +65,8 @@ class Shared:
         self.turns = Turns()
 
     def room_for_answer(self) -> int:
-        """The most bytes that the next answer should have. The more bytes are being sent, the fewer
-        the next answer gets, so that many clients that read at once all get something."""
+        """The most bytes that the next answer should have. It falls with the bytes that are being
+        sent, so that many clients that read at once all get an answer."""
         return max(_LEAST_ROOM, self.answers.left // _SHARE_OF_ROOM)
 
 
@@ -82,11 +82,11 @@ class Client:
     principal: str
     """The client's name by SASL, or the distinguished name of its TLS certificate, or ANONYMOUS."""
     listener: str
-    """The name of the listener to which it connected."""
+    """The name of the listener to which the client connected."""
     peer: tuple[str, int] = ("", 0)
-    """Host and port of the connection's other end."""
+    """Host and port of the client's end of the connection."""
     own: tuple[str, int] = ("", 0)
-    """Host and port of the connection's own end."""
+    """Host and port of this node's end of the connection."""
 
     @property
     def host(self) -> str:
@@ -105,7 +105,7 @@ class Service:
 
     handler: Handler
     served: Versions
-    """The versions of each API, by API key; ApiVersions and SASL needn't be there, because the
+    """The served versions of each API, by API key. ApiVersions and SASL may be missing, because the
     server answers them itself."""
     features: Callable[[], Features] = Features
     """A function that gives the node's features. It is called for each ApiVersions."""
@@ -116,22 +116,22 @@ class Service:
     apis: Mapping[int, Api] = field(default_factory=lambda: APIS)
     """The APIs by API key."""
     identity: Identity | None = None
-    """The node that clients reach here. A client that expects another node is refused; None refuses
-    nobody."""
+    """The node that clients reach at this listener. A client that expects another node is refused.
+    With None, no client is refused."""
     on_refused_login: Callable[[Client, str], None] = lambda client, user: None
-    """A function that is called for each failed login with the client and the name that it
+    """A function that is called for each failed login, with the client and the name that the client
     claims."""
     is_voters: Callable[[Client, WireRequest], bool] = lambda client, request: False
-    """A function that says whether only a voter may send the request; after such a request, the
-    connection never waits for room and never makes room."""
+    """A function that says whether only a voter may send the request. After such a request the
+    connection never waits for memory, and is never closed for another connection."""
 
 
 class Server:
     """A server on one address.
 
     shared: what this server shares with the node's other listeners.
-    refused: for each reason, how many connections were closed for it: for the bytes that they sent,
-        to make room, or for a failed login.
+    refused: the number of closed connections by reason: the bytes that they sent, a limit that was
+        reached, or a failed login.
     """
 
     def __init__(
@@ -152,24 +152,24 @@ class Server:
 
     @property
     def connections(self) -> int:
-        """How many connections are open."""
+        """The number of open connections."""
         return self._shared.connections.on(self._service.listener)
 
     async def start(self, host: str, port: int) -> int:
-        """Begin to listen. Returns the port; for port 0 the system chooses a free one. Raises
+        """Begin to listen. Returns the port; for port 0 the system chooses a free port. Raises
         OSError."""
         return await self._acceptor.start(host, port, self._limits)
 
     async def close(self) -> None:
-        """Stop accepting connections, and close those that are open."""
+        """Stop accepting connections, and close all open connections."""
         self._acceptor.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _failed(self, error: OSError) -> None:
-        """Close a connection, because no further one can be accepted: as a rule the process can
-        open no more files."""
+        """Close a connection after an error of accept: usually the process has no free file
+        descriptor."""
         self.refused[f"accept: {error.strerror or error}"] += 1
         self._shared.connections.make_room()
 
@@ -188,7 +188,7 @@ class Server:
         self._tasks.discard(task)
         self._shared.connections.leave(guest.connected)
         if guest.writer is None:
-            guest.socket.close()  # The task was cancelled before its first step.
+            guest.socket.close()  # the task was cancelled before its first step
         else:
             guest.writer.close()
 
@@ -201,11 +201,10 @@ class Server:
             await self._converse(guest, reader, guest.writer)
 
     async def _has_agreed_on_tls(self, writer: asyncio.StreamWriter) -> bool:
-        """Whether the connection may go on: its TLS handshake succeeded, or the listener has no
-        TLS.
+        """Whether the TLS handshake succeeded, or the listener has no TLS.
 
-        After a failure the writer isn't waited for: it is never told that its transport has
-        ended.
+        After a failure this method doesn't wait for the writer, because asyncio never tells the
+        writer that its transport has ended.
         """
         if self._service.tls is None:
             return True
@@ -218,7 +217,7 @@ class Server:
             why = "no handshake in time"
         except OSError:
             why = "closed by the client"
-        except asyncio.CancelledError:  # The server closes, or this connection makes room.
+        except asyncio.CancelledError:  # the server closes, or closes this connection
             return False
         else:
             return True
@@ -236,17 +235,16 @@ class Server:
         except TimeoutError:
             self.refused["time is over"] += 1
         except (OSError, asyncio.CancelledError):
-            pass  # The client is gone, or this connection makes room, or the server closes.
+            pass  # the client is gone, or the connection or the server is closed
         writer.close()
         try:
             async with asyncio.timeout(self._limits.linger_s):
                 await writer.wait_closed()
         except (TimeoutError, asyncio.CancelledError):
-            # The transport can still be aborted, because it has not ended: abort needs the event
-            # loop, which a transport that has ended no longer has.
+            # the transport has not ended, so it still has the event loop that abort needs
             writer.transport.abort()
         except OSError:
-            pass  # The connection has ended already.
+            pass  # the connection has ended already
 
     async def _serve(
         self, guest: _Guest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -268,7 +266,7 @@ class Server:
                 await asyncio.sleep(limits.failed_login_s)
             if answer:
                 await self._send(guest, writer, answer)
-            del answer  # The answer may be large, and the next request may be long in coming.
+            del answer  # free the answer, which may be large, before the wait for the next request
             guest.connected.is_busy = False
             if is_last:
                 self.refused["SASL"] += 1
@@ -280,8 +278,8 @@ class Server:
     async def _answer_to_frame(
         self, guest: _Guest, reader: asyncio.StreamReader, size: int
     ) -> tuple[list[Buffer], bool]:
-        """What `_answer` returns for the next frame, of `size` bytes. A large frame is charged
-        while it arrives, and until it is answered."""
+        """Read the next frame, of `size` bytes, and return what `_answer` returns for it. A large
+        frame is charged from its first bytes until it is answered."""
         if size <= FREE_BYTES:
             async with asyncio.timeout(self._limits.transfer_s):
                 frame: Buffer = await read_rest(reader, size)
@@ -304,7 +302,7 @@ class Server:
     async def _send(
         self, guest: _Guest, writer: asyncio.StreamWriter, pieces: Sequence[Buffer]
     ) -> None:
-        """Send the pieces as one frame. Returns when most of it has left memory."""
+        """Send the pieces as one frame. Returns when most of the frame has left memory."""
         size, memory = sum(map(len, pieces)), self._shared.answers
         async with asyncio.timeout(self._limits.transfer_s):
             if size <= FREE_BYTES:
@@ -315,8 +313,8 @@ class Server:
                 await send(writer, pieces, load.moved)
 
     async def _answer(self, guest: _Guest, frame: Buffer) -> tuple[list[Buffer], bool]:
-        """(the pieces of the answer's frame, none where there is no answer; whether the connection
-        ends after it)."""
+        """(the pieces of the answer's frame, empty for no answer; whether the connection ends after
+        it)."""
         if not guest.connected.is_voters:
             await self._shared.turns.next(guest.connected.address)
         try:
@@ -351,7 +349,7 @@ class Server:
 
 
 class _Guest:
-    """What the server knows of one connection. sasl: None once the client is known."""
+    """What the server knows about one connection. sasl: None if no authentication is due."""
 
     def __init__(
         self, service: Service, host: str, connection: socket.socket, refused: Counter[str]
@@ -373,11 +371,11 @@ class _Guest:
             self.task.cancel()
 
     def load(self) -> MemoryShare:
-        """The account of a large request or answer of this connection."""
+        """A new account for a large request or answer of this connection."""
         return MemoryShare(self.connected.address, self.close, self.connected.is_voters)
 
     def know(self) -> None:
-        """Give the client the principal that it has proven; nothing before that."""
+        """Give the client the principal that it has proven, if it has proven one."""
         if self.sasl is not None and self.sasl.principal is not None:
             self.client = replace(self.client, principal=self.sasl.principal)
             self.sasl = None

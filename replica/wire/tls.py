@@ -27,8 +27,8 @@ CLIENT_AUTH = {
     "requested": ssl.CERT_OPTIONAL,
     "required": ssl.CERT_REQUIRED,
 }
-"""Kafka's values of ssl.client.auth. With `requested`, a client may show no certificate, but a bad
-one is refused."""
+"""Kafka's values of ssl.client.auth. With `requested`, a client may send no certificate, but a bad
+certificate is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,33 +36,33 @@ class PemText:
     """The text of a PEM file."""
 
     name: str
-    """The place of the text, which errors name."""
+    """The name of the text in errors."""
     text: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Paths of PEM files, or their text. A server needs a certificate, and needs authorities where
-    it asks for clients' certificates. A client needs a certificate only where servers ask for
-    one."""
+    """Paths of PEM files, or their text. A server needs a certificate, and authorities if it asks
+    for clients' certificates. A client needs a certificate only if servers ask for it."""
 
     certificate: str | PemText | None = None
     """This node's certificate, with its chain and its private key."""
     authorities: str | PemText | None = None
-    """The certificates to trust. A client without them trusts the system's."""
+    """The trusted certificates. A client without them trusts the system's certificates."""
     password: str | None = field(default=None, repr=False)
-    """The password of the key."""
+    """The password of the private key."""
     versions: tuple[str, ...] = tuple(VERSIONS)
-    """The versions of TLS that are allowed: names in VERSIONS, without a gap."""
+    """The allowed versions of TLS: names in VERSIONS, without a gap."""
 
     @property
     def key_file(self) -> str | None:
-        """The file in which the private key lies, if it lies in a file."""
+        """The path of the file with the private key; None if the key is given as text or not at
+        all."""
         return None if isinstance(self.certificate, PemText) else self.certificate
 
 
 def server_context(tls: Tls, client_auth: str = "none") -> ssl.SSLContext:
-    """The TLS context of a listener. client_auth: a key of CLIENT_AUTH (required: mTLS).
+    """The TLS context of a listener. client_auth: a key of CLIENT_AUTH; "required" is mTLS.
 
     Raises UsageError and UnreadableFileError, which name the file.
     """
@@ -77,7 +77,7 @@ def server_context(tls: Tls, client_auth: str = "none") -> ssl.SSLContext:
 
 
 def client_context(tls: Tls, *, check_host_name: bool = True) -> ssl.SSLContext:
-    """The TLS context of connections that this process makes. check_host_name: False for an empty
+    """The TLS context of this process as a client. check_host_name: False for an empty
     ssl.endpoint.identification.algorithm.
 
     Raises UsageError and UnreadableFileError, which name the file.
@@ -91,9 +91,10 @@ def client_context(tls: Tls, *, check_host_name: bool = True) -> ssl.SSLContext:
 
 
 def distinguished_name(certificate: dict[str, Any]) -> str:
-    """The subject as Kafka's principals have it (RFC 2253: the last part first); "" for none.
+    """The subject of a certificate in the form of Kafka's principals (RFC 2253: the last part
+    first); "" for no subject.
 
-    certificate: as SSLSocket.getpeercert gives it.
+    certificate: the value of SSLSocket.getpeercert.
     """
     parts = [
         "+".join(f"{_SHORT.get(name, name)}={_escaped(value)}" for name, value in names)
@@ -117,7 +118,8 @@ def _load(context: ssl.SSLContext, tls: Tls) -> None:
 def _load_certificate(context: ssl.SSLContext, tls: Tls, certificate: str | PemText) -> None:
     try:
         with _as_file(certificate) as path:
-            # With a function instead of the password, openssl never asks the terminal for one.
+            # with a function instead of the password, openssl never asks for a password on the
+            # terminal
             context.load_cert_chain(path, None, lambda: tls.password or "")
     except (ssl.SSLError, ValueError) as error:
         reason = "no PEM file with this certificate's key, or its password is wrong"
@@ -130,14 +132,14 @@ def _load_authorities(context: ssl.SSLContext, authorities: str | PemText) -> No
             context.load_verify_locations(cadata=authorities.text)
         else:
             context.load_verify_locations(authorities)
-    except (ssl.SSLError, TypeError) as error:  # Text that isn't ASCII raises TypeError.
+    except (ssl.SSLError, TypeError) as error:  # text that isn't ASCII raises TypeError
         raise UsageError(f"{_name(authorities)}: no PEM file with certificates") from error
 
 
 @contextmanager
 def _as_file(pem: str | PemText) -> Iterator[str]:
-    """A path from which openssl reads the text. Text with a private key stays in memory, and never
-    reaches a disk."""
+    """A path from which openssl reads the text. Text with a private key stays in memory and is
+    never written to a disk."""
     if isinstance(pem, str):
         yield pem
         return
@@ -159,8 +161,8 @@ def _check_readable(path: str) -> None:
 
 
 def _escaped(value: str) -> str:
-    """The text with a backslash before each character that has a meaning in a name, and before
-    spaces at both ends."""
+    """The text with a backslash before each special character of RFC 2253, and before spaces at
+    both ends."""
     text = "".join(f"\\{char}" if char in _ESCAPED else char for char in value)
     if text.startswith((" ", "#")):
         text = f"\\{text}"

@@ -1,8 +1,8 @@
-"""Decides which client's request is worked on next.
+"""Decides which client's request is handled next.
 
 One event loop does all work of a node. Each round of the loop begins at most one request of a
-client that is no voter. After this request the loop begins no other such request for as long as
-this one took. Voters' requests and the node's timers therefore wait for one request at most, and
+client that isn't a voter. After this request the loop begins no other client's request for as long
+as this one took. Voters' requests and the node's timers therefore wait for at most one request, and
 get half of the time.
 """
 
@@ -12,11 +12,11 @@ import asyncio
 from collections import deque
 
 _SHORT_S = 0.002
-"""A request that took less than this (in seconds) is followed by no pause."""
+"""The time in seconds below which no pause follows a request."""
 
 
 class Turns:
-    """Turns go round the addresses, and within an address to its requests in order."""
+    """The addresses take turns. The requests of one address are handled in their order."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
@@ -49,12 +49,12 @@ class Turns:
             self._is_taken = False
             return
         turn.set_result(None)
-        # `_rest` runs after the task that wakes up here; the loop looks at its sockets in between.
+        # `_rest` runs after the task that wakes up here; the loop polls its sockets in between
         loop = asyncio.get_running_loop()
         loop.call_soon(self._rest, loop.time())
 
     def _first(self) -> asyncio.Future[None] | None:
-        """The next waiter of the address whose last turn was longest ago. The address moves to the
+        """The next waiter of the address whose last turn is the oldest. The address moves to the
         end of the queue."""
         while self._waiting:
             address, turns = next(iter(self._waiting.items()))

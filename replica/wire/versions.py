@@ -1,4 +1,5 @@
-"""What a node serves: versions of requests, features, and who it is (KIP-35, 511, 584, 1242)."""
+"""What a node says about itself: versions of requests, features, and its identity (KIP-35, 511,
+584, 1242)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class Features:
     """Features by name (KIP-584)."""
 
     supported: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """The range of levels of each feature, both ends inclusive."""
+    """The supported levels of each feature: lowest and highest, both inclusive."""
     finalized: Mapping[str, int] = field(default_factory=dict)
     """The level of each finalized feature."""
     finalized_epoch: int = -1
@@ -32,24 +33,25 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which node of which cluster a client connects to, as the node says in Metadata."""
+    """The node and the cluster to which a client connects, as Metadata names them."""
 
     cluster_id: str
     node_id: int
 
 
 def newest_common(api: Api, theirs: Versions, least: int = 0) -> int | None:
-    """The newest version that is in both ranges, from `least` on; None where there is none."""
+    """The newest version that is in both ranges, from `least` on; None if there is no such
+    version."""
     common = [version for version in api.versions if version in theirs.get(api.key, ())]
     return common[-1] if common and common[-1] >= least else None
 
 
 def identity_error(request: Message, own: Identity | None) -> ErrorCode:
-    """NONE where an ApiVersions request is meant for this node (KafkaApis,
-    ApiVersionsRequest.isValid).
+    """The error for an ApiVersions request that is meant for another node; NONE for one that is
+    meant for this node (KafkaApis, ApiVersionsRequest.isValid).
 
     A request that names neither cluster nor node is for any node. own: None for a server that
-    doesn't know who it is, and checks nothing.
+    doesn't know its identity, and checks nothing.
     """
     cluster_id, node_id = request["clusterId"], request["nodeId"]
     if (cluster_id is None) != (node_id == NO_NODE):
@@ -60,7 +62,7 @@ def identity_error(request: Message, own: Identity | None) -> ErrorCode:
 
 
 def api_versions_response(served: Versions, features: Features, version: int) -> Message:
-    """The description of a node by itself, in a version of ApiVersions."""
+    """The answer to ApiVersions in this version."""
     return {
         "apiKeys": _ranges(served),
         "supportedFeatures": [
@@ -77,14 +79,14 @@ def api_versions_response(served: Versions, features: Features, version: int) ->
 
 
 def unsupported_api_versions(served: Versions) -> Message:
-    """The answer to ApiVersions in a version that isn't served. It is in version 0, and names only
-    the versions of ApiVersions, with which the client can ask again."""
+    """The answer to ApiVersions in a version that isn't served. It has version 0, and names only
+    the served versions of ApiVersions, so that the client can ask again."""
     own = {key: versions for key, versions in served.items() if key == API_VERSIONS.key}
     return {"errorCode": int(ErrorCode.UNSUPPORTED_VERSION), "apiKeys": _ranges(own)}
 
 
 def versions_in(response: Message) -> dict[int, range]:
-    """The versions in an ApiVersions response, also of unknown APIs."""
+    """The versions in an ApiVersions response, including versions of unknown APIs."""
     return {
         entry["apiKey"]: range(entry["minVersion"], entry["maxVersion"] + 1)
         for entry in response["apiKeys"]
@@ -92,7 +94,8 @@ def versions_in(response: Message) -> dict[int, range]:
 
 
 def supported_feature(response: Message, name: str) -> tuple[int, int]:
-    """The range of a feature, both ends inclusive; 0 and 0 for a node that doesn't know it."""
+    """The lowest and the highest level of a feature, both inclusive; 0 and 0 for a node that
+    doesn't know the feature."""
     for entry in response["supportedFeatures"]:
         if entry["name"] == name:
             return entry["minVersion"], entry["maxVersion"]

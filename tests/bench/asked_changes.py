@@ -96,9 +96,8 @@ def ours(folder: Path, options: argparse.Namespace) -> Iterator[list[Voter]]:
         yield [Voter(port, path.parent / f"log/{TOPIC}-0") for port, path in paths.items()]
     finally:
         for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait(120)
+            process.kill()  # in order, it would end once its snapshot is written
+            process.wait()
 
 
 @contextmanager

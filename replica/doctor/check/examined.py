@@ -285,12 +285,11 @@ def outline_log(examined: Examined, unknown: str) -> ReplicaLog:
 
 
 def _log_of(examined: Examined, unknown: str, batches: Sequence[LogBatch]) -> ReplicaLog:
-    directory = examined.directory
-    replica = examined.replica
-    state = directory.quorum_state
+    directory, state = examined.directory, examined.directory.quorum_state
     changes = leader_changes(examined)
+    key = ReplicaKey(NO_NODE, unknown) if examined.replica is None else examined.replica.key
     return ReplicaLog(
-        key=ReplicaKey(NO_NODE, unknown) if replica is None else replica.key,
+        key=key,
         log_start=directory.log_start_offset,
         batches=tuple(batches),
         snapshots=tuple(snapshot_id for snapshot_id, _ in examined.usable_snapshots),
@@ -299,11 +298,7 @@ def _log_of(examined: Examined, unknown: str, batches: Sequence[LogBatch]) -> Re
         leader_changes=tuple(
             VotersAt(one.offset, one.epoch, leaders_of(one.message)) for one in changes
         ),
-        led_epochs=frozenset(
-            one.epoch
-            for one in changes
-            if replica is not None and one.message.leader_id == replica.node_id
-        ),
+        led_epochs=frozenset(one.epoch for one in changes if one.message.leader_id == key.node_id),
         unsynced_from=_unsynced_from(directory.segments),
     )
 

@@ -1,4 +1,4 @@
-"""Tells which brokers must have been alive when an entity changed: no log holds heartbeats."""
+"""Finds the brokers that must have been alive when an entity changed: no log holds heartbeats."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from replica.model.keys import NO_NODE
 
 
 def seen_by(table: str, key: Any, before: Any, after: Any) -> Iterator[int]:
-    """The brokers that were alive when an entity changed: one that registered, was unfenced, or
-    told of its directories or its shutdown, or a leader that enlarged an ISR, with whom it added. A
-    controller makes an ISR smaller by itself, too.
+    """The brokers that were alive when an entity changed: a broker that registered, was unfenced,
+    or reported its directories or its shutdown; a leader that enlarged an ISR, and the brokers that
+    it added. A smaller ISR proves nothing, because a controller shrinks ISRs too.
 
-    table: the name of the image's table. before, after: the entity's values as this table holds
-    them; None where it didn't exist.
+    table: the name of the image's table.
+    before, after: the entity's values in this table; None if the entity didn't exist.
     """
     if after is None:
         return

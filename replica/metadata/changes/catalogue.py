@@ -2,8 +2,8 @@
 
 `old` and `new` are JSON. For a change of one field they are the field's value (3 for a leader,
 [1,2] for an ISR). For a change of a whole entity they are the object with Kafka's field names that
-metadata_history has. A partition's epoch and leader epoch rise with its other changes. They are a
-change of their own only if nothing else changes.
+metadata_history has. A partition's epoch and leader epoch rise with its other changes. They count
+as a change only if nothing else changes.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Change(NamedTuple):
     change: str
     """The name of the type of change."""
     old: str | None
-    """The value before the change as JSON; None where the entity did not exist."""
+    """The value before the change as JSON; None if the entity did not exist."""
     new: str | None
-    """The value after the change as JSON; None where the entity no longer exists."""
+    """The value after the change as JSON; None if the entity no longer exists."""
 
 
 class ChangeType(NamedTuple):
@@ -29,8 +29,8 @@ class ChangeType(NamedTuple):
     entity: str
     """The kind of entity that changes."""
     value: tuple[str, ...]
-    """The record's fields that `old` and `new` hold. One field stands there as its value, several
-    fields as an object; () stands for the whole entity."""
+    """The record's fields in `old` and `new`: the value of a single field, or an object of several
+    fields; () for the whole entity."""
     meaning: str
 
 

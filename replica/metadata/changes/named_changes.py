@@ -14,7 +14,7 @@ from replica.metadata.image.versions import Write
 
 
 class NamedChange(NamedTuple):
-    """A change with the name that people know the entity by."""
+    """A change with the entity's name for people."""
 
     write: Write
     name: str
@@ -22,35 +22,38 @@ class NamedChange(NamedTuple):
 
 
 def topic_names_around(writes: Sequence[Write], now: Mapping[str, str]) -> Mapping[str, str]:
-    """Topic names by id: those of the topics that exist now (`now`), and of the topics that the
-    writes delete."""
+    """Topic names by id: of the topics that exist now (`now`), and of the topics that the writes
+    delete."""
     gone = _gone(writes)
     return ChainMap(gone, cast(dict[str, str], now)) if gone else now
 
 
 def _gone(writes: Sequence[Write]) -> dict[str, str]:
     if len(writes) == 1 and writes[0].new is not None:
-        return {}  # This is a shortcut for the usual case.
+        return {}  # a shortcut for the usual case
     return {w.key: w.old for w in writes if w.kind.table == "topics" and w.new is None}
 
 
 class ChangeNamer:
-    """Remembers the ids of deleted topics by name: a topic of that name may be created again."""
+    """Gives changes the names of their entities. It remembers the ids of deleted topics by name,
+    because a topic of the same name may be created again."""
 
     def __init__(self, former: Mapping[str, str] | None = None) -> None:
-        """former: what the namer of another log remembers, if this log branches off that log."""
+        """former: the property `former` of another log's namer, if this log branches off that
+        log."""
         self._former: dict[str, str] = dict(former or {})
 
     @property
     def former(self) -> Mapping[str, str]:
-        """Topic name -> the id of the topic of this name that was deleted last. Only deletions that
-        `named` was given count, and those that a former namer remembered."""
+        """Topic name -> the id of the last deleted topic with this name, by the deletions given to
+        `named` or remembered by a former namer."""
         return self._former
 
     def named(
         self, writes: Sequence[Write], topic_names: Mapping[str, str]
     ) -> Iterator[NamedChange]:
-        """The changes that became visible together. topic_names: see topic_names_around."""
+        """The named changes of writes that became visible together. topic_names: see
+        topic_names_around."""
         for topic_id, name in _gone(writes).items():
             self._former[name] = topic_id
         for write in writes:

@@ -1,5 +1,5 @@
-"""The name by which people know an entity: a topic's name and partition, a config's resource, an
-ACL's rule."""
+"""The name of an entity for people: a topic's name and partition, a config's resource, an ACL's
+rule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.state import QuotaKey
 
 DEFAULT = "<default>"
-"""What stands in place of a name where a config or quota holds for all that have none of their
+"""The name of a default: a config or quota for all resources or entities that have none of their
 own."""
 _RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
 """ConfigResource.Type."""
@@ -20,7 +20,7 @@ _OPERATIONS = {
     **{9: "ClusterAction", 10: "DescribeConfigs", 11: "AlterConfigs", 12: "IdempotentWrite"},
     **{13: "CreateTokens", 14: "DescribeTokens", 15: "TwoPhaseCommit"},
 }
-"""AclOperation, spelled as kafka-acls takes them."""
+"""AclOperation, as kafka-acls spells them."""
 _PERMISSIONS = {2: "denied", 3: "allowed"}
 _ACL_RESOURCES = {
     **{2: "topic", 3: "group", 4: "cluster", 5: "transactional-id", 6: "delegation-token"},
@@ -32,8 +32,8 @@ _PREFIXED = 4
 
 
 def name_of(kind: EntityKind, key: Any, value: Any, topic_names: Mapping[str, str]) -> str:
-    """The name by which people know an entity, such as orders-0. value: any version of the entity,
-    as State's tables hold it. topic_names: topic names by topic id."""
+    """The name of an entity for people, such as orders-0. value: any version of the entity, as
+    State's tables hold it. topic_names: topic names by topic id."""
     if kind.name == "partition":
         return f"{topic_names.get(key[0], key[0])}-{key[1]}"
     return _NAMES[kind.name](key, value)

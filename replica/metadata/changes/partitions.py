@@ -1,4 +1,4 @@
-"""Two versions of a partition as changes of its fields."""
+"""The differences of two versions of a partition, as changes of its fields."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ _FIELDS = {
 _PLACES = tuple((Partition._fields.index(field), change) for field, change in _FIELDS.items())
 
 _json = lru_cache(maxsize=1 << 14)(compact)
-"""JSON of a field, kept because many partitions share their assignments and ISRs."""
+"""The JSON of a field, cached because many partitions have the same assignments and ISRs."""
 
 
 def partition_changes(old: Partition, new: Partition) -> list[Change]:
-    """The changes from `old` to `new`: an empty list where both are equal, else at least one
-    change."""
+    """The changes from `old` to `new`; an empty list only if both are equal."""
     found: list[Change] = []
     if old.leader != new.leader:
         found.append(Change("leader_changed", str(old.leader), str(new.leader)))

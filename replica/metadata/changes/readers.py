@@ -1,9 +1,9 @@
-"""What each release of Kafka reads of a metadata log, its snapshots and quorum-state.
+"""What each release of Kafka can read in a metadata log, its snapshots and quorum-state.
 
 The facts are from Kafka's message definitions (metadata, raft and clients of apache/kafka),
-MetadataVersion, Feature, ControlRecordType and QuorumStateData, read out of the classes of 3.9.2,
-4.0.0, 4.1.2, 4.2.0, 4.3.1 and 4.4.0, and for 3.7 and 3.8 from the sources of these branches.
-tests/drift holds the table to the classes of the releases that tests run with.
+MetadataVersion, Feature, ControlRecordType and QuorumStateData: from the classes of 3.9.2, 4.0.0,
+4.1.2, 4.2.0, 4.3.1 and 4.4.0, and for 3.7 and 3.8 from the sources of these branches. tests/drift
+compares the table with the classes of the releases that tests run with.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _RECORDS_SINCE: Mapping[str, Mapping[str, int]] = {
     "CLEAR_ELR_RECORD": {"4.0": 0},
     "UNREGISTER_CONTROLLER_RECORD": {"4.4": 0},
 }
-"""Type -> release -> the newest version from this release on. Each other type of RECORDS is known
-in all its versions since 3.7."""
+"""Type -> release -> the newest version from this release on. All versions of each other type in
+RECORDS are known since 3.7."""
 _CONTROLS_SINCE: Mapping[str, Mapping[str, int]] = {
     "LEADER_CHANGE": {"3.7": 0, "3.9": 1},
     "SNAPSHOT_HEADER": {"3.7": 0},
@@ -46,8 +46,8 @@ _OLDEST_LEVELS = {"3.7": 1, "4.0": 7}
 _BOOTSTRAP_LEVELS: Mapping[str, int | None] = {
     "3.7": 20, "3.8": 21, "3.9": 23, "4.0": 26, "4.1": None,
 }  # fmt: skip
-"""Release -> the newest level that its MetadataVersion names, also of drafts. Up to 4.0 a
-controller that starts looks the level of bootstrap.checkpoint up there (Kafka:
+"""Release -> the newest level that its MetadataVersion names, including unstable levels. Up to 4.0
+a starting controller looks up the level of bootstrap.checkpoint in MetadataVersion (Kafka:
 BootstrapMetadata)."""
 _ANY_LEVEL = (1 << 15) - 1
 _QUORUM_STATES = {"3.7": 0, "3.8": 1}
@@ -55,33 +55,34 @@ _QUORUM_STATES = {"3.7": 0, "3.8": 1}
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """What a release reads."""
+    """What a release can read."""
 
     release: str
     levels: range
     """The levels of metadata.version."""
     features: Mapping[str, int]
-    """The newest level of each feature but metadata.version. Of a feature that isn't here the
-    release takes level 0 only."""
+    """The newest level of each feature except metadata.version. A missing feature is known only at
+    level 0."""
     records: Mapping[str, int]
     """The newest version of each type of metadata record."""
     controls: Mapping[str, int]
     """The newest version of each type of control record."""
     bootstrap_level: int | None
-    """The newest level of metadata.version in bootstrap.checkpoint; None where any will do."""
+    """The newest level of metadata.version in bootstrap.checkpoint; None if any level is
+    accepted."""
     quorum_state: int
     """The newest version of quorum-state."""
 
     def of_bootstrap(self) -> Reader:
-        """What the release reads of bootstrap.checkpoint beside a log with records: it applies the
-        levels to an empty log alone."""
+        """What the release can read in a bootstrap.checkpoint beside a log with records. Its levels
+        are applied only to an empty log."""
         last = _ANY_LEVEL if self.bootstrap_level is None else self.bootstrap_level
         features = dict.fromkeys(_FEATURES_SINCE, _ANY_LEVEL)
         return replace(self, levels=range(1, last + 1), features=features)
 
 
 def reader_of(release: str) -> Reader:
-    """What a release reads. release: a key of NEWEST_LEVELS."""
+    """What a release can read. release: a key of NEWEST_LEVELS."""
     last = NEWEST_LEVELS[release]
     others = {one.name: one.newest for one in RECORDS if one.name not in _RECORDS_SINCE}
     return Reader(
@@ -101,7 +102,7 @@ def _known(since: Mapping[str, Mapping[str, int]], release: str) -> dict[str, in
 
 
 def _at(since: Mapping[str, int] | Mapping[str, int | None], release: str) -> int | None:
-    """The number in force in a release; None before the first one."""
+    """The number that holds for a release; None for a release before the first in `since`."""
     place = _RELEASES.index(release)
     numbers = [number for first, number in since.items() if _RELEASES.index(first) <= place]
     return numbers[-1] if numbers else None

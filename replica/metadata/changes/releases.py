@@ -11,15 +11,15 @@ RELEASES = {
     **{28: "4.2-IV0", 29: "4.2-IV1", 30: "4.3-IV0", 31: "4.4-IV0", 32: "4.4-IV1"},
     **{33: "4.4-IV2", 34: "4.5-IV0"},
 }
-"""Level -> release name. Kafka 4.4 lets a cluster finalize levels up to 4.4-IV2; it knows 4.5-IV0
-as unstable."""
+"""Level -> release name. Kafka 4.4 can finalize levels up to 4.4-IV2; it knows 4.5-IV0 as
+unstable."""
 
 
 NEWEST_LEVELS = {
     **{"3.7": 19, "3.8": 20, "3.9": 21, "4.0": 25},
     **{"4.1": 27, "4.2": 29, "4.3": 30, "4.4": 33},
 }
-"""Release -> the newest metadata.version that it lets a cluster finalize (Kafka:
+"""Release -> the newest metadata.version that it can finalize (Kafka:
 MetadataVersion.LATEST_PRODUCTION)."""
 
 
@@ -36,9 +36,9 @@ METADATA_CHANGES = {
     32: "ACLs for ranges of addresses",
     33: "unregistered controllers",
 }
-"""Levels of metadata.version, from 7 on, that changed what records say (Kafka: MetadataVersion.
-didMetadataChange), and what records of this level first have. Kafka goes back from none of them, as
-this could be lost."""
+"""The levels of metadata.version, from 7 on, that changed the metadata (Kafka:
+MetadataVersion.didMetadataChange), and the content that came with each. Kafka never goes back below
+one of these levels, because this content could be lost."""
 
 
 def release_of(level: int) -> str:

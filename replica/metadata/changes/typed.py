@@ -17,8 +17,8 @@ from replica.metadata.image.settings import METADATA_VERSION
 def changes_of(kind: EntityKind, key: Any, old: Any, new: Any) -> list[Change]:
     """The changes from `old` to `new`, which are values of State's tables, or None for no entity.
 
-    Equal values give no changes. The changes are complete: putting each one's `new` into the fields
-    that its type names turns `old` into `new`, but for the epochs of a partition.
+    Equal values give no changes. The changes are complete: writing the `new` of each change into
+    the fields that its type names turns `old` into `new`, except for the epochs of a partition.
     """
     if old is None or new is None or kind.name not in _FIELD_BY_FIELD:
         return list(_as_a_whole(kind, key, old, new))
@@ -27,7 +27,7 @@ def changes_of(kind: EntityKind, key: Any, old: Any, new: Any) -> list[Change]:
 
 class _Names(NamedTuple):
     """The types of the changes by which an entity of one kind appears, disappears, and gets another
-    value. Where `removed` or `changed` is "", such a change has the type `created` too."""
+    value. If `removed` or `changed` is "", its changes have the type `created`."""
 
     created: str
     removed: str = ""
@@ -71,7 +71,7 @@ def _as_a_whole(kind: EntityKind, key: Any, old: Any, new: Any) -> Iterator[Chan
 
 
 def _told(kind: EntityKind, key: Any, value: Any, change: str) -> str:
-    """The text of a value in a change of this type, which shows one field or all of them."""
+    """The JSON of a value for a change of this type: one field, or all fields."""
     if change == "metadata_version_changed":
         return compact(release_of(value))
     shown = _SHOWN_FIELDS[change]
@@ -102,8 +102,8 @@ _BROKER_FIELDS = {
     "logDirs": ("broker_directories_changed", ""),
     "cordonedLogDirs": ("broker_cordoned_directories_changed", ""),
 }
-"""Field -> the names of its changes. A boolean has one for the change to false and one for the
-change to true; a list has one name."""
+"""Field -> the names of its changes. A boolean has a name for the change to false and a name for
+the change to true; a list has one name."""
 
 _FIELD_BY_FIELD: dict[str, Callable[[Any, Any], list[Change]]] = {
     "partition": partition_changes,

@@ -1,5 +1,5 @@
-"""Why a release of Kafka can't read a level, or a record of a type and version, and where a
-directory has such a thing."""
+"""Why a release of Kafka can't read a level, or a record of a type and version, and the places in a
+directory that it can't read."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ from replica.metadata.records import RECORDS_BY_NAME
 from replica.words import listed
 
 BOOTSTRAP = "bootstrap.checkpoint"
-"""The subject of what a release can't read of this file, beside a log with records."""
+"""The subject of an Unread about this file, if it is beside a log with records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What a release can't read, or doesn't read whole: records of one kind, or a file."""
+    """Records of one kind, or a file, that a release can't read or reads only in part."""
 
     subject: str
     """The feature, the type of the records, or the file."""
     why: str
-    """One line that says what the release does with it, and why."""
+    """What the release does with it, and why, in one line."""
     is_fatal: bool
-    """Whether a node of the release ends there. It goes on where it only leaves fields out."""
+    """Whether a node of the release stops at it. A node that only ignores fields continues."""
     is_kept: bool = False
-    """Whether it is a level that Kafka never lowers to one that the release knows."""
+    """Whether it is a level that Kafka never lowers to a level that the release knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadPlace:
-    """Where a directory has what a release can't read."""
+    """A place in a directory that a release can't read."""
 
     unread: Unread
     file: str
-    """The first file that has it, relative to the node's log directory."""
+    """The path of the first file with it, relative to the node's log directory."""
     at_start: bool = True
-    """Whether a node that starts reads it: it is not behind the newest snapshot."""
+    """Whether a starting node reads it, because the newest snapshot doesn't replace it."""
     offset: int | None = None
     """The offset of the first such record of the log; None in snapshots, and for a file."""
     position: int | None = None
-    """The byte of the file at which the batch of that record begins; None for a file."""
+    """The byte of the file at which the batch of this record begins; None for a file."""
     epoch: int | None = None
-    """The epoch of that batch; None for a file."""
+    """The epoch of this batch; None for a file."""
     count: int = 1
-    """How many such records there are."""
+    """The number of these records."""
 
     @property
     def stops(self) -> bool:
-        """Whether a node of the release that starts with this directory ends."""
+        """Whether a node of the release that starts with this directory stops."""
         return self.at_start and self.unread.is_fatal
 
 
 def unread_level(reader: Reader, feature: str, level: int) -> Unread | None:
-    """Why the release can't replay a level of a feature; None where it can.
+    """Why the release can't replay a level of a feature; None if it can.
 
-    A node that replays a level which its release doesn't support ends (Kafka:
+    A node that replays a level which its release doesn't support stops (Kafka:
     FeatureControlManager.replay; FeaturesDelta.replay on brokers).
     """
     if feature == METADATA_VERSION:
@@ -74,8 +74,7 @@ def unread_level(reader: Reader, feature: str, level: int) -> Unread | None:
 
 
 def why_kept(now: int, wanted: int) -> str | None:
-    """Why Kafka doesn't go back from a level of metadata.version to a lower one; None where it
-    does."""
+    """Why Kafka doesn't lower metadata.version from `now` to `wanted`; None if it does."""
     changes = [level for level in METADATA_CHANGES if wanted < level <= now]
     if not changes:
         return None
@@ -85,7 +84,7 @@ def why_kept(now: int, wanted: int) -> str | None:
 
 
 def unread_quorum_state(reader: Reader, version: int) -> Unread | None:
-    """Why the release can't read a quorum-state of this version; None where it can."""
+    """Why the release can't read a quorum-state of this version; None if it can."""
     if version <= reader.quorum_state:
         return None
     why = f"has version {version}; Kafka {reader.release} reads up to version "
@@ -93,12 +92,13 @@ def unread_quorum_state(reader: Reader, version: int) -> Unread | None:
 
 
 def unread_type(reader: Reader, name: str, version: int, newest: int | None) -> Unread | None:
-    """Why the release can't read records of a type and version; None where it can. newest: the
-    newest version that it knows; None where it doesn't know the type.
+    """Why the release can't read records of a type and version; None if it can. newest: the newest
+    version that it knows; None if it doesn't know the type.
 
-    Kafka ends at a type that it doesn't know. It reads a newer version of a type as the newest
-    that it knows: tagged fields of the newer one are left out, and any other field ends it (Kafka:
-    AbstractApiMessageSerde, which refuses bytes that are left over)."""
+    Kafka stops at an unknown type. It reads a newer version of a type as the newest version that it
+    knows: it ignores new tagged fields, and stops at any other new field (Kafka:
+    AbstractApiMessageSerde, which refuses remaining bytes).
+    """
     kafka = f"Kafka {reader.release}"
     if newest is None:
         return Unread(name, f"{kafka} doesn't know this type of record", is_fatal=True)

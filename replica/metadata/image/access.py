@@ -1,4 +1,4 @@
-"""Who may do what, and how much: ACLs, SCRAM credentials, delegation tokens, client quotas."""
+"""The entities about access: ACLs, SCRAM credentials, delegation tokens, client quotas."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _QUOTA = "CLIENT_QUOTA_RECORD"
 
 
 def _add_acl(state: State, offset: int, fields: Fields) -> None:
-    """Adds an access control entry (Kafka: AclsDelta). Its codes are kept as numbers, unknown ones
-    too."""
+    """Adds an access control entry (Kafka: AclsDelta). Its codes stay numbers, including unknown
+    codes."""
     state.acls.put(fields["id"], fields, offset)
 
 
@@ -39,7 +39,7 @@ def _remove_credential(state: State, offset: int, fields: Fields) -> None:
 
 def _set_token(state: State, offset: int, fields: Fields) -> Refused | None:
     """Sets a delegation token by id (KIP-900; Kafka: DelegationTokenDelta). All its principals must
-    be TYPE:NAME (SecurityUtils.parseKafkaPrincipal)."""
+    have the form TYPE:NAME (SecurityUtils.parseKafkaPrincipal)."""
     for principal in (fields["owner"], fields["requester"], *fields["renewers"]):
         if ":" not in principal:
             return f"{principal!r} is no principal, which would be TYPE:NAME", ()
@@ -57,8 +57,8 @@ def _set_quota(state: State, offset: int, fields: Fields) -> None:
     """Sets or removes a client quota (KIP-546; Kafka: ClientQuotasDelta).
 
     The entity is a map: a record may hold its parts in any order, and if it names a type twice the
-    last one counts. The entity name null is the default entity, which the empty name isn't. A value
-    is held as Java's text of the double, so that, as in Kafka, -0.0 differs from 0.0 and NaN equals
+    last part counts. The entity name null is the default entity; the empty name is not. A value is
+    kept as Java's text of the double, so that, as in Kafka, -0.0 differs from 0.0 and NaN equals
     itself.
     """
     entity = {part["entityType"]: part["entityName"] for part in fields["entity"]}

@@ -24,8 +24,8 @@ PLACE_OF: Mapping[str, int] = {kind.name: place for place, kind in enumerate(KIN
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Image:
-    """The state that a log's records add up to. Images with the same entities are equal, whatever
-    the offsets of these."""
+    """The state that a log's records make. Images with the same entities are equal, even if the
+    offsets of the entities differ."""
 
     tables: Mapping[str, EntityTable[Any, Any]] = field(default_factory=lambda: State().tables())
     """The table of each kind of entity, by the names in state.TABLES. Nobody may change these
@@ -45,7 +45,7 @@ class Image:
                 yield kind, key, value
 
     def entities(self) -> Iterator[Entity]:
-        """All entities, kind by kind and each kind by rising key."""
+        """All entities, in the order of KINDS, and by rising key within a kind."""
         for kind in KINDS:
             table = self.tables[kind.table]
             for key in sorted(table.values, key=kind.order):
@@ -57,8 +57,7 @@ EMPTY = Image()
 
 
 class EntityDifference(NamedTuple):
-    """An entity that differs between two images. A value is None where an image lacks the
-    entity."""
+    """An entity that differs between two images. A value is None if the image lacks the entity."""
 
     kind: str
     key: str
@@ -74,11 +73,11 @@ def differences(a: Image, b: Image) -> Iterator[EntityDifference]:
 
 
 def orphan_topic_configs(snapshot: Image, replay: Image) -> tuple[EntityDifference, ...]:
-    """Those of differences(snapshot, replay) that a known fault of Kafka 3.8 and newer explains.
+    """The differences(snapshot, replay) that a known fault of Kafka 3.8 and newer explains.
 
     If one commit configures and removes a topic, its configs stay in Kafka's image, and so in its
-    snapshots (ConfigurationsDelta looks only at the image before the commit). Such a difference is
-    a topic's config that only the snapshot holds, and whose topic is in neither image.
+    snapshots (ConfigurationsDelta reads only the image before the commit). The difference is then a
+    topic's config that only the snapshot holds, and whose topic is in neither image.
     """
     names = {*snapshot.tables["topics"].values.values(), *replay.tables["topics"].values.values()}
     held = replay.tables["configs"].values
@@ -90,10 +89,10 @@ def orphan_topic_configs(snapshot: Image, replay: Image) -> tuple[EntityDifferen
 
 
 def dropped_configs(snapshot: Image, replay: Image) -> tuple[EntityDifference, ...]:
-    """Those of differences(snapshot, replay) that Kafka 4.2 and newer make on purpose.
+    """The differences(snapshot, replay) that Kafka 4.2 and newer make on purpose.
 
-    Such a difference is a config that the log holds and the snapshot doesn't, and whose name not
-    all these releases know: the node that wrote the snapshot left it out (settings.KEPT_CONFIGS).
+    Each is a config that the log holds and the snapshot lacks, and that not all these releases know
+    by name: the node that wrote the snapshot left it out (settings.KEPT_CONFIGS).
     """
     held = snapshot.tables["configs"].values
     return tuple(

@@ -1,4 +1,4 @@
-"""A partition's registration, and how a change merges into it (Kafka: PartitionRegistration).
+"""A partition's registration, and how a change is merged into it (Kafka: PartitionRegistration).
 
 An absent, empty or all-zero list of directories means that no directory is known. The partition
 then has the zero uuid for each replica (KIP-858 calls this MIGRATING). Epochs wrap around as Java's
@@ -39,8 +39,8 @@ class Partition(NamedTuple):
 
 
 class RefusedPartitionError(Exception):
-    """The record can't be merged into the partition. The text says why in one line; Replay turns
-    this error into a Refusal."""
+    """The record can't be merged into the partition. The text gives the reason in one line. Replay
+    turns this error into a Refusal."""
 
 
 def registered(fields: Mapping[str, Any]) -> Partition:
@@ -65,8 +65,8 @@ def registered(fields: Mapping[str, Any]) -> Partition:
 
 def merged(old: Partition, fields: Mapping[str, Any]) -> Partition:
     """The partition after a PARTITION_CHANGE_RECORD. A null list changes nothing, and an empty list
-    empties the partition's list. Every value of `leader` but LEADER_UNCHANGED begins a new leader
-    epoch, even if the leader stays the same."""
+    empties the partition's list. Every value of `leader` except LEADER_UNCHANGED begins a new
+    leader epoch, even if the leader stays the same."""
     change = fields.get
     replicas = _changed(fields["replicas"], old.replicas)
     leader, leader_epoch = fields["leader"], old.leader_epoch
@@ -112,8 +112,8 @@ def fields_of(key: tuple[str, int], partition: Partition) -> dict[str, Any]:
 
 
 def text_of(key: tuple[str, int], partition: Partition) -> str:
-    """What `compact` gives for fields_of. It is made by hand, for speed: most entities that change
-    are partitions."""
+    """The result of `compact` for fields_of. This function is faster, because most entities that
+    change are partitions."""
     replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch = partition[:8]
     return (
         f'{{"addingReplicas":{_ints(adding)},"directories":{_texts(partition.directories)},'
@@ -127,13 +127,13 @@ def text_of(key: tuple[str, int], partition: Partition) -> str:
 
 @lru_cache(maxsize=1 << 15)
 def _ints(numbers: tuple[int, ...]) -> str:
-    # Cached, because many partitions share an assignment, an ISR or a directory.
+    # cached, because many partitions share an assignment, an ISR or a directory
     return f"[{','.join(map(str, numbers))}]"
 
 
 @lru_cache(maxsize=1 << 15)
 def _texts(ids: tuple[str, ...]) -> str:
-    """Ids need no escape in JSON."""
+    """A JSON list of ids, which need no escapes."""
     return "[" + ",".join(f'"{one}"' for one in ids) + "]"
 
 
@@ -166,7 +166,7 @@ def _merged_directories(
     if new is None:
         unmoved = replicas is old.replicas
         return old.directories if unmoved else _directories(old.directories, replicas)
-    # A list of zero uuids may have the wrong length, unless the record also changes the replicas.
+    # a list of zero uuids may have the wrong length, unless the record also changes the replicas
     if fields["replicas"] is not None and new and len(new) != len(replicas):
         raise RefusedPartitionError(_wrong_length(new, replicas))
     return _directories(new, replicas)

@@ -1,9 +1,9 @@
-"""How a log is split so that its parts can be replayed apart, in Spark or elsewhere.
+"""Splits a log so that its parts can be replayed separately, in Spark or elsewhere.
 
-Every record has a key, and so has every entity. Spread the keys over partitions as you like. Give
-each partition the records of its keys and all BROADCAST records, in order of offset. Keep of each
-partition's replay the entities and the refusals of its own keys. Together they are the replay of
-the whole log. These records are broadcast:
+Every record and every entity has a key. The caller distributes the keys over partitions in any way,
+gives each partition the records of its keys and all BROADCAST records in the order of their
+offsets, and keeps from each partition's replay the entities and the refusals of its own keys.
+Together they are the replay of the whole log. These records are broadcast:
 - the transaction markers, which decide about records of any key;
 - TOPIC and REMOVE_TOPIC: removing a topic removes its configs, which have the topic's name as key;
 - CLEAR_ELR, which names a topic or means all of them, while partitions have the topic id as key.
@@ -24,13 +24,13 @@ BROADCAST = frozenset({*MARKERS, "TOPIC_RECORD", "REMOVE_TOPIC_RECORD", "CLEAR_E
 
 
 class PartitionKey(NamedTuple):
-    """The key by which records and entities are shared out."""
+    """The key by which records and entities are distributed."""
 
     family: str
     """The kind of entity ("topic" for partitions too); empty for records without state."""
     key: str
-    """The values that the records and the entities of the family both hold, joined by NUL: see
-    KEY_FIELDS."""
+    """The values that identify the entity in records of the family, joined by NUL (see
+    KEY_FIELDS)."""
 
 
 KEY_FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -61,7 +61,7 @@ KEY_FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "KRAFT_VERSION": ("kraft_version", ()),
 }
 """Record type -> its family, and the fields whose values are its key. A quota's key has only the
-name of the quota: records may hold the parts of its entity in any order."""
+name of the quota, because records may hold the parts of its entity in any order."""
 
 _NO_KEY = PartitionKey("", "")
 
@@ -83,7 +83,7 @@ def key_of(record: ReplayedRecord) -> PartitionKey:
 
 
 def owner_of(entity: Entity) -> PartitionKey:
-    """The entity's key, whose partition has replayed all that concerns the entity."""
+    """The entity's key. The partition of this key has replayed all records about the entity."""
     if entity.kind == "partition":
         return PartitionKey("topic", entity.key.rpartition(":")[0])
     if entity.kind == "client_quota":

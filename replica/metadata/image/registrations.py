@@ -1,9 +1,8 @@
 """Registrations of brokers and controllers (Kafka: ClusterDelta, BrokerRegistration).
 
-A change or a fencing of a broker is refused unless it has the broker epoch of the registration in
-force. An unregistration may have any epoch. Up to Kafka 4.3 nothing removes a controller's
-registration (KIP-919); from metadata.version 4.4-IV2 on the controller writes
-UNREGISTER_CONTROLLER_RECORD for it.
+A change or a fencing of a broker is refused unless it has the broker epoch of the current
+registration. An unregistration may have any epoch. Up to Kafka 4.3 no record removes a controller's
+registration (KIP-919); from metadata.version 4.4-IV2 on, UNREGISTER_CONTROLLER_RECORD removes it.
 """
 
 from __future__ import annotations
@@ -38,23 +37,23 @@ def _register_broker(state: State, offset: int, fields: Fields) -> Refused | Non
 
 
 def _registration(record_type: str, fields: Fields) -> dict[str, Any]:
-    """The fields as the newest version has them, with listeners and features sorted by name. Fields
-    that the record lacks get their defaults."""
+    """The fields of the newest version, with listeners and features sorted by name. Fields that the
+    record lacks have their defaults."""
     newest = RECORDS_BY_NAME[record_type].fields
     filled = {field.name: fields.get(field.name, field.default) for field in newest}
     return {**filled, **{name: by_name(fields[name]) for name in ("endPoints", "features")}}
 
 
 def by_name(structures: tuple[Fields, ...]) -> tuple[Fields, ...]:
-    """Structures sorted by their field `name`. Of those with equal names Kafka's map keeps the
-    last."""
+    """Structures sorted by their field `name`. If names are equal, the last structure is kept, as
+    in Kafka's map."""
     named = {structure["name"]: structure for structure in structures}
     return tuple(named[name] for name in sorted(named))
 
 
 def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The cordoned log directories (KIP-1066), sorted; None where the broker has never sent them.
-    As in Kafka, that isn't the same as no cordoned directory."""
+    """The cordoned log directories (KIP-1066), sorted; None if the broker has never sent them. As
+    in Kafka, None differs from no cordoned directory."""
     return None if directories is None else tuple(sorted(directories))
 
 
@@ -79,7 +78,7 @@ def _change(state: State, offset: int, fields: Fields) -> Refused | None:
     shutdown = _SHUTDOWN.get(fields.get("inControlledShutdown", 0))
     broker_id, epoch = fields["brokerId"], fields["brokerEpoch"]
     if fencing is None or shutdown is None:
-        # As in Kafka, the refusal of an unknown broker or epoch comes first.
+        # as in Kafka, an unknown broker or epoch is refused first
         refused = _update(state, offset, broker_id, epoch, {})
         return refused or ("fenced or inControlledShutdown has a value that Kafka doesn't know", ())
     changes: dict[str, Any] = {**fencing, **shutdown}
@@ -87,7 +86,7 @@ def _change(state: State, offset: int, fields: Fields) -> Refused | None:
     if directories:
         changes["logDirs"] = tuple(sorted(directories))
     cordoned = fields.get("cordonedLogDirs")
-    if cordoned is not None:  # Unlike for logDirs, an empty list is a change.
+    if cordoned is not None:  # unlike for logDirs, an empty list is a change
         changes["cordonedLogDirs"] = _cordoned(cordoned)
     return _update(state, offset, broker_id, epoch, changes)
 

@@ -1,9 +1,9 @@
 """The replay: records in, an image out (Kafka: MetadataBatchLoader, MetadataDelta).
 
-A record that can't be applied changes nothing, and the replay goes on. The records between BEGIN
-and END of a transaction (KIP-868) become visible together at END, and never after an ABORT. Each
-record of a transaction is refused at once, also if the transaction is aborted later. A later
-refusal is not explained by the offsets of aborted records.
+A record that can't be applied changes nothing, and the replay continues. The records between BEGIN
+and END of a transaction (KIP-868) become visible together at END, and never after an ABORT. A
+record of a transaction may be refused at once, even if the transaction is aborted later. Aborted
+records never explain a later refusal.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _BEGIN, _, _ABORT = MARKERS
 
 
 class RecordReader(Protocol):
-    """A function that turns a log record into a value for a replay: `meaning`, or a function that
-    does the same and leaves secrets out."""
+    """A function that decodes a log record for a replay: `meaning`, or a function with the same
+    result without secrets."""
 
     def __call__(self, record: Record, *, is_control: bool) -> ReplayedRecord: ...
 
@@ -51,8 +51,8 @@ def reader(passed_over: PassedOver) -> RecordReader:
 def meaning(
     record: Record, *, is_control: bool, passed_over: PassedOver = NOTHING
 ) -> ReplayedRecord:
-    """The decoded record, for a replay. Raises DataError where it doesn't decode or is of an
-    unknown type that isn't passed over: the state after such a record is unknown."""
+    """The decoded record, for a replay. Raises DataError if it can't be decoded, or if its type is
+    unknown and isn't passed over: the state after it would be unknown."""
     if is_control:
         control = decode_control(record.key, record.value)
         if isinstance(control, UnknownControl):
@@ -70,7 +70,7 @@ def meaning(
 
 
 class Refusal(NamedTuple):
-    """A record that changes nothing, because Kafka wouldn't apply it either."""
+    """A record that can't be applied and changes nothing, as in Kafka."""
 
     offset: int
     record_type: str
@@ -78,8 +78,8 @@ class Refusal(NamedTuple):
     """The reason in one line."""
     because: tuple[int, ...]
     """The offsets of the earlier records that explain the refusal, such as the removal of the
-    record's topic, or the registration with another broker epoch. It is empty where no record since
-    the image that the replay began with explains the refusal."""
+    record's topic, or the registration with another broker epoch. Empty if no record since the
+    replay's first image explains it."""
 
 
 class Replay:
@@ -95,17 +95,17 @@ class Replay:
     def __init__(self, image: Image = EMPTY) -> None:
         self.state = state_of(image.tables)
         self._before: State | None = None
-        """While a transaction is open, the state before its BEGIN."""
+        """The state before the BEGIN of an open transaction; else None."""
         self._boundary: tuple[int, ...] = ()
         """The offset of the last transaction marker; () before the first."""
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a BEGIN was applied whose END or ABORT is still to come."""
+        """Whether a transaction is open: its BEGIN was applied, and its END or ABORT was not."""
         return self._before is not None
 
     def copy(self) -> Replay:
-        """A replay with the same state, which goes on independently."""
+        """A replay with the same state, which continues independently."""
         twin = Replay.__new__(Replay)
         twin.state = self.state.copy()
         twin._before = None if self._before is None else self._before.copy()
@@ -113,23 +113,23 @@ class Replay:
         return twin
 
     def image(self) -> Image:
-        """The image that is visible now. Within a transaction, that is the image before its BEGIN.
+        """The image that is visible now. Within a transaction, it is the image before the BEGIN.
 
-        It costs a copy of the tables, but not of their values: some ms for 100,000 partitions.
+        This copies the tables, but not their values: it takes a few ms for 100,000 partitions.
         """
         visible = self.state if self._before is None else self._before
         return Image(visible.tables())
 
     def renumber(self, offset: int) -> None:
         """Let every entity count as changed, removed and registered by the record at this offset,
-        as those of a snapshot do."""
+        like the entities of a snapshot."""
         for state in (self.state, self._before):
             if state is not None:
                 state.renumber(offset)
         self._boundary = (offset,) if self._boundary else ()
 
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
-        """Apply the record at this offset. Returns a Refusal where it can't be applied.
+        """Apply the record at this offset. Returns a Refusal if it can't be applied.
 
         Records without state (LEADER_CHANGE, NO_OP, header and footer of a snapshot), and records
         that are passed over, change nothing.

@@ -9,12 +9,12 @@ from replica.model.control import KRAFT_VERSION
 
 METADATA_VERSION = "metadata.version"
 NO_MIGRATION, MIGRATION, PRE_MIGRATION, POST_MIGRATION = range(4)
-"""How far the migration from ZooKeeper is (Kafka: ZkMigrationState)."""
+"""The states of the migration from ZooKeeper (Kafka: ZkMigrationState)."""
 _MIGRATION_NAMES = ("NONE", "MIGRATION", "PRE_MIGRATION", "POST_MIGRATION")
 
 
 def migration_name(state: int) -> str:
-    """Kafka's name of a state of the migration; the number where it has none."""
+    """Kafka's name of a state of the migration; the number if it has no name."""
     return _MIGRATION_NAMES[state] if 0 <= state < len(_MIGRATION_NAMES) else str(state)
 
 
@@ -53,7 +53,7 @@ def _set_level(state: State, offset: int, fields: Fields) -> None:
 
 def _set_producer_id(state: State, offset: int, fields: Fields) -> None:
     """Sets the next producer id that a broker will get (KIP-730; Kafka: ProducerIdsDelta). An id
-    below 0 means that there is none."""
+    below 0 means no id."""
     if fields["nextProducerId"] < 0:
         state.producer_ids.drop("")
     else:
@@ -61,7 +61,7 @@ def _set_producer_id(state: State, offset: int, fields: Fields) -> None:
 
 
 def _set_migration(state: State, offset: int, fields: Fields) -> None:
-    """Sets how far the migration from ZooKeeper is (KIP-866; Kafka 3.4 to 3.9: FeaturesDelta)."""
+    """Sets the state of the migration from ZooKeeper (KIP-866; Kafka 3.4 to 3.9: FeaturesDelta)."""
     state.zk_migration.put("", fields["zkMigrationState"], offset)
 
 
@@ -70,8 +70,8 @@ def _config_fields(key: tuple[int, str, str], value: str) -> dict[str, object]:
 
 
 def _producer_fields(_: str, next_id: int) -> dict[str, object]:
-    """The broker that asked last is not part of the state: a snapshot names broker -1 and epoch
-    -1."""
+    """The fields of a snapshot's record. The broker that asked last isn't part of the state: a
+    snapshot names broker -1 and epoch -1."""
     return {"brokerId": -1, "brokerEpoch": -1, "nextProducerId": next_id}
 
 
@@ -99,8 +99,8 @@ ZK_MIGRATION = EntityKind(
 
 # The dynamic configs that Kafka 4.2 and newer keep in their image (SupportedConfigChecker). A
 # controller or broker of these releases leaves a CONFIG_RECORD out of its image if it doesn't know
-# the name, such as a topic's message.format.version, which Kafka 4.0 removed. The log holds the
-# record all the same, but the snapshots of that node don't.
+# the name, such as a topic's message.format.version, which Kafka 4.0 removed. The log still holds
+# the record, but the snapshots of this node don't.
 
 _BROKER = 4
 """ConfigResource.Type.BROKER. Every config of a broker is kept, whatever its name."""
@@ -137,8 +137,8 @@ KEPT_CONFIGS: dict[int, frozenset[str]] = {
         }
     ),
 }  # fmt: skip
-"""Resource type -> the names that all releases from 4.2 to 4.4 keep. A name that only the newer
-ones know is not among them."""
+"""Resource type -> the names that all releases from 4.2 to 4.4 keep. Names that only newer releases
+know are missing."""
 
 
 def is_always_kept(resource_type: int, name: str) -> bool:

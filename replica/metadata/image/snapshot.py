@@ -1,7 +1,7 @@
 """An image as the records of a snapshot (Kafka: MetadataImage.write, RecordsSnapshotWriter).
 
 As in Kafka, the image's own finalized features decide which record types and versions are written.
-What only a newer version or type of record can hold is lost under an older metadata.version.
+Under an older metadata.version, content is lost that needs a newer version or type of record.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ SnapshotRecord: TypeAlias = MetadataRecord | KRaftVersion | KRaftVoters
 
 ELR_VERSION = "eligible.leader.replicas.version"
 LOWEST_METADATA_VERSION = 7
-"""3.3-IV3, the oldest with which KRaft is ready for production. An image without a metadata.version
-is written as of this level."""
+"""3.3-IV3, the oldest level at which KRaft is ready for production. An image without a
+metadata.version is written at this level."""
 
 # The record types and versions of a metadata.version (Kafka: MetadataVersion), newest first.
 _SINCE = {
@@ -43,10 +43,11 @@ _ORDER = (
 
 
 def to_records(image: Image) -> tuple[SnapshotRecord, ...]:
-    """The records between header and footer: the kinds in Kafka's order, each by rising key.
+    """The records between header and footer: the kinds in Kafka's order, and by rising key within a
+    kind.
 
-    The replay of the records is the image again, but for what its metadata.version can't hold:
-    migrating brokers and the migration's state below 8, SCRAM below 11, tokens below 14,
+    Replaying the records gives the same image, without content that its metadata.version can't
+    hold: migrating brokers and the migration's state below 8, SCRAM below 11, tokens below 14,
     controllers below 15, directories below 17, cordoned directories below 30; and ELR below 23 or
     without eligible.leader.replicas.version. Voters are written from kraft.version 1 on.
     """
@@ -84,7 +85,7 @@ class _Writer:
         kind = KIND_OF[name]
         keys = sorted(self._image.tables[kind.table].values, key=kind.order)
         if name == "feature":
-            # metadata.version comes first: it may decide how the records after it are read.
+            # metadata.version comes first, because it may decide how later records are read
             keys.sort(key=lambda feature: feature != METADATA_VERSION)
         return keys
 

@@ -14,14 +14,14 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 Fields: TypeAlias = Mapping[str, Any]
-"""The fields of a decoded record; to be read only."""
+"""The fields of a decoded record, which nobody may change."""
 
 Refused: TypeAlias = tuple[str, tuple[int, ...]]
-"""(why a record changes nothing, offsets of the earlier records that explain it)."""
+"""(why a record changes nothing, the offsets of the earlier records that explain it)."""
 
 Handler: TypeAlias = "Callable[[State, int, Fields], Refused | None]"
-"""A function that applies a record to the state: it takes the record's fields and offset, and gives
-a Refused where the record can't be applied."""
+"""A function that applies a record to the state: it takes the record's offset and fields, and
+returns a Refused if the record can't be applied."""
 
 QuotaKey: TypeAlias = tuple[tuple[tuple[str, str | None], ...], str]
 """((entity type, entity name) sorted by type, quota key); a name of None is the default entity."""
@@ -65,8 +65,8 @@ TABLES = (
 
 @dataclass(slots=True, eq=False)
 class State:
-    """All tables, indexes of them, and the offsets that explain refusals. removals and
-    registrations know only the records since the image that the replay began with."""
+    """All tables, their indexes, and the offsets that explain refusals. `removals` and
+    `registrations` know only records since the replay's first image."""
 
     topics: EntityTable[str, str] = field(default_factory=EntityTable)
     partitions: EntityTable[tuple[str, int], Partition] = field(default_factory=EntityTable)
@@ -87,9 +87,9 @@ class State:
     partition_ids: dict[str, set[int]] = field(default_factory=dict)
     """The ids of each topic's partitions, by the topic's id."""
     topic_configs: dict[str, set[str]] = field(default_factory=dict)
-    """The names of each topic's configs, by the topic's name, also where no such topic exists."""
+    """The names of each topic's configs, by the topic's name, even if the topic doesn't exist."""
     removals: dict[tuple[str, Hashable], int] = field(default_factory=dict)
-    """By table and key of an entity, the offset of the record that removed it."""
+    """The offset of the record that removed an entity, by the entity's table and key."""
     registrations: dict[int, int] = field(default_factory=dict)
     """The offset of each broker's registration, by the broker's id."""
 
@@ -98,8 +98,8 @@ class State:
         return {name: getattr(self, name).copy() for name in TABLES}
 
     def removal(self, table: str, key: Hashable) -> tuple[int, ...]:
-        """The offset at which the entity was removed, in the form that a refusal takes; () where it
-        was not removed."""
+        """The offset at which the entity was removed, as a tuple for a refusal; () if it was not
+        removed."""
         offset = self.removals.get((table, key))
         return () if offset is None else (offset,)
 
@@ -123,7 +123,7 @@ class State:
 
 
 def state_of(tables: Mapping[str, EntityTable[Any, Any]]) -> State:
-    """The state with copies of these tables."""
+    """A state with copies of these tables."""
     copies: dict[str, Any] = {name: table.copy() for name, table in tables.items()}
     state = State(**copies)
     for topic_id, name in state.topics.values.items():

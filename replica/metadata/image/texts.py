@@ -1,4 +1,4 @@
-"""Makes entities from the texts that the tables keep, which EntityKind.value_text made."""
+"""Makes entities from the texts that tables keep and that EntityKind.value_text wrote."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StoredEntity(NamedTuple):
 
 
 def entity_of(kind_name: str, value_text: str) -> StoredEntity:
-    """The entity with this value, whose fields also hold the key.
+    """The entity with this value, whose fields include the key.
 
     Raises CorruptDataError for a text that kraftlake doesn't write: anybody may have written the
     table.
@@ -45,7 +45,7 @@ def entity_of(kind_name: str, value_text: str) -> StoredEntity:
 
 
 def _partition(kind: EntityKind, fields: Mapping[str, Any]) -> StoredEntity:
-    """A partition, which a replay would refuse without its topic."""
+    """The partition with these fields, without a check that its topic exists."""
     try:
         value = registered(fields)
     except RefusedPartitionError as error:

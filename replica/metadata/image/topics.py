@@ -40,7 +40,7 @@ def _drop_partitions(state: State, topic_id: str) -> None:
 
 
 def _forget_name(state: State, topic_id: str, name: str) -> None:
-    """Removes the name, unless another topic has it by now."""
+    """Removes the name, unless another topic has it now."""
     if state.topic_ids.get(name) == topic_id:
         del state.topic_ids[name]
 
@@ -79,8 +79,8 @@ def _change(state: State, offset: int, fields: Fields) -> Refused | None:
 
 
 def _clear_elr(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Clears the ELR of the topic with this name, or of every topic where the name is empty.
-    Partitions without an ELR stay as they are."""
+    """Clears the ELR of the topic with this name, or of every topic if the name is empty.
+    Partitions without an ELR don't change."""
     name = fields["topicName"]
     if not name:
         topic_ids = list(state.topics.values)

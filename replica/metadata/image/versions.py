@@ -4,8 +4,8 @@
     for offset, record in records:
         for write in replay.apply(offset, record): ...
 
-A transaction gives its writes at END, one for each entity; an aborted one gives none. Writes of
-voters and kraft.version come at once, because transactions don't hold them back.
+A transaction gives its writes at END, one for each entity. An aborted transaction gives no writes.
+Writes of voters and kraft.version come at once, because they aren't part of transactions.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _END = MARKERS[1]
 
 
 class Write(NamedTuple):
-    """An entity before and after a record. old and new may be equal, because a record may repeat
-    what was there. A transaction may have several records that write the entity; offset and
-    record_type are those of the last one."""
+    """An entity before and after a record. `old` and `new` may be equal, because a record may
+    repeat the current value. If several records of a transaction write the entity, `offset` and
+    `record_type` belong to the last of them."""
 
     kind: EntityKind
     key: Any
     old: Any
-    """The entity's value before the record, as State's tables hold it; None where the entity did
-    not exist."""
+    """The entity's value before the record, as State's tables hold it; None if the entity did not
+    exist."""
     new: Any
-    """The entity's value after the record, as State's tables hold it; None where the entity does
-    not exist."""
+    """The entity's value after the record, as State's tables hold it; None if the entity doesn't
+    exist."""
     offset: int
     """The offset of the record that wrote the entity."""
     record_type: str
@@ -45,8 +45,8 @@ _Touched = list[tuple[EntityKind, Hashable, Any, int, str]]
 
 
 class _WatchedTable(EntityTable[Any, Any]):
-    """A table that notes in a journal what it held before each put and drop. Its copies share the
-    journal."""
+    """A table that writes the old value into a journal before each put and drop. Its copies share
+    the journal."""
 
     __slots__ = ("_journal", "_kind")
 
@@ -79,7 +79,7 @@ class _WatchedTable(EntityTable[Any, Any]):
 class VersionedReplay:
     """A Replay that returns, for every record, the writes that the record makes visible.
 
-    refusal: why the last record could not be applied; None where it could.
+    refusal: why the last record could not be applied; None if it was applied.
     """
 
     __slots__ = ("_journal", "_pending", "_replay", "refusal")
@@ -96,18 +96,19 @@ class VersionedReplay:
 
     @property
     def state(self) -> State:
-        """The tables after the last record; to be read only."""
+        """The tables after the last record. Callers only read them."""
         return self._replay.state
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a BEGIN was applied whose END or ABORT is still to come."""
+        """Whether a transaction is open: its BEGIN was applied, and its END or ABORT was not."""
         return self._replay.in_transaction
 
     def copy(self) -> VersionedReplay:
-        """A replay with the same state, which goes on independently, as on a branch of the log."""
+        """A replay with the same state, which continues independently, for example on a branch of
+        the log."""
         twin = VersionedReplay.__new__(VersionedReplay)
-        twin._journal = self._journal  # The copied tables share it; it is empty between records.
+        twin._journal = self._journal  # shared with the copied tables; empty between records
         twin._pending = self._pending.copy()
         twin._replay = self._replay.copy()
         twin.refusal = self.refusal
@@ -139,7 +140,7 @@ class VersionedReplay:
         return self._visible(pending) if record_type == _END else []
 
     def _single(self, offset: int, record_type: str) -> list[Write]:
-        """The write of a record that touched at most one entity, as nearly all records do."""
+        """The write of a record that wrote at most one entity, as nearly all records do."""
         if not self._journal:
             return []
         kind, key, old = self._journal.pop()

@@ -1,6 +1,6 @@
 """The voter set and kraft.version: the Raft layer's own state (KIP-853).
 
-Control records hold them. They are in force from their append on, committed or not, and also within
+Control records hold both. They are in force from their append on, committed or not, and also within
 a transaction (Kafka: KRaftControlRecordStateMachine).
 """
 

@@ -2,7 +2,7 @@
 
 Brokers and controllers answer DescribeCluster with the nodes of their own kind (KIP-919). The
 leader answers DescribeQuorum; brokers forward it to the leader. Since version 2 (Kafka 3.9) the
-answer to DescribeQuorum says where the voters listen. A node's ApiVersions show whether it is a
+answer to DescribeQuorum has the voters' endpoints. A node's ApiVersions show whether it is a
 controller: only controllers serve Vote.
 """
 
@@ -36,25 +36,25 @@ class QuorumView:
     """What the nodes said about the quorum."""
 
     cluster_id: str | None
-    """The id of the cluster; None where no node let this client ask for it."""
+    """The id of the cluster; None if no node permits this client to ask for it."""
     controllers: tuple[Address, ...]
-    """The addresses of the controllers, from which to fetch."""
+    """The addresses of the controllers, from which the observer fetches."""
     listener: str = DEFAULT_LISTENER
     """The name of the listener that has these addresses."""
     node_ids: frozenset[int] = frozenset()
-    """The node ids of the registered brokers and controllers, as far as the nodes named them."""
+    """The node ids of the registered brokers and controllers that the nodes named."""
     quorum: DescribeQuorumResponse | None = None
-    """The leader's description of the quorum; None where the nodes refuse to give it."""
+    """The leader's description of the quorum; None if the nodes refuse to give it."""
     voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
-    """The voters, with as many of their endpoints as are known."""
+    """The voters, with their known endpoints."""
 
 
 async def discover_quorum(bootstrap: Sequence[Address], config: ClientConfig) -> QuorumView:
     """Ask the nodes of `bootstrap`, then the controllers that they name, until the leader has
     answered.
 
-    Raises NoLeaderError; UsageError where the nodes belong to different clusters, or where brokers
-    don't say where the controllers listen; AuthenticationError where a node refuses the login.
+    Raises NoLeaderError; UsageError if the nodes belong to different clusters, or if brokers don't
+    give the controllers' endpoints; AuthenticationError if a node refuses the login.
     """
     pool = Pool(config)
     try:
@@ -139,8 +139,8 @@ class _Discovery:
         self.listening = found.listeners
 
     def _listener(self) -> str:
-        """The name of a listener whose address was reached; where none was, the name of the first
-        listener that DescribeQuorum named."""
+        """The name of a listener whose address was reached; if none was reached, the name of the
+        first listener that DescribeQuorum named."""
         found = [endpoint for known in self.listening.values() for endpoint in known]
         reached = [each for each in found if (each.host, each.port) in self.controllers]
         return next((each.name for each in (*reached, *found)), DEFAULT_LISTENER)

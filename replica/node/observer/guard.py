@@ -1,8 +1,8 @@
-"""Stands between the core and the network. It checks each request before it goes out, and what the
-answer says about this observer. Another node may use the observer's node id.
+"""Checks each request of an observer before it is sent, because another node may use the observer's
+node id.
 
-A leader counts a fetch for the node whose id it names. With a voter's id, an observer would be
-counted as that voter, and the high watermark would rise over records that no majority holds
+A leader counts a fetch for the node whose id it names. If an observer used a voter's id, the leader
+would count it as that voter, and the high watermark would rise over records that no majority holds
 (KIP-595).
 """
 
@@ -34,17 +34,17 @@ RIGHTS = (
 
 
 class RefusedObserverError(KraftlakeError):
-    """The quorum refuses this observer, or would take it for another node."""
+    """The quorum refuses this observer, or would mistake it for another node."""
 
 
 class Guard:
-    """Checks requests before they are sent. `call` sends a request, as the driver's `call` does.
+    """Checks requests before they are sent. Before the observer first fetches from a node in an
+    epoch, the guard asks that node to describe the quorum. It checks the voters in the log before
+    every request. `call` sends a request, as the driver's `call` does.
 
     failed: a future that gets an error when no more requests may be sent.
-
     key: the replica key under which the observer fetches; None for an anonymous observer, which no
-        leader counts. Before the observer first fetches from a node in an epoch, that node is asked
-        to describe the quorum. The voters in the log are checked before every request.
+        leader counts.
     """
 
     def __init__(self, call: Call, raft: Raft, key: ReplicaKey | None) -> None:
@@ -53,12 +53,12 @@ class Guard:
         self._raft = raft
         self._key = key
         self._verified: tuple[int, int] | None = None
-        """The node that was asked last with the epoch of that time, if its answer showed no
+        """The node that was asked last and the epoch at that time, if its answer showed no
         conflict."""
 
     async def call(self, send: Send) -> PeerResponse:
-        """Send the request, and return the answer. Raises PeerError where no answer comes. Once
-        `failed` is set, the request isn't sent, and this raises PeerError at once."""
+        """Send the request, and return the answer. Raises PeerError if no answer comes. After
+        `failed` is set, it sends nothing and raises PeerError at once."""
         if self.failed.done():
             raise _stopped(send)
         if self._key is not None and self._key.node_id in self._raft.log.voters.ids:
@@ -85,7 +85,7 @@ class Guard:
             why = f"no node says whether node id {key.node_id} is free: {DENIED}"
             raise self._failure(send, why)
         if described.error is not ErrorCode.NONE:
-            return  # The node doesn't lead, so it will refuse the fetch too.
+            return  # the node doesn't lead, so it will refuse the fetch too
         assert isinstance(described, DescribeQuorumResponse)
         conflicting = conflict(described, key)
         if conflicting is not None:
@@ -93,7 +93,7 @@ class Guard:
         self._verified = (send.node_id, epoch)
 
     def _failure(self, send: Send, why: str) -> UnreachablePeerError:
-        """Let the recording fail with this reason. Returns the error that the core is given."""
+        """Let the recording fail with this reason. Returns the error for the core."""
         if not self.failed.done():
             self.failed.set_exception(RefusedObserverError(why))
         return _stopped(send)
@@ -108,18 +108,19 @@ DENIED = f"DescribeQuorum is denied; {RIGHTS}, or take --anonymous, which needs 
 
 
 RECENT_MS = 5_000
-"""A replica that fetched within this time (ms) is alive; an observer fetches at least every 500
+"""A replica is alive if it fetched within this time (ms). An observer fetches at least every 500
 ms."""
 
 
 def conflict(
     quorum: DescribeQuorumResponse, key: ReplicaKey, node_ids: Collection[int] = ()
 ) -> str | None:
-    """Why this node must not fetch as `key`. None where no other node has its id.
+    """Why this node must not fetch as `key`. None if no other node has the same node id.
 
-    node_ids: the node ids of the registered brokers and controllers. An observer with the same node
-    id is in conflict too, unless its directory id is the one of `key` or unknown (see
-    `may_be_alive`).
+    node_ids: the node ids of the registered brokers and controllers.
+
+    Another observer with the same node id is a conflict too, unless its directory id is the one of
+    `key` or is unknown (see `may_be_alive`).
     """
     node_id = key.node_id
     if any(state.replica.node_id == node_id for state in quorum.voters):
@@ -136,10 +137,10 @@ def conflict(
 
 
 def may_be_alive(quorum: DescribeQuorumResponse, key: ReplicaKey) -> bool:
-    """Whether an observer with the node id of `key` has fetched just now. It may be this observer
-    before its restart: Kafka before 3.9 gives no directory ids.
+    """Whether an observer with the node id of `key` has fetched within RECENT_MS. It may be this
+    observer before its restart: Kafka before 3.9 gives no directory ids.
 
-    The leader's present time is taken from its own entry among the voters.
+    The leader's current time comes from its own entry among the voters.
     """
     now = max((state.last_fetch for state in quorum.voters), default=-1)
     return any(

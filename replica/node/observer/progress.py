@@ -1,5 +1,5 @@
-"""Compares the states of a recording from moment to moment, and says what the operator is to be
-told. Pure functions of the states and times that callers give."""
+"""Compares each state of a recording with the one before, and makes the notices for the operator.
+Everything here depends only on the states and times that callers give."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replica.raft.raft import Raft
 from replica.raft.roles import Follower
 
 EVERY_S = 10.0
-"""The time (s) after which the notice is repeated that the recording lags or has no leader."""
+"""The time (s) after which a notice that the recording lags or has no leader is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +20,18 @@ class RecordingState:
 
     has_leader: bool
     leader_watermark: int | None
-    """The high watermark that the leader has named in this epoch; None before it has named one."""
+    """The high watermark (exclusive) that the leader has named in this epoch; None if it has named
+    none."""
     log_start: int
     """The log start offset (inclusive)."""
     log_end: int
     """The log end offset (exclusive)."""
     flushed_end: int
-    """The end (exclusive) of what is flushed."""
+    """The offset up to which the log is flushed (exclusive)."""
     starts_at: OffsetAndEpoch | None = None
-    """The newest snapshot where the log starts at its end; None elsewhere."""
+    """The newest snapshot, if the log starts at its end; else None."""
     fetching: OffsetAndEpoch | None = None
-    """The snapshot that is being fetched; None where none is."""
+    """The snapshot that is being fetched; None if no snapshot is being fetched."""
 
     @property
     def lag(self) -> int | None:
@@ -53,12 +54,12 @@ def state_of(raft: Raft) -> RecordingState:
 
 
 class RecordingProgress:
-    """What the operator has been told. first: the state before anything was fetched. Later states
-    are given in the order of time."""
+    """Remembers which notices the operator has got. Callers give the states in the order of time.
+    first: the state before anything was fetched."""
 
     def __init__(self, first: RecordingState) -> None:
         self.is_caught_up = False
-        """Whether the log has reached the leader's high watermark, and hasn't lagged since."""
+        """Whether the log has reached the leader's high watermark, and has not lagged since."""
         self.target: int | None = None
         """The first high watermark that a leader named."""
         self._before = first
@@ -66,7 +67,7 @@ class RecordingProgress:
         self._told_at: float | None = None
 
     def notices(self, now: RecordingState, at_s: float) -> list[Notice]:
-        """Notices about what is new since the last state. at_s: the time in seconds of any clock
+        """The notices about changes since the last state. at_s: the time in seconds of any clock
         that doesn't go back."""
         before, self._before = self._before, now
         found = []

@@ -33,19 +33,19 @@ from replica.wire.client import ClientConfig, address_text
 from replica.wire.pool import Address
 
 LOWEST_ID, IDS = 1_000_000_000, 1_000_000_000
-"""An observer to which the user gives no node id draws one of this many ids. They begin far above
-the ids that people give their nodes."""
+"""The lowest random node id, and the number of these ids, for an observer without a given node id.
+They are far above the ids that people give their nodes."""
 
 
 def recorded_replica(files: FileSystem, folder: str, node_id: int | None) -> ReplicaId | None:
-    """The replica whose recording `folder` holds. None where the folder is missing or empty.
+    """The replica whose recording `folder` holds. None if the folder is missing or empty.
 
-    Raises UsageError for a directory that no recorder made, or for one of another node id.
+    Raises UsageError for a directory that no recorder made, or that belongs to another node id.
     """
     if not os.path.isdir(folder) or not os.listdir(folder):
         return None
     found = read_identity(files, folder)
-    # After a crash in make_recording, the directory holds nothing but the archive.
+    # after a crash in make_recording, the directory holds only the archive
     if found is None and set(os.listdir(folder)) <= {ARCHIVE_FOLDER}:
         return None
     if found is None or not os.path.isdir(f"{folder}/{ARCHIVE_FOLDER}"):
@@ -66,13 +66,13 @@ def new_replica(cluster_id: str, node_id: int | None) -> ReplicaId:
 
 
 def make_recording(files: FileSystem, folder: str, replica: ReplicaId) -> None:
-    """Make the archive, then write meta.properties. Both are durable."""
+    """Durable: make the archive, then write meta.properties."""
     files.make_directory(f"{folder}/{ARCHIVE_FOLDER}")
     write_identity(files, folder, replica)
 
 
 def check_cluster(folder: str, recorded: ReplicaId, cluster_id: str | None) -> None:
-    """Raises UsageError where the directory holds a recording of another cluster."""
+    """Raises UsageError if the directory holds a recording of another cluster."""
     if cluster_id not in (None, recorded.cluster_id):
         raise UsageError(
             f"{folder}/{FILE_NAME}: recorded cluster {recorded.cluster_id}, these nodes belong to "
@@ -89,15 +89,15 @@ CLIENT = ClientConfig(timeout_s=REQUEST_TIMEOUT_MS / 1000)
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What is to be recorded, and how."""
+    """The options of a recording."""
 
     bootstrap: tuple[Address, ...]
     """The addresses of nodes of the quorum."""
     folder: str
-    """The recording's directory; it is made if it is missing."""
+    """The recording's directory. A missing directory is made."""
     node_id: int | None = None
-    """The observer's node id; None for the id that the directory already has, or for a random one
-    in a new directory."""
+    """The observer's node id; None for the id that the directory already has, or for a random id in
+    a new directory."""
     is_anonymous: bool = False
     """Whether the observer fetches as replica -1, which no leader counts or lists."""
     cluster_id: str | None = None
@@ -110,14 +110,12 @@ class Observation:
 
 
 class CommittedRecordsLostError(KraftlakeError):
-    """The quorum has lost records that it had committed: nothing worse can happen to a quorum that
-    is being recorded."""
+    """The quorum has lost records that it had committed."""
 
 
 class ObserverRecorder:
-    """A recording that goes on. `opened_recorder` makes it, in its event loop. `run` ends after
-    `stop`, or once the recording has caught up (with until_caught_up), or with the error that
-    stopped it."""
+    """A running recording. `opened_recorder` makes it, in its event loop. `run` ends after `stop`,
+    when the recording has caught up (with `until_caught_up`), or with the error that stopped it."""
 
     def __init__(self, node: Node, lock: DirectoryLock) -> None:
         self.node = node
@@ -126,7 +124,7 @@ class ObserverRecorder:
         self._raft = driver.raft
         local = driver.config.local
         self._guard = Guard(driver.call, self._raft, None if local is None else local.key)
-        driver.call = self._guard.call  # The guard checks every request before it is sent.
+        driver.call = self._guard.call  # the guard checks every request before it is sent
 
     def stop(self) -> None:
         self.node.driver.shut_down(SHUTDOWN_MS)
@@ -137,7 +135,7 @@ class ObserverRecorder:
 
     async def run(self, *, until_caught_up: bool = False) -> Stopped:
         """Record until the recording stops. Raises RefusedObserverError, CommittedRecordsLostError,
-        and what Node.run raises."""
+        and the errors of Node.run."""
         try:
             return await self._run(until_caught_up=until_caught_up)
         except TruncationBelowHighWatermarkError as error:
@@ -164,7 +162,7 @@ class ObserverRecorder:
             return stopped
 
     async def _watch(self, *, until_caught_up: bool) -> None:
-        """Report what happens. With until_caught_up, return when the recording has caught up."""
+        """Report the progress. With `until_caught_up`, return when the recording has caught up."""
         progress = RecordingProgress(self.state)
         while True:
             await self.node.driver.wait_for_news(1.0)
@@ -178,9 +176,9 @@ class ObserverRecorder:
 async def opened_recorder(wanted: Observation, report: Report) -> ObserverRecorder:
     """Find the quorum, make sure that fetching from it harms no other node, and open the directory.
 
-    This call waits while the quorum has no leader. Raises UsageError where the directory holds a
-    recording of another cluster, or where the observer would fetch under another node's id; and
-    what discover_quorum and assembly.opened raise.
+    This call waits while the quorum has no leader. Raises UsageError if the directory holds a
+    recording of another cluster, or if the observer would fetch under another node's id, and the
+    errors of discover_quorum and assembly.opened.
     """
     files = LocalDisk()
     recorded = recorded_replica(files, wanted.folder, wanted.node_id)
@@ -227,9 +225,9 @@ def _cluster_id(wanted: Observation, view: QuorumView, recorded: ReplicaId | Non
 async def _without_conflict(
     wanted: Observation, view: QuorumView, replica: ReplicaId, report: Report
 ) -> QuorumView:
-    """The quorum as it is when no other node uses this node id. Raises UsageError where another
-    node uses it. An observer that was just restarted waits until the leader no longer counts the
-    fetches that it sent before the restart."""
+    """The quorum, at a moment when no other node uses this node id. Raises UsageError if another
+    node uses it. After a restart, the observer waits until the leader no longer counts its fetches
+    from before the restart."""
     deadline = time.monotonic() + WAIT_FOR_FORMER_SELF_S
     while True:
         if view.quorum is None:
@@ -269,7 +267,7 @@ def _tell(wanted: Observation, view: QuorumView, replica: ReplicaId, report: Rep
 
 
 def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> NodeSettings:
-    """The observer's settings. They are made from the text of a properties file, so that they get
+    """The observer's settings. They are read from the text of a properties file, so that they get
     the checks and the defaults of a node's server.properties."""
     name = view.listener
     servers = ",".join(address_text(*each) for each in view.controllers)
@@ -298,5 +296,5 @@ def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Node
 _READERS_ONLY = Authorizer(
     {role: frozenset({EVERYBODY} if role is PrincipalRole.READER else ()) for role in PrincipalRole}
 )
-"""Clients of an observer may only read from it: they can't vote with it, change anything through
-it, or replicate from it."""
+"""Clients of an observer may only read from it: they may not vote, change anything, or
+replicate."""

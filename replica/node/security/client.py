@@ -1,6 +1,7 @@
-"""The security of connections that this process makes. The keys stand in the node's own properties
-file for connections to voters, or in the properties file of a Kafka client, which Kafka's own tools
-take too (--command-config). Finds files with secrets that other users of the machine may read."""
+"""The security of connections that this process makes. The keys for connections to voters are in
+the node's properties file. Other keys are in the properties file of a Kafka client, which Kafka's
+own tools take too (--command-config). This module also finds files with secrets that other users of
+the machine may read."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ _SECRET_KEYS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.key")
 
 
 def exposed(properties: Properties, *others: str | None) -> tuple[str, ...]:
-    """A line for each file with secrets that other users may read. Such files are the properties
-    file, if it holds a password or key, and `others`."""
+    """A line for each file with secrets that other users may read: of `others`, and the properties
+    file if it holds a password or key."""
     paths = [properties.path] if properties.has_any(_SECRET_KEYS) else []
     paths += [path for path in others if path]
     return tuple(
@@ -35,12 +36,12 @@ def _others_may_read(path: str) -> bool:
     try:
         return bool(os.stat(path).st_mode & stat.S_IROTH)
     except OSError:
-        return False  # A file that can't be looked at is reported when it is opened.
+        return False  # a file whose mode can't be read is reported when it is opened
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSecurity:
-    """How a connection is secured."""
+    """The security of a connection."""
 
     tls: Tls | None = None
     """The settings of TLS; None for plain text."""
@@ -59,8 +60,8 @@ class ClientSecurity:
 
 
 def client_security_in(properties: Properties) -> ClientSecurity:
-    """What security.protocol, sasl.mechanism, sasl.jaas.config and the ssl. keys of a Kafka
-    client's file say. This function opens no other file. Raises UsageError, which names file and
+    """The security by security.protocol, sasl.mechanism, sasl.jaas.config and the ssl. keys of a
+    Kafka client's file. This function opens no other file. Raises UsageError, which names file and
     key."""
     protocol = properties.choice("security.protocol", PROTOCOLS, "PLAINTEXT")
     sasl = None
@@ -85,7 +86,7 @@ def connect_timeout_s(properties: Properties, default: float | None = None) -> f
 def client_config_in(
     properties: Properties, default: ClientConfig
 ) -> tuple[ClientConfig, tuple[str, ...]]:
-    """(config, warnings). The config is `default` with what a Kafka client's file changes: the
+    """(config, warnings). The config is `default`, overridden by a Kafka client's file: the
     security, client.id, request.timeout.ms and socket.connection.setup.timeout.ms. The warnings
     have a line for each file with secrets that other users may read.
 

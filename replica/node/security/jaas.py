@@ -1,5 +1,5 @@
-"""Reads sasl.jaas.config: a login module and its options, in which Kafka keeps users and passwords.
-The other sasl. keys say by which mechanism and as which user this process logs in."""
+"""Reads sasl.jaas.config (a login module, whose options hold users and passwords) and the other
+sasl. keys, which name the mechanism and the user of this process."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b"}
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What sasl.jaas.config says."""
+    """The login module in sasl.jaas.config."""
 
     mechanism: str
-    """PLAIN or SCRAM, as the class of the login module shows."""
+    """PLAIN or SCRAM, by the class of the login module."""
     options: dict[str, str] = field(repr=False)
-    """The module's options, among them passwords."""
+    """The module's options, including passwords."""
 
 
 def login_in(properties: Properties, key: str = KEY) -> Login:
     """The one login module at `key`: `MODULE required NAME="VALUE" ...;` (Kafka: JaasConfig).
-    Raises UsageError, which quotes no value of an option."""
+    Raises UsageError, which never quotes the value of an option."""
     text = properties.required(key, "org.apache...PlainLoginModule required ...;")
     tokens = _tokens(text)
     if tokens is None or len(tokens) < 3 or tokens[-1] != (";", True):
         raise properties.error(key, 'expected: MODULE required NAME="VALUE" ... ; (one module)')
     (module, _), (flag, _), *options = tokens[:-1]
-    # An unknown module isn't quoted: it may be a password that stands in the wrong place.
+    # an unknown module isn't quoted: it may be a password in the wrong place
     if module not in _MODULES:
         known = " or ".join(name.rpartition(".")[2] for name in _MODULES)
         raise properties.error(key, f"this login module isn't supported: expected Kafka's {known}")
@@ -66,8 +66,7 @@ def _options(properties: Properties, key: str, tokens: list[tuple[str, bool]]) -
 
 
 def _tokens(text: str) -> list[tuple[str, bool]] | None:
-    """(text, whether the token is one of the signs = and ;) for each token. None where a quotation
-    mark has no end."""
+    """(text, whether the token is = or ;) for each token. None if a quoted string has no end."""
     found = []
     position, end = 0, len(text.rstrip())
     while position < end:
@@ -88,8 +87,8 @@ MECHANISMS = ("PLAIN", *scram.HASHES)
 
 
 def mechanism_in(properties: Properties, key: str) -> str:
-    """The mechanism at `key`. Raises UsageError for an unknown mechanism, and where the key is
-    missing: Kafka's default is GSSAPI (Kerberos), which isn't supported here."""
+    """The mechanism at `key`. Raises UsageError for an unknown mechanism, and for a missing key:
+    Kafka's default is GSSAPI (Kerberos), which isn't supported here."""
     found = properties.text(key)
     if not found:
         raise properties.error(key, f"missing; expected one of {', '.join(MECHANISMS)}")

@@ -14,8 +14,8 @@ _MAX_INT = 2**31 - 1
 
 
 def listener_limits_in(section: Properties, own: Properties) -> ListenerLimits:
-    """The limits of one listener. section: the file's values, where keys with the listener's prefix
-    are preferred. own: only the keys with that prefix. Raises UsageError."""
+    """The limits of one listener. section: the file's values, in which keys with the listener's
+    prefix override keys without it. own: only the keys with the prefix. Raises UsageError."""
     request = section.number("socket.request.max.bytes", _LISTENER.request_max_bytes, 1, _MAX_INT)
     unknown = section.number("sasl.server.max.receive.size", _LISTENER.unknown_max_bytes, 1)
     idle_ms = section.number("connections.max.idle.ms", int(_LISTENER.idle_s * 1000), 1)
@@ -54,7 +54,7 @@ def _buffer(section: Properties, key: str) -> int | None:
 
 
 def _per_address_of(properties: Properties) -> dict[str, int]:
-    """The limits of single addresses, from a list of ADDRESS:COUNT with commas between."""
+    """The limits of single addresses, from a comma-separated list of ADDRESS:COUNT."""
     key = "max.connections.per.ip.overrides"
     found = {}
     for text in properties.names(key):

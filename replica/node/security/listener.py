@@ -1,5 +1,5 @@
 """The security and the limits of a listener, by the keys of Kafka's server.properties. A key with
-the prefix `listener.name.NAME.` is preferred to the key without it."""
+the prefix `listener.name.NAME.` overrides the key without it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _DEFAULT = ListenerLimits()
 
 @dataclass(frozen=True, slots=True)
 class ListenerSecurity:
-    """How a listener is secured."""
+    """The security of a listener."""
 
     tls: Tls | None = None
     """The settings of TLS; None for plain text."""
     client_auth: str = "none"
-    """Whether clients need a certificate, one of CLIENT_AUTH."""
+    """Whether clients need a certificate: a key of CLIENT_AUTH."""
     mechanisms: tuple[str, ...] = ()
     """The SASL mechanisms; empty for a listener without SASL."""
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -38,7 +38,7 @@ class ListenerSecurity:
     scram_file: str = ""
     """The path of the file with SCRAM credentials; "" for no file."""
     limits: ListenerLimits = _DEFAULT
-    """What clients may ask of this listener."""
+    """The limits of this listener."""
 
     def guard(self) -> tuple[Authenticator | None, SSLContext | None]:
         """The authenticator and the TLS context for a Service. This method reads the files. It
@@ -58,7 +58,7 @@ class ListenerSecurity:
 
 
 def section_of(properties: Properties, listener: str) -> Properties:
-    """The file's values for one listener: keys with its prefix are preferred."""
+    """The file's values for one listener: keys with its prefix override keys without it."""
     return properties.with_prefix(_prefix(listener))
 
 
@@ -85,7 +85,7 @@ def listener_security_in(properties: Properties, listener: Listener) -> Listener
 
 
 def _client_auth(properties: Properties, listener: Listener) -> str:
-    """Whether clients show certificates: one of CLIENT_AUTH. A listener with SASL asks for
+    """Whether clients need certificates: a key of CLIENT_AUTH. A listener with SASL asks for
     certificates only if the key with the listener's own prefix says so, as in Kafka."""
     asked = properties if uses_sasl(listener.protocol) else section_of(properties, listener.name)
     own = _prefix(listener.name) if uses_sasl(listener.protocol) else ""
@@ -103,7 +103,7 @@ def _mechanisms(section: Properties) -> tuple[str, ...]:
 
 
 def _passwords(section: Properties) -> dict[str, str]:
-    """The passwords by user, which the login module has as options user_NAME="PASSWORD"."""
+    """The passwords by user, from the login module's options user_NAME="PASSWORD"."""
     key = f"plain.{KEY}"
     login = login_in(section, key)
     if login.mechanism != "PLAIN":

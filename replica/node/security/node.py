@@ -24,8 +24,7 @@ class NodeSecurity:
     voters: ClientSecurity
     """The security of connections to other voters."""
     connect_timeout_s: float | None
-    """The most time that making such a connection may take; None where it may take as long as a
-    request."""
+    """The longest time (s) to connect to a voter; None for the timeout of a request."""
     warnings: tuple[str, ...]
     """A line for each file with secrets that other users may read."""
     limits: NodeLimits
@@ -41,9 +40,9 @@ class NodeSecurity:
 def node_security_in(
     properties: Properties, bound: tuple[Listener, ...], controller: str
 ) -> NodeSecurity:
-    """The security in a node's properties. controller: the name of the listener that voters use for
-    each other; its protocol is also that of connections to other voters. This function opens no
-    other file. Raises UsageError, which names file and key."""
+    """The security in a node's properties. This function opens no other file. Raises UsageError,
+    which names file and key. controller: the name of the listener for other voters; connections to
+    them use its protocol."""
     found = {one.name: listener_security_in(properties, one) for one in bound}
     voters = _to_voters(properties, controller)
     stores = (voters.tls, *(each.tls for each in found.values()))
@@ -55,7 +54,7 @@ def node_security_in(
 
 def _to_voters(properties: Properties, controller: str) -> ClientSecurity:
     """The security of connections to other voters. As in Kafka, the listener's own login module
-    holds the username and the password for these connections too."""
+    also holds the username and the password for these connections."""
     section, protocol = section_of(properties, controller), protocol_of(properties, controller)
     sasl = None
     if uses_sasl(protocol):

@@ -1,5 +1,5 @@
 """The SCRAM credentials of the users who authenticate at this node: a text file with a line for
-each user and mechanism. Nobody can log in with what the file holds, because it holds no password.
+each user and mechanism. The file holds no password, so nobody can log in with its content.
 
 A line is
 {"name":"ann","mechanism":"SCRAM-SHA-512","iterations":8192,"salt":"...","storedKey":"...",
@@ -75,7 +75,7 @@ def read_credentials(path: str) -> Credentials:
 
 
 def _read(line: str) -> tuple[str, str, scram.Credential]:
-    """(user, mechanism, credential) of a line. Raises ValueError, whose text quotes nothing of the
+    """(user, mechanism, credential) of a line. Raises ValueError, whose text never quotes the
     line."""
     try:
         fields = json.loads(line)

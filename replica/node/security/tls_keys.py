@@ -1,4 +1,4 @@
-"""The ssl. keys of a properties file (Kafka: SslConfigs). PEM is the only type of key store that is
+"""The ssl. keys of a properties file (Kafka: SslConfigs). Only key stores of the type PEM are
 supported."""
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from replica.wire.tls import VERSIONS, PemText, Tls
 
 _TYPES = ("PEM", "JKS", "PKCS12")
 _LINE = 64
-# This pattern doesn't match blocks with headers (old encrypted keys), whose lines hold a colon: in
-# such blocks the line ends have a meaning and must stay.
+# This pattern doesn't match blocks with headers (old encrypted keys), whose lines have a colon: the
+# line ends of these blocks are significant.
 _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END \1-----\s*")
 
 
@@ -27,8 +27,8 @@ def tls_in(properties: Properties) -> Tls:
 
 
 def checks_host_name(properties: Properties) -> bool:
-    """What ssl.endpoint.identification.algorithm says: True for https, False for an empty value,
-    which skips the check of the host's name."""
+    """Whether to check the host's name: ssl.endpoint.identification.algorithm is https (True) or
+    empty (False)."""
     key = "ssl.endpoint.identification.algorithm"
     found = properties.given(key)
     if found is not None and found.lower() not in ("", "https"):
@@ -37,9 +37,8 @@ def checks_host_name(properties: Properties) -> bool:
 
 
 def _store(properties: Properties, store: str, *texts: str) -> str | PemText | None:
-    """The path of a store's file, or the PEM text in the properties file; None where neither is
-    given. texts: the last parts of the keys that hold the PEM text; the last key names the text in
-    errors."""
+    """The path of a store's file, or the PEM text in the properties file; None if neither is given.
+    texts: the last parts of the keys that hold the PEM text; errors name the last key."""
     location = properties.text(f"ssl.{store}.location")
     given = {key: properties.text(key) for key in (f"ssl.{store}.{text}" for text in texts)}
     there = [key for key, text in given.items() if text]
@@ -56,7 +55,7 @@ def _store(properties: Properties, store: str, *texts: str) -> str | PemText | N
 
 
 def _in_lines(text: str) -> str:
-    """The PEM text with the line ends that openssl wants. In a properties file PEM text is often
+    """The PEM text with the line ends that openssl needs. In a properties file PEM text is often
     one line, which Kafka accepts."""
 
     def block(match: re.Match[str]) -> str:
@@ -84,8 +83,8 @@ def _check_type(properties: Properties, store: str, location: str, *, is_given: 
 
 
 def _conversion(store: str, location: str, kind: str) -> str:
-    """The command that converts a key store to PEM. Kafka takes a key store without a type for
-    JKS."""
+    """The command that converts a key store to PEM. A key store without a type is JKS, as in
+    Kafka."""
     name = f"{location}.p12" if kind == "JKS" else location
     to_pem = f"openssl pkcs12 -in {name} {'-nokeys ' * (store == 'truststore')}-out {location}.pem"
     if kind == "JKS":

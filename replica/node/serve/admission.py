@@ -1,4 +1,4 @@
-"""Whether a client may send a request, by the role that the request needs."""
+"""Decides whether a client may send a request, by the role that the request needs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from replica.wire.server import Client
 
 
 class Admission:
-    """Decides whether to answer a request. seldom: takes notices about clients that asked in a
-    voter's name and were refused."""
+    """Decides whether to answer a request. seldom: gets notices about clients that were refused
+    although they claim to be a voter."""
 
     def __init__(self, partition: ServedPartition, voters: Voters, seldom: Seldom) -> None:
         self._partition = partition
@@ -23,8 +23,8 @@ class Admission:
         self._seldom = seldom
 
     async def error_of(self, client: Client, request: WireRequest, rpc: Rpc) -> ErrorCode:
-        """NONE where the client may ask. BROKER_NOT_AVAILABLE where a later check may show that
-        the client is a voter: peers try again after that error, but not after other errors."""
+        """NONE if the client may send the request. BROKER_NOT_AVAILABLE if a later check may show
+        that the client is a voter: peers try again after this error, but not after other errors."""
         authorizer, callers = self._authorizer, rpc.callers
         if was_forwarded(request, rpc) and authorizer.is_named_voter(client.principal):
             return ErrorCode.NONE
@@ -60,7 +60,7 @@ class Admission:
 
     def _tell(self, client: Client, rpc: Rpc, named: frozenset[int]) -> None:
         if rpc.is_fetch:
-            return  # Kafka's controllers fetch before they listen, and are admitted soon after.
+            return  # Kafka's controllers fetch before they listen; they are admitted later
         ids = ", ".join(map(str, sorted(named)))
         text = (
             f"{rpc} in the name of node {ids} refused: {client.address}, "

@@ -18,17 +18,18 @@ class Callers:
     """The clients that may send a request."""
 
     roles: tuple[PrincipalRole, ...] = ()
-    """Principals with one of these roles may send it; empty where only voters may."""
+    """Principals with one of these roles may send the request. If empty, only voters may send
+    it."""
     speaks_for: Callable[[WireRequest], Iterable[int]] | None = None
-    """A function that gives the node ids in whose names a request asks; None where requests name no
-    sender. If one of these nodes is a voter, or `roles` is empty, the client must be known to be
+    """A function that gives the node ids in whose names a request is sent; None if requests name no
+    sender. If one of these nodes is a voter, or `roles` is empty, the client must be proven to be
     each of these nodes, whatever its role."""
     instead: tuple[PrincipalRole, ...] = ()
     """Principals with one of these roles may send the request even in a voter's name."""
 
 
 def voters(field: str) -> Callers:
-    """The voters alone. The field `field` of the request's partitions names the sender."""
+    """Only voters. The field `field` of the request's partitions names the sender."""
 
     def speaks_for(request: WireRequest) -> Iterator[int]:
         for topic in request.message["topics"]:
@@ -39,7 +40,7 @@ def voters(field: str) -> Callers:
 
 
 def is_reader_fetch(request: WireRequest) -> bool:
-    """Whether the sender of a Fetch is a reader, and no replica. A reader has no replica id. An
+    """Whether the sender of a Fetch is a reader, not a replica. A reader has no replica id. An
     anonymous observer has no replica id either, but it names its cluster, as replicas do and
     consumers never do. The epoch of the last record doesn't show who the sender is, because some
     consumers name it too."""
@@ -49,7 +50,7 @@ def is_reader_fetch(request: WireRequest) -> bool:
 
 
 def _replica_id(request: WireRequest) -> int:
-    """The replica id in a request, NO_NODE where it is negative."""
+    """The replica id in a request; NO_NODE if it is negative."""
     if request.api is FETCH:
         found = fetches.replica_id(request.message, request.version)
     else:
@@ -62,8 +63,8 @@ ADMINISTRATORS = Callers((PrincipalRole.ADMINISTRATOR,))
 REPLICAS = Callers(
     (PrincipalRole.VOTER, PrincipalRole.OBSERVER), lambda request: (_replica_id(request),)
 )
-"""Callers of fetches. A leader counts a fetch under a voter's id for that voter, and moves the high
-watermark by it, so only that voter may send it."""
+"""Callers of fetches. A leader counts a fetch with a voter's id for that voter, and moves the high
+watermark by it. So only that voter may send it."""
 UPDATED_VOTER = Callers(
     speaks_for=lambda request: (request.message["voterId"],), instead=(PrincipalRole.ADMINISTRATOR,)
 )

@@ -1,9 +1,9 @@
 """Metadata and DescribeCluster: the nodes of the quorum, with addresses at which a client can
 connect.
 
-The metadata log isn't marked internal here, because Spark's Kafka source and others silently drop
-internal topics. A voter's address is that of its listener with the same name as the listener that
-the client used, if the voter has such a listener.
+The metadata log isn't marked as internal, because Spark's Kafka source and others silently drop
+internal topics. A voter's address is the address of its listener with the same name as the client's
+listener, if the voter has this listener.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from replica.wire.server import Client
 
 
 async def metadata(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
-    """The answer to Metadata: about all topics if the request's list is null, else about the topics
-    in the list."""
+    """The answer to Metadata: for all topics if the request's list is null, else for the topics in
+    the list."""
     wanted = request.message["topics"]
     served = _topic(partition)
     if wanted is None:
@@ -44,7 +44,7 @@ async def metadata(partition: ServedPartition, client: Client, request: WireRequ
 async def describe_cluster(
     partition: ServedPartition, client: Client, request: WireRequest
 ) -> Message:
-    """The answer to DescribeCluster: the controllers, even where the request asks for brokers."""
+    """The answer to DescribeCluster: the controllers, even if the request asks for brokers."""
     asked = request.message.get("endpointType", BROKERS)
     known = asked in (BROKERS, CONTROLLERS)
     found = nodes(partition, client.listener) if known else []
@@ -84,8 +84,8 @@ def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint
 
 
 def leader_endpoint(partition: ServedPartition, listener: str) -> Endpoint | None:
-    """The address of the leader on the listener that the client uses. None while no leader, or no
-    such address of the leader, is known."""
+    """The address of the leader's listener with this name. None while the leader or this address is
+    unknown."""
     leader = partition.leader_id
     return next((at for node, at, _ in nodes(partition, listener) if node == leader), None)
 
@@ -120,7 +120,7 @@ def _topic(partition: ServedPartition) -> Message:
 
 def _replicas(partition: ServedPartition) -> tuple[list[int], list[int]]:
     """The node ids for the fields replicas and ISR: all voters, and the voters that keep up. A
-    follower doesn't know which voters keep up, so it names all of them as the ISR."""
+    follower doesn't know which voters keep up, so it names all voters as the ISR."""
     if partition.always_leads:
         return [partition.node_id], [partition.node_id]
     raft = partition.raft
@@ -134,10 +134,12 @@ def _replicas(partition: ServedPartition) -> tuple[list[int], list[int]]:
 def _answered(
     partition: ServedPartition, asked: Message, served: Message, no_name: str | None
 ) -> Message:
-    """The answer about one topic, which the request gives by its name or only by its id (KIP-516).
+    """The answer about one topic, which the request identifies by its name or only by its id
+    (KIP-516).
 
-    asked: the topic in the request. served: the answer for the topic that is served here. no_name:
-    what an answer that has no name holds in its place.
+    asked: the topic in the request.
+    served: the answer for the topic that this node serves.
+    no_name: the value of the name in an answer without a name.
     """
     name = asked.get("name")
     if name == partition.topic.name or (
@@ -150,8 +152,8 @@ def _answered(
 
 
 def without_topic(asked: Message, error: ErrorCode, no_name: str | None) -> Message:
-    """An answer with an error about a topic. no_name: the value of `name` in the answer where the
-    request names the topic only by its id."""
+    """An answer with an error about a topic. no_name: the value of `name` in the answer if the
+    request identifies the topic only by its id."""
     name = asked.get("name")
     return {
         "errorCode": int(error),

@@ -1,8 +1,8 @@
-"""UnregisterController: the one request to Kafka's controller that a metadata log can answer alone
-(Kafka: ClusterControlManager.unregisterController).
+"""UnregisterController: the only request to Kafka's controller that a replica can answer from the
+metadata log alone (Kafka: ClusterControlManager.unregisterController).
 
-The registrations are those in the log. Controllers of Kafka made them, which wrote this log before
-or are nodes of the same quorum.
+The registrations are in the log. Controllers of Kafka have written them, before this replica led or
+as nodes of the same quorum.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ UNREGISTRATION_LEVEL = 33
 async def unregister(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
     """Append the record, and answer when it is committed.
 
-    Requests run one after another, so that each one sees the result of the one before: Kafka's
-    controllers stop with an error when they replay this record for a controller that is not
+    Requests run one after another, so that each request sees the result of the previous one:
+    Kafka's controllers stop with an error when they replay this record for a controller that isn't
     registered.
     """
     async with partition.unregistering:
@@ -62,8 +62,8 @@ async def _unregister(partition: ServedPartition, controller_id: int) -> None:
 
 
 def _leading(partition: ServedPartition) -> MetadataMachine:
-    """The state machine of a leader that has committed a record of its own epoch: only then has it
-    seen every registration. Raises RefusedRequestError elsewhere."""
+    """The state machine of a leader that has committed a record of its own epoch: only then it has
+    seen every registration. Raises RefusedRequestError on any other replica."""
     raft, machine = partition.raft, partition.driver.host.machine
     if not partition.topic.is_metadata:
         why = f"{partition.topic.name}-0 is no metadata log: it has no controllers"
@@ -85,8 +85,8 @@ def _leading(partition: ServedPartition) -> MetadataMachine:
 
 
 def _check(machine: MetadataMachine, controller_id: int) -> None:
-    """Raises RefusedRequestError where metadata.version is too low or the controller isn't
-    registered; Kafka checks in the same order."""
+    """Raises RefusedRequestError if metadata.version is too low or the controller isn't registered.
+    Kafka checks in the same order."""
     level = machine.metadata_version
     if level is None or level < UNREGISTRATION_LEVEL:
         found = "is not set" if level is None else f"is {release_of(level)}"

@@ -1,5 +1,5 @@
-"""Finds the row of a request's RPC, checks the client, and makes the answer. The bytes that a fetch
-asks for are limited to the memory that the node has for answers."""
+"""Finds the row of a request's RPC, checks the client, and makes the answer. The size of the answer
+to a fetch is limited by the memory that the node has for answers."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _MAX_INT = 2**31 - 1
 
 
 def with_room(request: WireRequest, room: int) -> WireRequest:
-    """The fetch `request`, changed so that it asks for at most `room` bytes. Its answer still holds
-    at least one whole batch."""
+    """The fetch `request`, limited to `room` bytes. Its answer still holds at least one whole
+    batch."""
     message = request.message
     asked = message.get("maxBytes", _MAX_INT)
     return request if asked <= room else replace(request, message={**message, "maxBytes": room})
@@ -37,9 +37,8 @@ class Dispatch:
     """The handler that the wire server calls.
 
     draft_key: the API key of FetchQuorumRecords; None not to serve it.
-    room: a function that gives the number of bytes that the answer to a fetch may have now; it
-        doesn't limit fetches of voters.
-
+    room: a function that gives the most bytes that the answer to a fetch may have now. Fetches of
+        voters are not limited.
     served: the versions of each API, by API key.
     apis: the APIs by API key.
     asked: the number of requests that were answered, by API.
@@ -67,11 +66,10 @@ class Dispatch:
 
     async def __call__(self, client: Client, request: WireRequest) -> Message | None:
         """The answer to a request; None for a request that gets no answer. Raises StoppedError
-        after an error has stopped the replica: from then on no request is answered, not even one
-        that was being worked on.
+        after an error has stopped the replica, even for a request that was being handled.
 
         If a file of this replica can't be read or has damaged bytes, the replica stops. No
-        acknowledged record is lost by that, because other replicas have it.
+        acknowledged record is lost, because other replicas have it.
         """
         self.asked[str(request.api)] += 1
         try:

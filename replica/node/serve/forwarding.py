@@ -1,8 +1,8 @@
 """Forwards administrators' requests from a replica that doesn't lead to the leader.
 
-Kafka's brokers do the same (KIP-590), in an Envelope request that names the caller. Here the
-replica that forwards the request checks the caller's role, and the leader trusts replicas whose
-principals the settings name as voters.
+Kafka's brokers do the same (KIP-590), with an Envelope request that names the caller. Here the
+forwarding replica checks the caller's role, and the leader trusts replicas whose principals the
+settings name as voters.
 """
 
 from __future__ import annotations
@@ -23,21 +23,20 @@ from replica.wire.pool import Address
 from replica.wire.schema import Message
 
 FORWARDER = "kraftlake-forwarder"
-"""The client id of forwarded requests. A replica that gets such a request and doesn't lead answers
-so, and doesn't forward the request again."""
+"""The client id of forwarded requests. A replica that gets a forwarded request and doesn't lead
+refuses it, and doesn't forward it again."""
 
 LONGEST_MS = 60_000
 """The longest timeout that a request may name, in ms: Kafka's default.api.timeout.ms."""
 
 AT_ONCE = 8
-"""The number of forwarded requests that may wait at the leader at once: this many of the requests
-that everybody may send, and as many of those that only administrators may send. Each request has a
-connection of its own."""
+"""The most forwarded requests that wait at the leader at once: this many requests that everybody
+may send, and this many that only administrators may send. Each request has its own connection."""
 
 
 def was_forwarded(request: WireRequest, rpc: Rpc) -> bool:
-    """Whether the request says that a replica forwarded it. Any client can claim that, but the
-    claim gives rights only to voters."""
+    """Whether the request says that a replica forwarded it. Any client can say this, but only
+    voters get rights by it."""
     return rpc.is_forwarded and request.client_id == FORWARDER
 
 
@@ -51,8 +50,8 @@ class Forwarder:
         self._changing = asyncio.Semaphore(AT_ONCE)
 
     def leader_of(self, request: WireRequest, rpc: Rpc) -> Address | None:
-        """The address of the leader to which the request is forwarded. None where this replica
-        answers the request itself."""
+        """The address of the leader to which the request is forwarded. None if this replica answers
+        the request itself."""
         role = self._partition.raft.role
         if not rpc.is_forwarded or was_forwarded(request, rpc) or self._partition.always_leads:
             return None
@@ -62,8 +61,8 @@ class Forwarder:
         return next(iter(addresses_on(listener, role.leader_endpoints)), None)
 
     async def forward(self, request: WireRequest, leader: Address, rpc: Rpc) -> Message:
-        """The leader's answer. REQUEST_TIMED_OUT where none came: the change may still happen."""
-        # Requests that everybody may send must not delay an administrator who changes the quorum.
+        """The leader's answer. REQUEST_TIMED_OUT if no answer came: the change may still happen."""
+        # requests that everybody may send must not delay an administrator who changes the quorum
         slots = self._changing if rpc.callers is ADMINISTRATORS else self._anybodys
         try:
             async with slots:
@@ -73,18 +72,18 @@ class Forwarder:
         except PeerError as error:
             return _failed(ErrorCode.REQUEST_TIMED_OUT, error)
         if answer["errorCode"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-            # The caller has the role, but the leader refuses this replica, which it doesn't know as
-            # a voter.
+            # the caller has the role, but the leader refuses this replica, because it isn't a known
+            # voter
             return {"errorCode": int(ErrorCode.NOT_LEADER_OR_FOLLOWER)}
         return answer
 
 
 async def _ask(leader: Address, config: ClientConfig, request: WireRequest) -> Message:
-    """Send the leader the request over a connection that serves this request alone, because a
-    request that waits for its commit must not delay others, least of all a fetch.
+    """Send the leader the request over its own connection, because a request that waits for its
+    commit must not delay others, especially fetches.
 
-    The answer may take the config's timeout plus the time that the request itself allows
-    (timeoutMs). Raises PeerError where no answer comes.
+    The longest wait is the config's timeout plus the request's own timeoutMs. Raises PeerError if
+    no answer comes.
     """
     allowed_ms = min(max(request.message.get("timeoutMs", 0), 0), LONGEST_MS)
     patient = replace(

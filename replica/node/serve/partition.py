@@ -19,7 +19,7 @@ from replica.raft.roles import Leader, ReplicaProgress
 
 
 async def _at_once(address: str) -> None:
-    """The turn of a reader comes at once: the default where readers don't share turns."""
+    """Give the reader its turn at once. This is the default, without turns."""
 
 
 @dataclass(slots=True)
@@ -33,10 +33,10 @@ class ServedPartition:
     """This node's own endpoints, each with the name of its listener."""
     rack: str = ""
     node_id: int = NO_NODE
-    """The id by which clients know this node; an anonymous observer has one for clients too."""
+    """The id by which clients know this node. An anonymous observer has an id for clients too."""
     always_leads: bool = False
-    """Whether this node presents itself as the leader; an observer of another quorum does, because
-    its clients know no other node."""
+    """Whether this node presents itself as the leader, as an observer of another quorum does,
+    because its clients know no other node."""
     uncommitted_is_empty: bool = False
     """Whether a fetch of offsets that may be uncommitted gets an answer without records, as in
     released Kafka, instead of OFFSET_NOT_AVAILABLE (KIP-392)."""
@@ -64,8 +64,8 @@ class ServedPartition:
 
     @property
     def leader_id(self) -> int:
-        """The leader's node id; NO_NODE where no leader is known. A leader that has resigned says
-        NO_NODE too, so that clients ask the other nodes."""
+        """The leader's node id; NO_NODE if no leader is known, or if this replica is a leader that
+        has resigned, so that clients ask the other nodes."""
         if self.leads:
             return self.node_id
         known = self.raft.role.leader_id
@@ -76,9 +76,9 @@ class ServedPartition:
         """The epoch of the leader in answers to clients; while there is no leader, the newest epoch
         in the log.
 
-        Clients aren't told the epoch of an election before that epoch has a leader: librdkafka
-        would then take its position for valid in that epoch, and would read on past the point where
-        the logs diverged.
+        Clients get the epoch of an election only after it has a leader. Otherwise librdkafka would
+        treat its position as valid in this epoch, and would read on past the offset at which the
+        logs diverge.
         """
         without_one = self.leader_id == NO_NODE
         return self.raft.log.last_epoch if without_one else self.epoch
@@ -100,9 +100,9 @@ class ServedPartition:
         return OffsetRange(log.log_start, log.log_start if committed is None else committed)
 
     def refusal(self, asked_epoch: int, *, leader_alone: bool) -> ErrorCode:
-        """The error for a client that names this leader epoch; -1 names none. NONE where this
-        replica may answer. A wrong epoch is reported first, by any replica (KIP-320).
-        leader_alone: whether only the leader answers such a question."""
+        """The error for a client that names this leader epoch (-1: no epoch); NONE if this replica
+        may answer. Any replica reports a wrong epoch first (KIP-320). leader_alone: whether only
+        the leader may answer this request."""
         if asked_epoch != UNDEFINED_EPOCH:
             error = validate_leader_epoch(self.epoch, asked_epoch)
             if error is not None:
@@ -112,8 +112,8 @@ class ServedPartition:
 
     def preferred_replica(self, rack: str) -> int | None:
         """The in-sync voter in the client's rack that has the highest log end (KIP-392; Kafka:
-        RackAwareReplicaSelector). None where the client should read from this replica: a follower
-        chooses no replica, and neither does a leader that is in the client's rack."""
+        RackAwareReplicaSelector). None if the client should read from this replica: this replica is
+        a follower, or a leader in the client's rack."""
         role = self.raft.role
         if not rack or not isinstance(role, Leader) or self.rack == rack:
             return None
@@ -125,8 +125,8 @@ class ServedPartition:
         return max(near)[1].node_id if near else None
 
     def in_sync(self, role: Leader) -> dict[ReplicaKey, ReplicaProgress]:
-        """The voters other than the leader that reached its log end within the last fetch timeout.
-        They stand for the ISR, which KRaft doesn't have."""
+        """The other voters that reached the leader's log end within the last fetch timeout. Answers
+        name them as the ISR, because KRaft has no ISR."""
         oldest = self.driver.now() - self.driver.config.fetch_timeout_ms
         return {
             key: progress

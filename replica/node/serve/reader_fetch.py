@@ -1,8 +1,8 @@
 """Answers the fetches of clients (replica id -1). Any replica answers them, with committed records
 only.
 
-replica.history.reader decides what to answer, by the log alone. A fetch waits until there are
-enough records or there is an error, but at most its maxWaitMs (KIP-392).
+replica.history.reader decides what to answer, by the log alone. A fetch waits for enough records or
+for an error, but at most its maxWaitMs (KIP-392).
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from replica.wire.schema import Message
 from replica.wire.server import Client
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
-"""The shortest and the longest pause (s) between two passes over the log, while it has fewer bytes
-than minBytes."""
+"""The shortest and the longest pause (s) between two reads of the log while it has fewer bytes than
+minBytes."""
 
 
 @dataclass(slots=True)
 class _Round:
-    """What one pass over the log found."""
+    """The result of one read of the log."""
 
     size: int = 0
-    """The bytes of the records."""
+    """The size of the records in bytes."""
     is_final: bool = False
-    """Whether to answer without further waiting."""
+    """Whether to answer without a further wait."""
 
 
 async def fetch_by_reader(
@@ -54,8 +54,7 @@ async def fetch_by_reader(
     once; a client sends one when it ends its session."""
     message = request.message
     if message.get("sessionId", 0) and message.get("sessionEpoch", -1) > 0:
-        # This node has no fetch sessions, and says so by session id 0. So no client can have a
-        # session.
+        # this node has no fetch sessions (its answers have session id 0), so no client can have one
         return {"errorCode": int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND), "responses": []}
     enough = min(message["minBytes"], partition.driver.config.response_max_bytes)
     loop = asyncio.get_running_loop()
@@ -69,7 +68,7 @@ async def fetch_by_reader(
             partition.fetches += found.size > 0
             return response
         await partition.driver.wait_for_news(left)
-        # The client wants more bytes. Each look reads all records again, so the pauses get longer.
+        # the client wants more bytes; each read reads all records again, so the pauses get longer
         if found.size:
             await asyncio.sleep(max(0.0, min(pause, deadline - loop.time())))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
@@ -89,7 +88,7 @@ async def _look(partition: ServedPartition, request: WireRequest) -> tuple[Messa
             return _empty(partition, error)
         chosen = partition.preferred_replica(rack) if knows_followers else None
         if chosen is not None:
-            found.is_final = True  # The client should read from another replica at once.
+            found.is_final = True  # the client should read from another replica at once
             return {**_empty(partition), "preferredReadReplica": chosen}
         limit = max(0, min(budget - found.size, asked["partitionMaxBytes"]))
         return _records(partition, asked, limit, found)

@@ -1,9 +1,9 @@
 """Answers OffsetForLeaderEpoch and ListOffsets of clients, which may read the log from any replica
 (KIP-320, KIP-392). Fetch is in `reader_fetch`.
 
-Readers see only what is committed: for them the log ends at the high watermark. A
-ListOffsets request for a timestamp searches the log in steps, and other requests are answered
-between the steps.
+Readers get only committed records: for them the log ends at the high watermark. A ListOffsets
+request for a timestamp searches the log in steps, and other requests are answered between the
+steps.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from replica.wire.schema import Message
 from replica.wire.server import Client
 
 STEP_BATCHES, STEP_BYTES = 256, 1024 * 1024
-"""The bounds of one step, in batches and in bytes. A step ends at whichever bound it reaches first,
-after some milliseconds."""
+"""The limits of one step, in batches and in bytes. A step ends at the limit that it reaches first,
+after a few milliseconds."""
 
 
 class At(NamedTuple):
-    """A batch and its time."""
+    """The timestamp and the base offset of a batch."""
 
     timestamp: int
     """The timestamp, in ms since 1970 (UTC)."""
@@ -38,7 +38,7 @@ class At(NamedTuple):
 
 async def by_time(partition: ServedPartition, timestamp: int, address: str) -> At | None:
     """The first committed record whose time is `timestamp` (ms) or later; for NEWEST_RECORD the
-    newest record. None where there is none.
+    newest committed record. None if there is no such record.
 
     All records of a KRaft batch have one append time, so a batch is found by its largest timestamp,
     and the offset is the batch's base offset.
@@ -49,7 +49,7 @@ async def by_time(partition: ServedPartition, timestamp: int, address: str) -> A
     newest: At | None = None
     position, end = partition.readable.start, partition.readable.end
     while position < end:
-        # The log start may have moved during the wait.
+        # the log start may have moved during the wait
         position = max(position, partition.readable.start)
         count = size = 0
         for batch in partition.driver.log.batches(position, end):
@@ -71,18 +71,18 @@ async def by_time(partition: ServedPartition, timestamp: int, address: str) -> A
 CONSUMER = -1
 _TIERED = (Timestamp.LATEST_TIERED, Timestamp.EARLIEST_PENDING_UPLOAD)
 _NOTHING: Message = {"errorCode": 0, "timestamp": -1, "offset": UNDEFINED_OFFSET}
-"""The answer where the log has no such offset."""
+"""The answer if the log has no such offset."""
 
 
 async def offset_for_leader_epoch(
     partition: ServedPartition, client: Client, request: WireRequest
 ) -> Message:
-    """The answer to OffsetForLeaderEpoch: the offset (exclusive) where an epoch ends. For a
-    consumer it is at most the high watermark (KIP-392).
+    """The answer to OffsetForLeaderEpoch: the end offset (exclusive) of an epoch. For a consumer it
+    is at most the high watermark (KIP-392).
 
-    Epoch and offset are (-1, -1) where the log has no such epoch. While the high watermark is
-    unknown, a consumer gets OFFSET_NOT_AVAILABLE and asks again: from (-1, -1) it would conclude
-    that its position was truncated.
+    Epoch and offset are (-1, -1) if the log has no such epoch. While the high watermark is unknown,
+    a consumer gets OFFSET_NOT_AVAILABLE and asks again: from (-1, -1) it would conclude that its
+    position was truncated.
     """
     is_replica = request.message.get("replicaId", CONSUMER) >= 0
 
@@ -106,9 +106,9 @@ async def offset_for_leader_epoch(
 
 
 async def list_offsets(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
-    """The answer to ListOffsets. Any replica answers with its earliest offset, because a consumer
-    that starts anew needs that of the replica from which it reads (KIP-392). Only the leader
-    answers with the latest offset, or with an offset for a timestamp.
+    """The answer to ListOffsets. Any replica answers with its own earliest offset, because a
+    consumer that starts needs the earliest offset of the replica from which it reads (KIP-392).
+    Only the leader answers with the latest offset, or with an offset for a timestamp.
 
     The error is OFFSET_NOT_AVAILABLE while a new leader doesn't know its high watermark, and
     UNSUPPORTED_VERSION for a special timestamp that this version of the request doesn't know.
@@ -123,7 +123,7 @@ async def list_offsets(partition: ServedPartition, client: Client, request: Wire
         if known is not None:
             return known
         found = await by_time(partition, timestamp, address_of(client.host))
-        # During the search this replica may have lost the leadership.
+        # during the search this replica may have lost the leadership
         error = _known_offset(partition, asked)
         if error is not None or found is None:
             return error or _NOTHING

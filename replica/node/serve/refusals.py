@@ -12,8 +12,9 @@ from replica.wire.schema import Message
 
 
 def metadata(partition: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
-    """The error beside each topic: Kafka never refuses a Metadata request as a whole (KIP-1102)."""
-    # All versions allow an empty name for a topic that the request gives by its id.
+    """An answer with the error for each topic: Kafka never refuses a Metadata request as a whole
+    (KIP-1102)."""
+    # all versions allow an empty name for a topic that the request identifies by its id
     topics = [without_topic(topic, error, no_name="") for topic in request.message["topics"] or ()]
     return {"brokers": [], "topics": topics, "errorCode": int(ErrorCode.NONE)}
 
@@ -25,23 +26,23 @@ def describe_cluster(partition: ServedPartition, request: WireRequest, error: Er
 
 
 def of_topics(refusal: Refusal) -> Refusal:
-    """The refusal for an API that asks about topics: whatever the error is, the client is told that
-    it may not use the topic."""
+    """The refusal for an API about topics: whatever the error is, the answer says that the client
+    may not use the topic."""
     return lambda partition, request, error: refusal(
         partition, request, ErrorCode.TOPIC_AUTHORIZATION_FAILED
     )
 
 
 def by_partition(**unknown: int) -> Refusal:
-    """A refusal that puts the error beside each partition of the request. unknown: further fields
-    of a partition's answer, with the value that means unknown."""
+    """A refusal with the error for each partition of the request. unknown: further fields of a
+    partition's answer, with the values that mean unknown."""
     return lambda partition, request, error: by_topic(
         request, lambda topic, asked: {"errorCode": int(error), **unknown}
     )
 
 
 def by_resource(list_name: str, **more: list[Message]) -> Refusal:
-    """A refusal that puts the error beside each resource of the request. list_name: the name of the
+    """A refusal with the error for each resource of the request. list_name: the name of the
     response's field that holds the resources. more: further fields of a resource's answer."""
 
     def refused(_: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:

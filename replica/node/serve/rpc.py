@@ -19,8 +19,7 @@ from replica.wire.server import Client
 Answer = Callable[[ServedPartition, Client, WireRequest], Awaitable[Message | None]]
 """A function that makes the answer to a request. None means that no answer is sent."""
 Refusal = Callable[[ServedPartition, WireRequest, ErrorCode], Message]
-"""A function that makes the response which gives the same error for everything that the request
-asked."""
+"""A function that makes a response with the same error for all parts of the request."""
 
 
 def error_alone(partition: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
@@ -30,7 +29,7 @@ def error_alone(partition: ServedPartition, request: WireRequest, error: ErrorCo
 
 @dataclass(frozen=True, slots=True)
 class Rpc:
-    """One API as a replica serves it."""
+    """The row of an API that a replica serves."""
 
     api: Api
     callers: Callers
@@ -38,12 +37,12 @@ class Rpc:
     answer: Answer
     """A function that makes the answer."""
     refusal: Refusal = error_alone
-    """A function that makes the answer to a client that may not ask."""
+    """A function that makes the answer to a client that may not send the request."""
     is_forwarded: bool = False
     """Whether a replica that doesn't lead forwards the request to the leader."""
     is_fetch: bool = False
-    """Whether the request is a kind of fetch: its answer takes as many bytes as there is room for,
-    and clients send it again and again."""
+    """Whether the request is a kind of fetch: the free memory limits its answer, and clients repeat
+    it."""
     translation: Translation | None = None
     """The translation of a request that the consensus core answers; None for other requests."""
 
@@ -52,8 +51,8 @@ class Rpc:
 
 
 LONGEST_WAIT_MS = 60_000
-"""The longest time (ms) that a fetch waits, whatever it asks for: only when an answer is sent does
-it show whether the client is still connected."""
+"""The longest time (ms) that a fetch waits, even if it asks for more: the node notices a lost
+client only when it sends an answer."""
 
 
 def core_rpc(

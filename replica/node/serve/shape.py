@@ -1,5 +1,5 @@
-"""The shape that all requests about topics have in common, and their responses: an array of topics,
-each with an array of partitions. A node serves one partition of one topic."""
+"""The form that all requests about topics and their responses share: an array of topics, each with
+an array of partitions. A node serves one partition of one topic."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from replica.wire.schema import Message, Structure
 
 
 class _Names(NamedTuple):
-    """The names of four fields of a message. They hold the topics, a topic's name, its partitions,
-    and a partition's number."""
+    """The names of four fields of a message: the topics, a topic's name, its partitions, and a
+    partition's number."""
 
     topics: str
     name: str
@@ -28,7 +28,7 @@ class _Names(NamedTuple):
 
 @cache
 def _names(structure: Structure) -> _Names:
-    """The names as Kafka's table of the message has them."""
+    """The names of these fields in Kafka's message."""
     topics = topics_field(structure)
     assert topics is not None, f"{structure.name} has no topics"
     name, partitions = topics.fields[0], topics.fields[-1]
@@ -60,13 +60,14 @@ async def each_partition(
     answer: Callable[[Message], Awaitable[Message]],
     unknown: Callable[[], Message] = dict,
 ) -> Message:
-    """The topics of the response. All partitions but the one that is served here get an error. If
-    the request names the served partition again, the further entries get INVALID_REQUEST, because
-    each answer would read the log.
+    """The topics of the response. Partitions that this node doesn't serve get an error. If the
+    request names the served partition again, the further entries get INVALID_REQUEST, because each
+    answer would read the log.
 
-    answer: a function that makes the entry of the served partition in the response, without the
-    partition's number, from its entry in the request. unknown: a function that gives the further
-    fields of an entry with an error, as they are once the answer is made.
+    answer: a function that makes the response's entry of the served partition, without the
+        partition's number, from its entry in the request.
+    unknown: a function that gives the further fields of an entry with an error. It is called when
+        the entry is made.
     """
     asked = _names(request.api.request)
     served = [
@@ -92,8 +93,8 @@ async def each_partition(
 
 
 def _topic_error(partition: ServedPartition, topic: Message, name_field: str) -> ErrorCode:
-    """NONE where a request names the topic that is served here: by its id, or by its name in old
-    versions of the request, which have no id."""
+    """The error for another topic; NONE if a request names the topic that this node serves: by its
+    id, or by its name in old versions of the request, which have no id."""
     if topic.get("topicId", ZERO_UUID) != ZERO_UUID:
         known = topic["topicId"] == partition.topic.id
         return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_ID

@@ -1,15 +1,15 @@
-"""Whether a request in a voter's name comes from that voter.
+"""Decides whether a request in a voter's name comes from that voter.
 
-Where kraftlake.principals.voter names principals, the client's principal shows whether it is the
-voter. Otherwise voters are processes of this replica's own user on this machine: the process that
-listens at the voter's address must hold the client's connection. A process of another user can't do
-both. While a voter isn't running, any process of the same user could take its address, so in the
-name of such a voter every process of the user is admitted. That also admits Kafka's controllers,
-which send requests before they listen.
+If kraftlake.principals.voter names principals, the client's principal shows whether the client is
+the voter. Otherwise voters are processes of this replica's own user on this machine: the process
+that listens at the voter's address must also hold the client's connection. A process of another
+user can't do both. While a voter isn't running, any process of the same user could take its
+address, so every process of the user is admitted in this voter's name. This also admits Kafka's
+controllers, which send requests before they listen.
 
-A look at all processes takes tens of milliseconds. The next look answers all questions that came
-during this one. So a voter waits for two looks at most, however many strangers ask in a voter's
-name.
+Reading all processes takes tens of milliseconds. The next reading answers all questions that came
+during the current one. So a voter waits for at most two readings, even if many strangers send
+requests in a voter's name.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from replica.wire.server import Client
 
 
 class VoterClaim(Enum):
-    """The outcome for a client that asks in the name of a voter: admitted, or why it isn't."""
+    """The outcome for a client that sends a request in a voter's name: admitted, or why not."""
 
     ADMITTED = auto()
     REFUSED = auto()
     """The client is on another machine, or its principal isn't the voter's."""
     NOT_YET = auto()
-    """The client is on this machine, but it isn't that voter. A later check may find that it is,
+    """The client is on this machine, but isn't proven to be the voter. A later check may prove it,
     for example when the voter begins to listen."""
     UNKNOWN = auto()
-    """The system doesn't say who the client is; the connection may be closed already."""
+    """The system doesn't show the client's process; the connection may be closed already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,19 @@ class _Question:
 
     client: Client
     nodes: Mapping[int, tuple[Address, ...]]
-    """The node ids in whose names the client asks, each with the addresses at which this node may
-    listen."""
+    """The node ids in whose names the client sends requests, each with the addresses at which the
+    node with this id may listen."""
     outcome: _Outcome | None = None
     """The outcome; None before there is one."""
 
 
 class Voters:
-    """Decides whether clients are the voters in whose names they ask. bootstrap_servers: addresses;
-    the processes that listen there may ask in the names of voters that the log doesn't name yet.
-    Use this object from one event loop."""
+    """Decides whether clients are the voters in whose names they send requests. Use this object
+    from one event loop.
+
+    bootstrap_servers: the processes that listen at these addresses may send requests in the names
+        of voters that the log doesn't name yet.
+    """
 
     def __init__(
         self,
@@ -86,15 +89,15 @@ class Voters:
         self._one_at_a_time = asyncio.Lock()
 
     def has_shown(self, client: Client, node_ids: frozenset[int]) -> bool:
-        """Whether an earlier check has shown that the client may ask in the names of all these
-        nodes."""
+        """Whether an earlier check has shown that the client may send requests in the names of all
+        these nodes."""
         if self.authorizer.names_voters:
             may = all(self.authorizer.speaks_for(client.principal, each) for each in node_ids)
             return may and bool(node_ids)
         return bool(node_ids) and node_ids <= self._admitted.get(client, set())
 
     async def verdict(self, client: Client, node_ids: Iterable[int]) -> VoterClaim:
-        """Whether the client may ask in the names of all these nodes."""
+        """Whether the client may send requests in the names of all these nodes."""
         asked = frozenset(node_ids)
         if self.has_shown(client, asked):
             return VoterClaim.ADMITTED
@@ -114,8 +117,8 @@ class Voters:
                 together, self._waiting = self._waiting, []
                 try:
                     found = await asyncio.to_thread(_judge, together, os.geteuid())
-                # The task of this question was cancelled. The other questions wait for the next
-                # look.
+                # the task of this question was cancelled; the other questions wait for the next
+                # reading
                 except BaseException:
                     self._waiting = [one for one in together if one is not question]
                     raise
@@ -147,8 +150,8 @@ def _judge(questions: Sequence[_Question], uid: int) -> list[_Outcome]:
 
     @cache
     def listeners(addresses: tuple[Address, ...]) -> tuple[Socket, ...] | None:
-        """The sockets that listen at these addresses. None where the addresses are known, but no
-        socket listens at any of them."""
+        """The sockets that listen at these addresses. None if addresses are known, but no socket
+        listens at any of them."""
         resolved = [found for address in addresses for found in addresses_of(*address)]
         found = tuple(each for address in resolved for each in table.listening(*address))
         return None if resolved and not found else found
@@ -166,9 +169,13 @@ def _found(
     listeners: Callable[[tuple[Address, ...]], tuple[Socket, ...] | None],
     uid: int,
 ) -> _Outcome:
-    """The outcome for one client. end: the client's own socket. nodes: see _Question. held_with:
-    for each inode, the inodes of all sockets that the same processes hold. uid: the user of this
-    process."""
+    """The outcome for one client.
+
+    end: the client's own socket.
+    nodes: see _Question.
+    held_with: for each inode, the inodes of all sockets that the same processes hold.
+    uid: the user of this process.
+    """
     if end is None or not end.inode:
         return _Outcome(VoterClaim.UNKNOWN)
     if end.uid != uid or not nodes:
@@ -184,7 +191,7 @@ def _found(
 
 def _is_held(listening: tuple[Socket, ...] | None, held: frozenset[int], uid: int) -> bool | None:
     """Whether one of the listening sockets is among `held`, the inodes that the client's process
-    holds. None where no socket listens."""
+    holds. None if no socket listens."""
     if listening is None:
         return None
     return any(each.inode in held and each.uid == uid for each in listening)

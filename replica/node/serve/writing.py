@@ -28,7 +28,8 @@ _NO_PRODUCER = -1
 async def produce(
     partition: ServedPartition, client: Client, request: WireRequest
 ) -> Message | None:
-    """Append the records for the partition that is served here, and answer when they are committed.
+    """Append the records for the partition that this node serves, and answer when they are
+    committed.
 
     A request with acks=0 gets no answer. A request with acks=1 is refused, because a quorum
     acknowledges only committed records. If one request names the partition twice, the second entry
@@ -74,8 +75,8 @@ async def delete_records(
 
 
 def _leader(partition: ServedPartition, listener: str) -> list[Message]:
-    """The leader's id and address, as a list of one node. The list is empty where this node leads,
-    or where the leader is unknown."""
+    """A list with the leader's id and address. The list is empty if this node leads, or if the
+    leader is unknown."""
     endpoint = None if partition.leads else cluster.leader_endpoint(partition, listener)
     if endpoint is None:
         return []
@@ -152,8 +153,8 @@ def _proposal(data: bytes, position: int, *, is_metadata: bool) -> Proposal:
 
 
 def _check_metadata(record: Record) -> None:
-    """Refuse a record that can't be replayed: it would stop every replica, and Kafka's nodes
-    too."""
+    """Raise RefusedRequestError for a record that can't be replayed: it would stop every replica,
+    including Kafka's nodes."""
     try:
         meaning(record, is_control=False)
     except DataError as error:

@@ -1,4 +1,5 @@
-"""What a client may say in each version of its requests, and what the answer may say."""
+"""What each version of a client's requests can express, and what each version of the answers
+can."""
 
 from __future__ import annotations
 
@@ -21,19 +22,19 @@ timestamps."""
 
 
 def knows_followers(fetch_version: int) -> bool:
-    """Whether a client that fetches in this version can read from followers, and goes to the
-    replica that the leader names."""
+    """Whether a client that fetches in this version can read from followers, and follows the
+    leader's choice of a replica."""
     return fetch_version >= _FOLLOWERS_SINCE
 
 
 def absent_name(metadata_version: int) -> str | None:
-    """What an answer in this version holds as the name of a topic that was asked for by its id
-    only."""
+    """The name in an answer of this version, for a topic that the request identified only by its
+    id."""
     return None if metadata_version >= _NULL_NAME_SINCE else ""
 
 
 def knows_timestamp(list_offsets_version: int, timestamp: int) -> bool:
-    """Whether a version of ListOffsets knows this timestamp. All versions know real times; negative
+    """Whether a version of ListOffsets knows this timestamp. All versions know real times. Negative
     numbers mean special offsets."""
     if timestamp >= 0:
         return True

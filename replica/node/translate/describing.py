@@ -44,8 +44,8 @@ def _read_response(
 
 
 def described(quorum_state: DescribedQuorum) -> DescribeQuorumResponse:
-    """The leader's answer as the core's message. A time is -1 where the leader's release doesn't
-    tell it."""
+    """The leader's answer as the core's message. A time is -1 if the leader's release doesn't send
+    it."""
     return DescribeQuorumResponse(
         error=error_of(quorum_state.error),
         epoch=quorum_state.epoch,

@@ -1,5 +1,5 @@
-"""Translates FetchQuorumRecords of KIP-595's draft, which has no topics, no versions, and errors of
-its own."""
+"""Translates FetchQuorumRecords of KIP-595's draft, which has no topics, no versions, and its own
+errors."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ _TOLD = (
 
 
 def translation(key: int) -> Translation:
-    """The translation for the API key that the quorum agreed on. Raises UsageError for an unusable
-    key."""
+    """The translation for the API key that the quorum's settings name. Raises UsageError for an
+    invalid key."""
     return translated(fetch_quorum_records(key), FetchQuorumRecordsRequest, _ASKED, _TOLD)

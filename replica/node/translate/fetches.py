@@ -1,6 +1,6 @@
 """Translates Fetch between replicas, and FetchSnapshot. Replicas use Fetch from version 12 on,
 because older versions don't name the epoch of the last record. Records stay the bytes of the log;
-they aren't encoded anew."""
+they aren't encoded again."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _SINCE_REPLICA_STATE = 15
 
 
 def replica_id(message: Message, version: int) -> int:
-    """The node id in whose name a Fetch asks. It is negative for a reader and for an anonymous
-    observer."""
+    """The node id that a Fetch names as its sender. It is negative for a reader and for an
+    anonymous observer."""
     has_state = version >= _SINCE_REPLICA_STATE
     found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]
     return found
@@ -94,8 +94,8 @@ def _given(found: Message) -> OffsetAndEpoch:
 
 
 def _named(found: Message) -> OffsetAndEpoch | None:
-    """The offset and the epoch in a field of a response. None where the response sets neither of
-    them. If a response sets only one of them, the core refuses the value."""
+    """The offset and the epoch in a field of a response. None if the response sets neither. If a
+    response sets only one of them, the core refuses the value."""
     return None if found["endOffset"] < 0 and found["epoch"] < 0 else _given(found)
 
 

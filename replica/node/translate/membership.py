@@ -146,8 +146,8 @@ ADD_RAFT_VOTER = translated(
     ),
     (_MESSAGE,),
 )
-"""In version 0 the request can't ask for an answer before the commit: a replica that joins then
-waits for the commit or, where the commit needs the replica's own fetch, for its request timeout."""
+"""In version 0 the request can't ask for an answer before the commit. A replica that joins then
+waits for the commit, or for its request timeout if the commit needs the replica's own fetch."""
 REMOVE_RAFT_VOTER = translated(
     membership.REMOVE_RAFT_VOTER, RemoveVoterRequest, (CLUSTER, _VOTER), (_MESSAGE,)
 )

@@ -1,4 +1,4 @@
-"""The one partition that is replicated, and what all messages about it have in common."""
+"""The replicated partition, and the parts that all messages about it share."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _TOP_LEVEL = (
     ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.BROKER_NOT_AVAILABLE,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION,
 )  # fmt: skip
-"""Errors that stand at the top of a response, for the whole request. All other errors stand beside
-the partition."""
+"""The errors that are at the top of a response, for the whole request. All other errors are in the
+partition's entry."""
 
 
 class RefusedRequestError(KraftlakeError):
     """A request, or its part about one partition, is refused. The function that makes the answer
     catches this error.
 
-    error: the error of Kafka that is answered.
+    error: Kafka's error for the answer.
     why: the reason, in one line for the answer.
     """
 
@@ -44,13 +44,13 @@ class ReplicatedPartition:
     topic_id: str
     """The id of its topic."""
     listener: str = "CONTROLLER"
-    """The name of the listener whose endpoints answers hold; endpoints from answers get this
-    name."""
+    """The name of the listener for voters: answers have its endpoints, and endpoints in answers get
+    this name."""
     voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
     """The voters with their endpoints, for DescribeQuorum."""
     rack: str = ""
     """This node's rack. Each fetch of this node names it, so that the leader can send clients of
-    that rack to this node (KIP-392)."""
+    the same rack to this node (KIP-392)."""
 
     def of_request(
         self, topics: Iterable[Message], name: str = "topicName", index: str = "partitionIndex"
@@ -58,9 +58,8 @@ class ReplicatedPartition:
         """The partition's entry in a request. name, index: the names of the API's fields for a
         topic's name and a partition's number.
 
-        Raises RefusedRequestError where the request names another partition, no partition, or
-        several. The error is INVALID_REQUEST, as in Kafka, where only one partition is replicated
-        by this protocol too (KafkaRaftClient.hasValidTopicPartition).
+        Raises RefusedRequestError if the request names another partition, no partition, or several.
+        The error is INVALID_REQUEST, as in Kafka (KafkaRaftClient.hasValidTopicPartition).
         """
         own = self.topic_id if name == "topicId" else self.topic
         entries = [(topic[name], entry) for topic in topics for entry in topic["partitions"]]
@@ -76,7 +75,7 @@ class ReplicatedPartition:
     def of_response(
         self, topics: Iterable[Message], name: str = "topicName", index: str = "partitionIndex"
     ) -> Message:
-        """The partition's entry in a response. Raises CorruptDataError where the response is about
+        """The partition's entry in a response. Raises CorruptDataError if the response is about
         another partition."""
         try:
             return self.of_request(topics, name, index)
@@ -93,7 +92,7 @@ class ReplicatedPartition:
 
 def topics_field(structure: Structure) -> Field | None:
     """The array of topics in a request or a response: the only array of structures that end with an
-    array of structures, the partitions. None where a message isn't about topics."""
+    array of structures (the partitions). None if a message isn't about topics."""
     arrays = (each for each in structure.fields if each.is_array and each.fields)
     return next((each for each in arrays if each.fields[-1].fields), None)
 

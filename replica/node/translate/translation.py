@@ -1,8 +1,8 @@
-"""The four functions that translate one of the core's requests and its answer.
+"""Translates one of the core's requests and its answer, by four functions.
 
-Most of these functions are made of tables. The table of a message has parts, and each part both
-writes and reads some of its fields. Kafka's own tables (replica.wire.apis) say which fields are
-about the partition, and which field of a version names the topic.
+Most of these functions are made from tables. The table of a message has parts, and each part writes
+and reads some of the fields. Kafka's own tables (replica.wire.apis) say which fields are about the
+partition, and which field of a version names the topic.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Part:
     write: Callable[[Any], Message]
     """A function that makes the fields from the core's message."""
     read: Callable[[Message, int], dict[str, Any]]
-    """A function that makes the attributes from the fields of Kafka's message (those about the
-    partition are among them) and from its version."""
+    """A function that makes the attributes from the fields of Kafka's message (including the fields
+    of the partition) and from its version."""
 
 
 def same(**names: str) -> Part:
-    """A part of attributes, each of which has the value of one field. names: by attribute, the name
-    of that field."""
+    """A part of attributes that each have the value of one field. names: the name of the field of
+    each attribute."""
     return Part(
         lambda message: {name: getattr(message, own) for own, name in names.items()},
         lambda fields, version: {own: fields[name] for own, name in names.items()},
@@ -103,7 +103,7 @@ class _Form:
             }
 
     def _written(self, partition: ReplicatedPartition, fields: Message, version: int) -> Message:
-        """The message with these fields, each in its place."""
+        """The message with these fields, at the top or in the partition's entry."""
         if self._topics is None:
             return fields
         entry = {name: fields.pop(name) for name in self._of_partition & fields.keys()}
@@ -131,7 +131,7 @@ class RequestForm(_Form):
         return self._written(partition, fields, version)
 
     def read(self, partition: ReplicatedPartition, message: Message, version: int) -> PeerRequest:
-        """The request. Raises RefusedRequestError where it is about another partition."""
+        """The request. Raises RefusedRequestError if it is about another partition."""
         fields = message
         if self._topics is not None:
             topics, name = message[self._topics], self._name_at[version]
@@ -141,8 +141,8 @@ class RequestForm(_Form):
 
 
 class ResponseForm(_Form):
-    """Every response has an error. In a response about a partition, the error stands beside the
-    partition; an error of the whole request stands alone."""
+    """Writes and reads a response, which always has an error. The error is in the partition's
+    entry; an error of the whole request has no entry."""
 
     def write(
         self, partition: ReplicatedPartition, response: PeerResponse, version: int
@@ -155,7 +155,7 @@ class ResponseForm(_Form):
         return self._written(partition, fields, version)
 
     def read(self, partition: ReplicatedPartition, message: Message, version: int) -> PeerResponse:
-        """The response. Raises DataError where it is malformed, or about another partition."""
+        """The response. Raises DataError if it is malformed, or about another partition."""
         fields, error = message, error_of(message["errorCode"])
         if self._topics is not None and error is not ErrorCode.NONE:
             alone: PeerResponse = self._kind(error=error)
@@ -173,7 +173,7 @@ class ResponseForm(_Form):
 
 @dataclass(frozen=True, slots=True)
 class ServerSide:
-    """How a replica reads the request and writes the answer. `read` raises
+    """The functions by which a replica reads the request and writes the answer. `read` raises
     RefusedRequestError."""
 
     read: Callable[[ReplicatedPartition, Message, int], PeerRequest]
@@ -182,8 +182,8 @@ class ServerSide:
 
 @dataclass(frozen=True, slots=True)
 class ClientSide:
-    """How a replica writes the request and reads the answer. `read` raises DataError for a message
-    that doesn't answer this request."""
+    """The functions by which a replica writes the request and reads the answer. `read` raises
+    DataError for a message that isn't an answer to this request."""
 
     write: Callable[[ReplicatedPartition, Any, int], Message]
     read: Callable[[ReplicatedPartition, Message, int], PeerResponse]
@@ -191,7 +191,7 @@ class ClientSide:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """How one of the core's requests and its answer are written and read on the wire."""
+    """The translation of one of the core's requests and its answer."""
 
     request: type[PeerRequest]
     """The class of the core's request."""
@@ -202,10 +202,9 @@ class Translation:
     """The side that answers the request; None for ApiVersions, which replica.wire.server answers
     itself."""
     oldest: int = 0
-    """The first version that can hold everything which the core needs in every such request."""
+    """The first version that has every field which the core needs in each request of this class."""
     needed: Callable[[Any], int] = lambda request: 0
-    """A function that gives the first version which can hold everything that matters in one given
-    request."""
+    """A function that gives the first version which has every field that a given request needs."""
 
     @property
     def versions(self) -> range:

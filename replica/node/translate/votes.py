@@ -42,7 +42,7 @@ def _write_successors(request: EndQuorumEpochRequest) -> Message:
 
 
 def _read_successors(fields: Message, version: int) -> dict[str, Any]:
-    """The successors, which version 0 names by their node ids only."""
+    """The successors. Version 0 names only their node ids."""
     if version == 0:
         found = [ReplicaKey(node_id) for node_id in fields["preferredSuccessors"]]
     else:
@@ -69,8 +69,8 @@ VOTE = translated(
     (LEADER, same(granted="voteGranted")),
     needed=lambda request: _SINCE_PRE_VOTES if request.pre_vote else 0,
 )
-"""Version 0 names no directory ids and no receiver. Only version 2 has pre-votes: older versions
-would turn a pre-vote into a vote."""
+"""Version 0 names no directory ids and no receiver. Only version 2 has pre-votes: in older versions
+a pre-vote would be a vote."""
 BEGIN_QUORUM_EPOCH = translated(
     quorum.BEGIN_QUORUM_EPOCH,
     BeginQuorumEpochRequest,

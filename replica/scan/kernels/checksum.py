@@ -21,7 +21,7 @@ _ONES = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """A CPU's instruction that adds one more operand to a CRC-32C."""
+    """A CPU's instruction that adds another operand to a CRC-32C."""
 
     name: str
     """LLVM's name of the instruction."""
@@ -45,7 +45,7 @@ operand."""
 
 
 def instructions(target: CpuTarget) -> tuple[Instruction, Instruction] | None:
-    """The instructions that the CPU has. None where it has none of them, and tables are used."""
+    """The instructions that the CPU has; None if it has none, so that tables are used."""
     architecture = target.triple.split("-")[0]
     if architecture == "x86_64" and target.has("crc32"):
         return SSE42
@@ -56,7 +56,7 @@ def instructions(target: CpuTarget) -> tuple[Instruction, Instruction] | None:
 
 def call_instruction(builder: Any, instruction: Instruction, checksum: Any, operand: Any) -> Any:
     """LLVM code that computes the next checksum from a checksum and an operand. All three have 64
-    bits in that code, whatever widths the instruction takes."""
+    bits in this code, whatever widths the instruction takes."""
     wide = ir.IntType(64)
     shape = [ir.IntType(instruction.checksum_bits), ir.IntType(instruction.operand_bits)]
     function = builder.module.globals.get(instruction.name)
@@ -77,7 +77,7 @@ def _resized(builder: Any, value: Any, kind: Any) -> Any:
 
 
 def _step(which: int) -> Any:
-    """The intrinsic function that adds one more operand to a checksum. which: 0 for an operand of
+    """The intrinsic function that adds another operand to a checksum. which: 0 for an operand of
     eight bytes, 1 for one byte."""
     found = instructions(host())
 
@@ -111,7 +111,7 @@ def crc_by_instruction(source: Bytes, start: int, end: int) -> int:
 
 
 def _slicing_tables() -> npt.NDArray[np.int64]:
-    """Eight tables of 256 numbers, one behind another. Table k has, for each byte, the CRC of that
+    """Eight tables of 256 numbers, one after another. Table k has, for each byte, the CRC of this
     byte and of k zero bytes behind it."""
     tables = [[crc_of_byte(byte) for byte in range(256)]]
     for _ in range(7):

@@ -3,8 +3,8 @@
 `inner` marks the functions that kernels call; they are compiled into each kernel.
 
 numba compiles an inner function for each set of argument types, and a constant has its own type. A
-variable that is passed on therefore starts as `long(0)` instead of 0. Otherwise everything that it
-is passed to would be compiled twice, the first time for the constant.
+variable that is passed on therefore starts as `long(0)` instead of 0. Otherwise the called
+functions would be compiled twice, the first time for the constant.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from replica.scan.native import Kernel, Parameter
 F = TypeVar("F", bound=Callable[..., Any])
 
 # numba makes no wrappers for Python and C, which halves compile time. Without _nrt it counts no
-# references to arrays: kernels allocate nothing, so the counts aren't needed.
+# references to arrays, which kernels don't need, because they allocate nothing.
 _OPTIONS = {
     **{"nogil": True, "boundscheck": False, "error_model": "numpy", "_nrt": False},
     **{"no_cpython_wrapper": True, "no_cfunc_wrapper": True},

@@ -3,10 +3,10 @@ CPU.
 
     python -m replica.scan.kernels.emit NAME      writes the object file to stdout
 
-By default numba optimizes each function that a kernel calls, together with everything that this
-function calls, and makes machine code of it. That takes most of numba's time, and the result is not
-used. So numba is told not to optimize (NUMBA_OPT=0, see replica.scan.compiler), and the whole
-kernel is optimized here, once.
+By default numba optimizes each function that a kernel calls, with everything that this function
+calls, and makes machine code of it. This takes most of numba's time, and the result is not used. So
+NUMBA_OPT=0 turns numba's optimization off (see replica.scan.compiler), and this module optimizes
+the whole kernel once.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def _c_function(kernel: Kernel, called: str) -> str:
 
     numba's function returns a status, and its result through a pointer. It takes an array as owner
     and parent (none), number of items, their size, address and, for the one dimension, number of
-    items and stride. `raised` doesn't exist: if a status other than 0 is possible, the call stays,
-    and is found.
+    items and stride. `raised` doesn't exist: if a status other than 0 is possible, the call of
+    `raised` remains after optimization, and is found.
     """
     takes: list[str] = []
     gives: list[str] = ["ptr %result", "ptr %raised"]

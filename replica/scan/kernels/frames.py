@@ -1,10 +1,10 @@
 """The kernel of the first pass: it reads batch headers, checks CRCs, and finds the records.
 
 It takes a batch if the whole batch is there, its magic is 2, its base offset is the expected one,
-and its CRC is right. Where records are wanted, they must also be uncompressed, have no headers, and
-have lengths that add up. At the first other batch the kernel stops and says why;
-replica.scan.regions then decides how to go on. replica.format.batch has the layout of a header, and
-replica.format.record that of a record.
+and its CRC is valid. If records are wanted, they must also be uncompressed, have no headers, and
+have consistent lengths. At the first other batch the kernel stops with a code; replica.scan.regions
+then decides how to continue. replica.format.batch has the layout of a header, and
+replica.format.record the layout of a record.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _REFUSED = -1
 
 @inner
 def _is_in_place(source: Bytes, position: int, expected: int) -> bool:
-    """Whether the header at `position` is sound, and has the expected base offset. The caller has
-    checked that its bytes exist, and looks at the end of the batch and at its CRC."""
+    """Whether the header at `position` is valid, and has the expected base offset. The caller has
+    checked that its bytes exist, and checks the end of the batch and its CRC."""
     last_delta: int = load_i32(source, position + 23)
     return (
         load_i64(source, position) == expected
@@ -38,8 +38,8 @@ def _is_in_place(source: Bytes, position: int, expected: int) -> bool:
 
 @inner
 def _program_at(source: Bytes, position: int, size: int, program_of: Longs) -> int:
-    """The program of a value, by the three bytes of its envelope. -1 where no program reads this
-    type and version, where the envelope is another one, or where the value is too large."""
+    """The program of a value, by the three bytes of its envelope. -1 if no program reads this type
+    and version, if the envelope has another form, or if the value is too large."""
     if (
         not frames.ENVELOPE_BYTES <= size <= frames.LARGEST_VALUE_BYTES
         or byte_at(source, position) != 1

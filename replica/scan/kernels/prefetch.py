@@ -2,9 +2,8 @@
 
 The records of a log name partitions in no order, and no cache holds the slots of all partitions.
 Without this module, a replay would mostly wait for memory. A record leads to the slot of its topic,
-and that to the slot of its partition. Three steps follow this way, each for a nearer row. They only
-guess: they take the first item of the index as the right one, and check only that the bytes that
-they read exist.
+and the topic to the slot of its partition. Three steps fetch them, each for a nearer row. They only
+guess: they use the first item of the index, and check only that the bytes that they read exist.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from replica.scan.kernels.slots import hash_of_pair
 from replica.scan.native import Bytes, Longs
 
 _FAR, _NEAR = 24, 8
-"""The number of rows between the current row and the row that the first step looks at, and the same
-number for the last step."""
+"""The number of rows between the current row and the row of the first step, and the same number for
+the last step."""
 _MIDDLE = (_FAR + _NEAR) // 2
 """The same number for the second step."""
 _KEY_BYTES = 4 + 16
 """The size of partitionId and topicId, which are the first fields of both records of partitions."""
 _LINE = 8
-"""How many numbers a cache line holds."""
+"""The number of int64 in a cache line."""
 
 
 @intrinsic
@@ -88,7 +87,8 @@ def _partition_place(source: Bytes, index: Longs, state: Longs, key: int, topic:
 def fetch_ahead(
     source: Bytes, rows: Longs, row: int, high: int, slots: Longs, index: Longs, state: Longs
 ) -> None:
-    """Fetch what the next rows will need. A replay kernel calls this function for each row."""
+    """Fetch the slots that the next rows will need. A replay kernel calls this function for each
+    row."""
     key = _partition_key(source, rows, row + _FAR, high)
     if key >= 0:
         prefetch(index, _topic_place(source, index, state, key))

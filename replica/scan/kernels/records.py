@@ -19,12 +19,12 @@ NO_STATE = -1
 
 
 class Record(NamedTuple):
-    """A record, and where its fields are."""
+    """A record, and the places of its fields."""
 
     source: Bytes
     """An array with the bytes of the record."""
     places: Longs
-    """The position of each field, in the order of the program's steps. The items behind these are
+    """The position of each field, in the order of the program's steps. The items behind them are
     scratch."""
     program: int
     """The number of the record's program in replica.scan.tables."""
@@ -32,8 +32,8 @@ class Record(NamedTuple):
 
 @inner
 def counted(state: Longs, stop: int) -> int:
-    """Count a refused row, where refused rows are only counted. `stop`: the STOP code of the row.
-    Returns the code by which the kernel goes on or stops."""
+    """Count a refused row, if refused rows are only counted. Returns the code by which the kernel
+    continues or stops. stop: the STOP code of the row."""
     if stop != t.STOP_REFUSED or item(state, t.STATE_EXPLAINED) == 0:
         return stop
     set_item(state, t.STATE_REFUSED, item(state, t.STATE_REFUSED) + 1)
@@ -87,8 +87,8 @@ def text_of(record: Record, field: int) -> tuple[int, int]:
 
 @inner
 def recovery_of(record: Record, otherwise: int) -> int:
-    """The leader's recovery state in the record. The result is `otherwise` where the record has no
-    recovery state, and NO_STATE where its number is unknown to Kafka."""
+    """The leader's recovery state in the record. The result is `otherwise` if the record has no
+    recovery state, and NO_STATE if Kafka doesn't know its number."""
     place = place_of(record, long(t.FIELD_RECOVERY))
     if place == ABSENT:
         return otherwise

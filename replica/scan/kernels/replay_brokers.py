@@ -1,7 +1,7 @@
 """Replays records of brokers in the replay kernel, as replica.metadata.image.registrations does.
 
-The kernel must know which records are refused. For that it keeps two facts of each broker: whether
-the broker is registered, and its epoch.
+The kernel must know which records are refused. So it keeps two facts of each broker: whether the
+broker is registered, and its epoch.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The kernel that replays rows, as replica.metadata.image does record by record.
 
-The kernel must know which records are refused, so it keeps which topics, partitions and brokers
-exist. Of every other entity it keeps the place of the newest record in the log; a record that a
-later one replaces is never decoded. The kernel stops at each row that it can't replay. The scalar
-replay takes that row; see replica.scan.bulk_replay.
+The kernel must know which records are refused, so it remembers which topics, partitions and brokers
+exist. For every other entity it remembers the place of the newest record in the log; a record that
+a later record replaces is never decoded. The kernel stops at each row that it can't replay. The
+scalar replay takes this row (see replica.scan.bulk_replay).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _set(
     slots: Longs, record: Record, base: int, slot: int, counts: tuple[int, int], is_new: bool
 ) -> None:
     """Set the counts, and the lists that the record has. Its other lists are empty if the partition
-    is new, and stay as they are if not."""
+    is new, else unchanged."""
     put(slots, slot, t.PART_REPLICA_COUNT, counts[0])
     put(slots, slot, t.PART_DIRECTORY_COUNT, counts[1])
     for column in range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1):
@@ -52,7 +52,7 @@ def _set(
 def register_partition(
     table: Table, record: Record, base: int, topic: int, number: int, offset: int
 ) -> bool:
-    """Apply a PARTITION_RECORD. False where the record can't be applied."""
+    """Apply a PARTITION_RECORD. False if the record can't be applied."""
     slots = table.slots
     counts = partitions.counts_after(record, long(0), long(0))
     if counts[0] == partitions.NOT_APPLICABLE:
@@ -68,7 +68,7 @@ def register_partition(
 
 @inner
 def change_partition(slots: Longs, record: Record, base: int, slot: int, offset: int) -> bool:
-    """Apply a PARTITION_CHANGE_RECORD. False where the record can't be applied."""
+    """Apply a PARTITION_CHANGE_RECORD. False if the record can't be applied."""
     replicas = get(slots, slot, t.PART_REPLICA_COUNT)
     counts = partitions.counts_after(record, replicas, get(slots, slot, t.PART_DIRECTORY_COUNT))
     if counts[0] == partitions.NOT_APPLICABLE:
@@ -92,7 +92,7 @@ def _mark(slots: Longs, slot: int, offset: int) -> None:
 
 @inner
 def _forget_name(slots: Longs, topic: int) -> None:
-    """Free the name of a topic, unless the name belongs to another topic by now."""
+    """Free the name of a topic, unless the name now belongs to another topic."""
     name = get(slots, topic, t.TOPIC_NAME)
     if get(slots, name, t.NAME_OWNER) == topic:
         put(slots, name, t.NAME_OWNER, t.NOBODY)
@@ -162,7 +162,7 @@ def _set_config(table: Table, record: Record, slot: int) -> None:
 
 @inner
 def _list_put(slots: Longs, puts: Longs, state: Longs, slot: int) -> None:
-    """Add the slot of a PUT to the list of changed ones, unless it is there already."""
+    """Add the slot of a PUT to the list of changed slots, unless it is there already."""
     if get(slots, slot, t.SLOT_CHANGED) == 0:
         put(slots, slot, t.SLOT_CHANGED, 1)
         count = item(state, t.STATE_PUTS)
@@ -240,13 +240,14 @@ def replay_rows(
     state: Longs,
     places: Longs,
 ) -> int:
-    """Replay the rows low <= row < high. Returns the row at which it stopped; state[STATE_STOP]
-    says why.
+    """Replay the rows low <= row < high. Returns the row at which it stopped; state[STATE_STOP] has
+    the reason.
 
     base: the place of the source's first byte in the log. slots, puts: arrays with room for two
-    more slots for each row. index: an array with at least twice as many items as there are slots.
+        more slots for each row. index: an array with at least twice as many items as there are
+        slots.
     arena: an array with room for two more keys for each row, and for SLACK bytes more. places: an
-    array of tables.MAX_WIDTH items of scratch.
+        array of tables.MAX_WIDTH items of scratch.
     """
     table = Table(slots, index, arena, state)
     stop = long(t.STOP_DONE)

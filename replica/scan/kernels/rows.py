@@ -1,7 +1,7 @@
 """Reads the rows of a chunk (replica.scan.frames), which the kernel of the first pass has made.
 
 The kernels of this module copy the values of rows, and find the rows that the scalar reader must
-look at.
+check.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def cell(rows: Longs, column: int, row: int) -> int:
 def gather_values(
     source: Bytes, rows: Longs, low: int, high: int, output: Bytes, offsets: Longs
 ) -> int:
-    """Copy the values of the rows low <= row < high. A null takes no bytes. Returns how many bytes
-    were copied.
+    """Copy the values of the rows low <= row < high. A null takes no bytes. Returns the number of
+    copied bytes.
 
     output: an array with room for all values and for tables.SLACK bytes more. offsets: an array
     with one more item than rows; it gets the position of each value in `output`, and the end.
@@ -46,13 +46,13 @@ _find_places = renderer("places")
 def find_odd_rows(
     source: Bytes, rows: Longs, count: int, guarded: int, sought: Longs, odd: Longs, places: Longs
 ) -> int:
-    """Note the rows 0 <= row < count whose value no program reads, and those of some programs.
-    Returns how many rows were noted.
+    """Note the rows 0 <= row < count whose value no program reads, and the rows of some programs.
+    Returns the number of noted rows.
 
     guarded: the program of CONFIG_RECORD, whose rows are noted if they may hold a secret; -1 to
-    note no row for that reason. sought: a number for each program, 1 where all its rows are noted.
+        note no row for that reason. sought: a number for each program, 1 if all its rows are noted.
     odd: an array that gets the numbers of the noted rows, and has room for all rows. places: an
-    array of tables.MAX_WIDTH items of scratch.
+        array of tables.MAX_WIDTH items of scratch.
     """
     found = long(0)
     for row in range(count):

@@ -1,7 +1,7 @@
 """The hash table of the replay kernels, which finds a slot by a pair of numbers or by bytes.
 
 replica.scan.replay_tables describes the layout. The caller of a kernel has made room for every slot
-that its rows can ask for, so no function here checks for room.
+that its rows can need, so no function here checks for room.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _SECOND_FACTOR = 0x369DEA0F31A53F85
 
 
 class Table(NamedTuple):
-    """The arrays of the hash table. `lookup` is the array that is called index elsewhere: every
-    tuple has a method `index`."""
+    """The arrays of the hash table. `lookup` is the array that other modules call index, because
+    every tuple has a method `index`."""
 
     slots: Longs
     lookup: Longs
@@ -158,9 +158,9 @@ def enter(index: Longs, slot: int, hashed: int) -> None:
 
 
 def index_slots(slots: Longs, index: Longs, arena: Bytes, state: Longs, with_hashes: int) -> int:
-    """Put all slots into the index. Returns how many slots there are.
+    """Put all slots into the index. Returns the number of slots.
 
-    with_hashes: 0 where the hashes of the slots must be computed, 1 where the slots have them.
+    with_hashes: 0 if the hashes of the slots must be computed, 1 if the slots have them.
     """
     for slot in range(item(state, t.STATE_SLOTS)):
         hashed = get(slots, slot, t.SLOT_HASH)

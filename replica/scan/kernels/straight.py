@@ -1,11 +1,11 @@
-"""Writes a function of its own for each of the commonest record versions. An interpreter reads all
-other versions.
+"""Writes a separate function for each of the most frequent record versions. An interpreter reads
+all other versions.
 
-Such a straight-line function does what the interpreter does for one program, without reading a
-table: the places of fields are local variables, and labels are numbers in the code. It is some
-three times as fast. Like the interpreter (`locate`), it refuses values that aren't sound to their
-last byte. Its text is made only of what replica.message.program holds; `straight_source` returns
-it.
+A straight-line function has the same result as the interpreter for one program, without reading a
+table: the places of fields are local variables, and labels are numbers in the code. It is about
+three times as fast. Like the interpreter (`locate`), it refuses values that aren't valid to their
+last byte. Its text is made only of the content of replica.message.program; `straight_source`
+returns it.
 """
 
 from __future__ import annotations
@@ -87,9 +87,14 @@ def variant_array(source: Bytes, position: int, is_uuid: bool, output: Bytes, to
 
 @dataclass(frozen=True)
 class _Form:
-    """What the functions of one form have in common. arguments: their parameters. refusal: the text
-    of the result for a value that isn't sound. body: makes the code for a sound value. interpret:
-    the interpreter, for all other programs. names: the names that the code uses."""
+    """The common parts of the functions of one form.
+
+    arguments: their parameters.
+    refusal: the text of the result for an invalid value.
+    body: a function that makes the code for a valid value.
+    interpret: the interpreter, for all other programs.
+    names: the names that the code uses.
+    """
 
     arguments: str
     refusal: str
@@ -99,9 +104,9 @@ class _Form:
 
 
 def renderer(name: str) -> Callable[..., Any]:
-    """A function that calls the straight-line function of a program, or the interpreter where the
-    program has none. name: a form, which is a key of _FORMS. The form has the arguments, and its
-    interpreter says what the function returns."""
+    """A function that calls the straight-line function of a program, or the interpreter if the
+    program has none. name: a key of _FORMS. The function has the form's arguments, and returns the
+    same as its interpreter."""
     form = _FORMS[name]
     namespace: dict[str, Any] = {**vars(memory), **vars(locate), **form.names}
     namespace |= {made: function for made, function in globals().items() if made.startswith(name)}
@@ -115,7 +120,7 @@ def renderer(name: str) -> Callable[..., Any]:
             choices.append(f"    if program == {number}:\n        return {call}\n")
     dispatch = f"@inner\ndef render({form.arguments}):\n{''.join(choices)}"
     parts.append(f"{dispatch}    return interpret({form.arguments})\n")
-    # No input gets into this text. It is made of the names and numbers of our own schema.
+    # no input gets into this text: it is made of names and numbers of kraftlake's own schema
     exec(compile("\n".join(parts), f"<straight {name}>", "exec"), namespace)  # noqa: S102
     render: Callable[..., Any] = namespace["render"]
     return render

@@ -1,7 +1,7 @@
 """Writes text: UTF-8, JSON strings, decimal numbers, base64.
 
-A function that writes takes an output and a position, and returns the position behind what it
-wrote. It may overwrite up to tables.SLACK bytes behind that position, and it never writes more than
+A function that writes takes an output and a position, and returns the position behind its text. It
+may overwrite up to tables.SLACK bytes behind this position, and it never writes more than
 replica.scan.tables has computed. No function reads beyond the end of the source array.
 """
 
@@ -48,8 +48,8 @@ _UNICODE_ESCAPE = int.from_bytes(b"\\u00", "little")
 @inner
 def copy(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
     """Copy `size` bytes, 8 at a time. The last bytes of the source array are copied one by one."""
-    # One loop does both, although its step varies. If there were two loops, LLVM would make vector
-    # code of them, which is slower for short copies, and most copies are short.
+    # One loop with two steps: of two loops LLVM would make vector code, which is slower for short
+    # copies, and most copies are short.
     end = start + size
     while start < end:
         if start + 8 <= source.size:

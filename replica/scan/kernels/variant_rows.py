@@ -50,8 +50,8 @@ def _put_dictionary(output: Bytes, to: int, program: int, names: int) -> int:
 def _put_known(
     program: int, names: int, known: Longs, known_bytes: Bytes, output: Bytes, to: int
 ) -> int:
-    """Write a dictionary. It is copied from `known_bytes` where it was remembered, and is made and
-    remembered there otherwise."""
+    """Write a dictionary. A dictionary in `known_bytes` is copied; another dictionary is made and
+    stored there."""
     slot = (names ^ names >> 8 ^ program * 37) & (tables.KNOWN - 1)
     entry = slot * tables.KNOWN_COLUMNS
     if item(known, entry) != program + 1 or item(known, entry + 1) != names:

@@ -1,8 +1,8 @@
 """The kernel that writes VARIANTs as JSON text, as replica.metadata.variant_reader does.
 
 The kernel refuses damaged bytes, doubles, types that replica.metadata.variant never writes, and
-containers that are nested more deeply than VARIANT_DEPTH. The scalar reader reads such a row, or
-says what is wrong with it.
+containers that are nested more deeply than VARIANT_DEPTH. The scalar reader reads a refused row, or
+reports its error.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The kernel that replays partitions, and reports the versions that end and the changes.
 
-For PARTITION_RECORD and PARTITION_CHANGE_RECORD it does what replica.metadata.image.partition and
-replica.metadata.changes.partitions do. It also replays the TOPIC_RECORD of a new topic. It stops at
-every other row, which the scalar replay takes. The kernel then learns from the scalar replay what
-changed in other topics; see replica.scan.partition_versions.
+For PARTITION_RECORD and PARTITION_CHANGE_RECORD it has the same result as
+replica.metadata.image.partition and replica.metadata.changes.partitions. It also replays the
+TOPIC_RECORD of a new topic. It stops at every other row, which the scalar replay takes. The kernel
+then gets the changes in other topics from the scalar replay (see replica.scan.partition_versions).
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ from replica.scan.native import Bytes, Longs
 
 @inner
 def spare_slot(slots: Longs) -> int:
-    """The last slot that there is room for, which no row takes: see SLOTS_OF_ROW."""
+    """The last slot for which there is room. No row takes it (see SLOTS_OF_ROW)."""
     return long(slots.size // t.SLOT_COLUMNS - 1)
 
 
 @inner
 def _read_lists(table: Table, record: Record, slot: int, is_new: bool) -> None:
-    """Set the lists that the record has. The others are empty if the partition is new, and stay as
-    they are if not."""
+    """Set the lists that the record has. The other lists are empty if the partition is new, else
+    unchanged."""
     nothing = no_ints(table) if is_new else long(NONE)
     for column in range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1):
         place = place_of(record, column - t.PART_REPLICAS + t.FIELD_REPLICAS)
@@ -74,7 +74,7 @@ def _read_lists(table: Table, record: Record, slot: int, is_new: bool) -> None:
 
 @inner
 def read_partition(table: Table, record: Record, slot: int) -> bool:
-    """Compute the new columns of a partition by a record, in the spare slot. False where the record
+    """Compute the new columns of a partition by a record, in the spare slot. False if the record
     can't be applied. slot: the slot of the partition; NONE for a new partition."""
     slots = table.slots
     replicas = known = long(0)
@@ -273,12 +273,12 @@ def write_versions(
     state: Longs,
     places: Longs,
 ) -> int:
-    """Replay the rows low <= row < high. Returns the row at which it stopped; state[STATE_STOP]
-    says why.
+    """Replay the rows low <= row < high. Returns the row at which it stopped; state[STATE_STOP] has
+    the reason.
 
     slots, index, arena: the arrays of PartitionVersions, which makes larger ones after STOP_SLOTS.
     texts, numbers: arrays that get the versions and changes. places: an array of MAX_WIDTH items of
-    scratch.
+        scratch.
     """
     buffers = ReportBuffers(Table(slots, index, arena, state), texts, numbers)
     stop = long(t.STOP_DONE)

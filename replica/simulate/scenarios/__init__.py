@@ -1,5 +1,5 @@
-"""Named scenarios: incidents of real KRaft clusters, which the engine plays on simulated disks and
-writes as Kafka's log directories.
+"""Named scenarios: incidents of real KRaft clusters. The engine plays them on simulated disks, and
+writes them as Kafka's log directories.
 
 - `library`: all scenarios. Their families are in `elections`, `controller`, `divergence`,
   `membership`, `snapshots` and `damage`.

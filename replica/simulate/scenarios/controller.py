@@ -20,7 +20,7 @@ from replica.simulate.scenarios.scenario import NamedScenario
 
 
 def _open_transaction(quorum: ScriptedQuorum) -> None:
-    """The leader crashes between BEGIN and END. The next one has not aborted the transaction
+    """The leader crashes between BEGIN and END. The next leader has not aborted the transaction
     yet."""
     quorum.elect(1)
     quorum.populate(1, "orders")

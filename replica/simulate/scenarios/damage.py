@@ -1,4 +1,4 @@
-"""Scenarios with damaged files, and with what a power cut leaves."""
+"""Scenarios with damaged files, and with files after a power cut."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _power_cut(quorum: ScriptedQuorum) -> None:
 
 
 def _two_epochs(quorum: ScriptedQuorum) -> None:
-    """Node 1 leads. Then it follows leader 2, and truncates what it wrote last."""
+    """Node 1 leads. Then it follows leader 2, and truncates its last records."""
     quorum.begin("orders")
     quorum.cut([1])
     quorum.append(1, topic_config("orders", "retention.ms", "1000"))

@@ -1,4 +1,5 @@
-"""Scenarios in which logs diverge: the losing side of a cut holds uncommitted records."""
+"""Scenarios in which logs diverge: after a network partition, the losing side holds uncommitted
+records."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from replica.simulate.scenarios.scenario import NamedScenario
 
 
 def _ghost_writes(quorum: ScriptedQuorum) -> None:
-    """Leader 1 is cut off, and goes on appending for its clients; one record is an upgrade of
+    """Leader 1 is cut off, and continues to append for its clients; one record is an upgrade of
     metadata.version. Meanwhile 2 and 3 elect 2."""
     quorum.begin("orders", "payments")
     quorum.cut([1])
@@ -65,9 +66,9 @@ def _append_ghosts(quorum: ScriptedQuorum, leader: int, turn: int) -> None:
 
 def _figure_8(quorum: ScriptedQuorum) -> None:
     """Figure 8 of the Raft paper up to (c): leader 1 of a newer epoch has replicated its old entry
-    to a majority, but no entry of its own epoch. Node 5 has another entry at that offset, of an
-    epoch between the two. Node 3 fetches one batch at a time, so it can hold the old entry
-    alone."""
+    to a majority, but no entry of its own epoch. Node 5 has another entry at the same offset, of an
+    epoch between these two. Node 3 fetches one batch at a time, so it can hold only the old entry.
+    """
     quorum.restart(3, fetch_max_bytes=1)
     quorum.begin("orders")
     quorum.cut([1, 2])

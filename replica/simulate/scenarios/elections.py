@@ -29,8 +29,8 @@ def _clean_failover(quorum: ScriptedQuorum) -> None:
 
 
 def _endless_elections(quorum: ScriptedQuorum) -> None:
-    """Each active controller writes, fails at a batch above the limit, and resigns. The next one
-    has the same task, and does the same."""
+    """Each active controller writes, fails at a batch above the limit, and resigns. The next
+    controller has the same task, and fails in the same way."""
     for node_id in quorum.voters:
         quorum.restart(node_id, max_batch_bytes=_BATCH_LIMIT)
     quorum.elect(1)
@@ -51,7 +51,7 @@ def _endless_elections(quorum: ScriptedQuorum) -> None:
 
 
 def _slow_follower(quorum: ScriptedQuorum) -> None:
-    """Node 3's fetches get lost for a while, and so do those of broker 5."""
+    """The fetches of node 3 and of broker 5 get lost for a while."""
     quorum.begin("orders")
     quorum.lose_requests([3, 5])
     for number in range(30):

@@ -31,8 +31,8 @@ def _wiped_voter(quorum: ScriptedQuorum) -> None:
 
 
 def _replaced_disk(quorum: ScriptedQuorum) -> None:
-    """Node 2 catches up with its new directory id, but is no voter under it. With 3 cut off, there
-    is no majority."""
+    """Node 2 catches up with its new directory id, but isn't a voter with it. Node 3 is cut off, so
+    there is no majority."""
     quorum.begin("orders")
     quorum.crash(2)
     quorum.wipe(2)
@@ -87,8 +87,8 @@ def _removed_leader(quorum: ScriptedQuorum) -> None:
 
 
 def _two_quorums(quorum: ScriptedQuorum) -> None:
-    """Node 1 still runs as a quorum of its own when nodes 2 and 3 start. By their configuration
-    node 1 is the third voter."""
+    """Node 1 still runs as its own quorum when nodes 2 and 3 start. By their configuration node 1
+    is the third voter."""
     alone = VoterSet(quorum.nodes[1].config.static_voters.voters[:1])
     quorum.restart(1, static_voters=alone)
     quorum.cut([1, 4])
@@ -117,7 +117,7 @@ def _lost_disks(quorum: ScriptedQuorum) -> None:
 
 def _restored_voter(quorum: ScriptedQuorum) -> None:
     """Node 2 gets an older copy of its disk, which lacks records that 1 and 2 have committed. Then
-    it votes for 3, which lacks them too."""
+    it votes for 3, which also lacks them."""
     quorum.begin("orders")
     quorum.crash(2)
     backup = quorum.disk_image(2)

@@ -1,5 +1,5 @@
 """A quorum whose faults a script chooses, on the simulator's nodes, disks and network. Its log
-holds metadata records. Nothing happens by chance, and only the replicas act by themselves."""
+holds metadata records. There are no random events, and only the replicas act by themselves."""
 
 from __future__ import annotations
 
@@ -35,8 +35,11 @@ _KEEP_ALL = {"retention_bytes": -1, "retention_ms": -1}
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """The files on all disks at one time. captured_at_ms: that time, in ms since 1970 (UTC). files:
-    the files of each node, by node id."""
+    """The files on all disks at one time.
+
+    captured_at_ms: this time, in ms since 1970 (UTC).
+    files: the files of each node, by node id.
+    """
 
     cluster_id: str
     captured_at_ms: int
@@ -44,7 +47,7 @@ class Capture:
 
 
 class _Scripted(MetadataWorkload):
-    """A workload without appends of its own: only the script appends."""
+    """A workload without appends: only the script appends."""
 
     def batches(
         self, random: Random, number: int, machine: StateMachine, *, is_active: bool, is_idle: bool
@@ -53,7 +56,8 @@ class _Scripted(MetadataWorkload):
 
 
 class Unwatched(Invariants):
-    """Checks no invariants. It is for scenarios that break them, such as those of wiped voters."""
+    """Checks no invariants. It is for scenarios that break invariants, for example by wiped
+    voters."""
 
     def opened(self, host: SimulatedHost) -> None:
         pass
@@ -63,12 +67,14 @@ class Unwatched(Invariants):
 
 
 class ScriptedQuorum:
-    """A quorum, whose nodes all run at first, without a leader. Nodes 1 to n are voters, the others
+    """A quorum. At first all nodes run, and there is no leader. Nodes 1 to n are voters, the others
     observers (brokers).
 
     name: the name of the scenario, from which the cluster id and the directory ids are made.
-    invariants: the class that checks every step. A method that waits raises BrokenInvariantError
-    (liveness) after PATIENCE_MS: then the script is wrong, or the engine.
+    invariants: the class that checks every step.
+
+    A method that waits raises BrokenInvariantError (liveness) after PATIENCE_MS: then the script or
+    the engine is wrong.
     """
 
     def __init__(
@@ -98,7 +104,7 @@ class ScriptedQuorum:
         return tuple(node_id for node_id in self.nodes if node_id not in self.voters)
 
     def log_end(self, node_id: int) -> int:
-        """The node's log end, exclusive."""
+        """The node's log end (exclusive)."""
         return self._running(node_id).raft.log.log_end
 
     def configure(self, node_id: int, **changes: object) -> None:
@@ -159,9 +165,9 @@ class ScriptedQuorum:
     def elect(self, node_id: int) -> int:
         """Wait until this node leads a new epoch. Returns the epoch.
 
-        Until then the requests of other nodes get lost, but not their responses, so no other node
-        is elected. Another leader must be down, cut off or resigned, and the node must reach a
-        majority.
+        While this waits, the requests of other nodes get lost, but not their responses, so no other
+        node is elected. A former leader must be down, cut off or resigned, and the node must reach
+        a majority.
         """
         network = self.simulation.network
         before = self._running(node_id).raft.role.epoch
@@ -192,18 +198,18 @@ class ScriptedQuorum:
         self.simulation.run_until(is_reached, PATIENCE_MS)
 
     def settle(self, *node_ids: int, leader: int | None = None) -> None:
-        """Wait until these nodes, by default all that run, have flushed the leader's whole log and
-        know it as committed. leader: None for the leader of the newest epoch."""
+        """Wait until these nodes, by default all running nodes, have flushed the leader's whole log
+        and know that it is committed. leader: None for the leader of the newest epoch."""
         chosen = node_ids or tuple(node_id for node_id in self.nodes if self.nodes[node_id].host)
         self.run_until(lambda: self._has_settled(chosen, leader))
 
     def cut(self, side: Iterable[int]) -> None:
-        """From now on no message passes between these nodes and all others."""
+        """Let no message pass between these nodes and all other nodes from now on."""
         inside = set(side)
         self.simulation.network.split(inside, set(self.nodes) - inside)
 
     def lose_requests(self, node_ids: Iterable[int]) -> None:
-        """From now on the requests of these nodes get lost, until `heal` or `elect`."""
+        """Let the requests of these nodes get lost until `heal` or `elect`."""
         links = {(a, b) for a in node_ids for b in self.nodes}
         self.simulation.network.cut_requests.update(links)
 
@@ -222,7 +228,7 @@ class ScriptedQuorum:
         self.start(node_id)
 
     def start(self, *node_ids: int) -> None:
-        """Let power come back, and wait until the replicas have recovered."""
+        """Restore power, and wait until the replicas have recovered."""
         for node_id in node_ids:
             self.simulation.start(self.nodes[node_id])
         self.run_until(lambda: all(self.nodes[node_id].host for node_id in node_ids))
@@ -252,7 +258,7 @@ class ScriptedQuorum:
         return sum(whole) < len(newest)
 
     def capture(self) -> Capture:
-        """The files on all disks now, with bytes that are written but not yet synced."""
+        """The files on all disks now, including bytes that are written but not yet synced."""
         now = START_MS + self.simulation.now
         files = {node_id: files_on(node) for node_id, node in self.nodes.items()}
         return Capture(self.cluster_id, now, files)

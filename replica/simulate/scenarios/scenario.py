@@ -1,5 +1,4 @@
-"""A scenario: the script of an incident, which ends at the time at which the disks show most of
-it."""
+"""A scenario: the script of an incident, which ends when the disks show most of the incident."""
 
 from __future__ import annotations
 
@@ -18,8 +17,9 @@ Script = Callable[[ScriptedQuorum], None]
 class Tampering:
     """A change of a node's files that no correct engine makes.
 
-    meaning: the change as a sentence for people. change: a function that takes all files of the
-    node, and returns them with one file changed, renamed or removed.
+    meaning: the change as a sentence for people.
+    change: a function that takes all files of the node, and returns them with one file changed,
+        renamed or removed.
     """
 
     node_id: int
@@ -29,12 +29,15 @@ class Tampering:
 
 @dataclass(frozen=True, slots=True)
 class NamedScenario:
-    """A scenario. name: the name that users type. story: the incident in a sentence or two.
+    """A scenario.
 
-    issues: the issues about the incident in trackers. findings: the ids of all rules of `check`
-    that report something, with notes. compare: two nodes whose `diff` shows the incident. is_safe:
-    whether the invariants hold. They can't hold where voters lose their disks, or have different
-    configurations.
+    name: the name that users type.
+    story: the incident in one or two sentences.
+    issues: the issues about the incident in trackers.
+    findings: the ids of all rules of `check` with a finding, including notes.
+    compare: two nodes whose `diff` shows the incident.
+    is_safe: whether the invariants hold. They can't hold if voters lose their disks, or have
+        different configurations.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Scenarios with sound snapshots, and with snapshots as faulty releases of Kafka wrote them."""
+"""Scenarios with valid snapshots, and with snapshots of faulty releases of Kafka."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _transaction_behind_a_snapshot(quorum: ScriptedQuorum) -> None:
 
 
 def _retention_behind_a_snapshot(quorum: ScriptedQuorum) -> None:
-    """Node 2 removes the log below its snapshot, and writes some more segments."""
+    """Node 2 removes the log below its snapshot, and writes further segments."""
     quorum.restart(2, retention_bytes=0)
     quorum.begin("orders", "payments")
     quorum.snapshot(2)

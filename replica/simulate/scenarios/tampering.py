@@ -38,8 +38,8 @@ def replace_with(path: str, data: bytes) -> Callable[[Files], Files]:
 
 
 def empty_newest_snapshot(files: Files) -> Files:
-    """Empty the newest snapshot, as if its name had been on the disk when power was lost, but not
-    its bytes."""
+    """Empty the newest snapshot, as if power was lost when its name was on the disk and its bytes
+    were not."""
     return replace_with(_snapshots(files)[-1], b"")(files)
 
 
@@ -51,15 +51,16 @@ def halve_newest_snapshot(files: Files) -> Files:
 
 
 def stale_newest_snapshot(files: Files) -> Files:
-    """Let the newest snapshot hold, behind its header, the records of the snapshot before it."""
+    """Replace the records of the newest snapshot, behind its header, by the records of the previous
+    snapshot."""
     older, newest = (files[_FOLDER + name] for name in _snapshots(files)[-2:])
     stale = newest[: _frames(newest)[0].end_position] + older[_frames(older)[0].end_position :]
     return replace_with(_snapshots(files)[-1], stale)(files)
 
 
 def move_newest_snapshot(by: int) -> Callable[[Files], Files]:
-    """Let the newest snapshot's name and header say that it ends `by` offsets later. Its records
-    stay as they are."""
+    """Let the newest snapshot's name and header say that it ends `by` offsets later, with the same
+    records."""
 
     def change(files: Files) -> Files:
         name = _snapshots(files)[-1]
@@ -74,7 +75,8 @@ def move_newest_snapshot(by: int) -> Callable[[Files], Files]:
 
 
 def shift_last_epoch(files: Files) -> Files:
-    """Let leader-epoch-checkpoint say that the newest epoch began one offset later than it did."""
+    """Let leader-epoch-checkpoint say that the newest epoch began one offset later than in the
+    log."""
     name = leader_epoch_checkpoint.FILE_NAME
     *older, newest = leader_epoch_checkpoint.decode(files[_FOLDER + name])
     shifted = EpochStart(newest.epoch, newest.start_offset + 1)
@@ -82,8 +84,8 @@ def shift_last_epoch(files: Files) -> Files:
 
 
 def remove_first_segment(files: Files) -> Files:
-    """Remove the first segment and its indexes, as a retention does that deletes more than the
-    newest snapshot allows."""
+    """Remove the first segment and its indexes, like a retention that deletes more than the newest
+    snapshot allows."""
     first = min(path for path in files if path.endswith(".log")).removesuffix(".log")
     return {path: data for path, data in files.items() if not path.startswith(f"{first}.")}
 

@@ -19,7 +19,7 @@ def write_capture(capture: Capture, directory: str) -> None:
     """Write a capture. A new folder is written as a whole or not at all; an empty folder that
     exists is filled node by node.
 
-    Raises UsageError as refuse_filled does, and OSError where the system fails to write.
+    Raises UsageError as refuse_filled does, and OSError if the operating system fails to write.
     """
     refuse_filled(directory)
     target = Path(directory)
@@ -39,7 +39,7 @@ def write_capture(capture: Capture, directory: str) -> None:
 
 
 def refuse_filled(directory: str) -> None:
-    """Raises UsageError where the folder exists and isn't empty."""
+    """Raises UsageError if the folder exists and isn't empty."""
     target = Path(directory)
     if target.exists() and not target.is_dir():
         raise UsageError(f"{directory}: a file; name a new folder")

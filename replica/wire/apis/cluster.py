@@ -6,7 +6,7 @@ from replica.wire.apis.parts import ERROR_MESSAGE
 from replica.wire.schema import api, field, structs
 
 UNKNOWN_OPERATIONS = -(2**31)
-"""The value of a field of authorized operations where the request did not ask for them."""
+"""The value of authorized operations in a response if the request didn't ask for them."""
 
 API_VERSIONS = api(
     "ApiVersions",

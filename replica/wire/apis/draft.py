@@ -1,6 +1,6 @@
 """FetchQuorumRecords of KIP-595's draft. Kafka moved it into Fetch before it had an API key, so a
-quorum chooses a key. Its two errors that have no number in Kafka are in
-replica.model.kafka_errors."""
+quorum chooses a key. replica.model.kafka_errors has the two errors of the draft that have no number
+in Kafka."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _MAX_KEY = 2**15 - 1
 
 
 def fetch_quorum_records(key: int) -> Api:
-    """The API under `key`. Raises UsageError for a key that Kafka uses or that is out of range."""
+    """The API with the key `key`. Raises UsageError for a key that Kafka uses or that is out of
+    range."""
     if not 0 <= key <= _MAX_KEY or key in APIS:
         raise UsageError(
             f"API key {key} can't be that of FetchQuorumRecords: choose a free one, such as 1000"

@@ -8,11 +8,11 @@ from replica.wire.apis.parts import QUORUM_ENDPOINTS, broker_endpoints, current_
 from replica.wire.schema import api, field, structs
 
 HIGH_WATERMARK_UNSUPPORTED = 2**63 - 1
-"""The highWatermark in a fetch request of a replica that doesn't tell its own (KIP-1166)."""
+"""The highWatermark in a fetch request of a replica that doesn't send its own (KIP-1166)."""
 
 
 class Timestamp(IntEnum):
-    """Numbers that stand in ListOffsets for an end of the log, not for a time (Kafka:
+    """Timestamps of ListOffsets that mean an end of the log, not a time (Kafka:
     ListOffsetsRequest)."""
 
     LATEST = -1

@@ -1,4 +1,4 @@
-"""Structures that several requests and responses have in common."""
+"""Structures that several requests and responses share."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ QUORUM_ENDPOINTS = structs(
     since=1,
     tag=0,
 )
-"""The addresses at which other voters reach the leader that a response names (KIP-853)."""
+"""The addresses of the leader that a response names, for other voters (KIP-853)."""
 
 
 def topics(name: str, *partition: Field) -> Field:
-    """The topics of a request or a response. name: the field of a topic's name. partition: the
-    fields of each of its partitions."""
+    """The topics of a request or a response. name: the name of the field with the topic's name.
+    partition: the fields of each partition."""
     return structs("topics", field(name, "string"), structs("partitions", *partition))
 
 
 def broker_endpoints(since: int) -> Field:
-    """The addresses at which clients reach the leaders that a response names (KIP-951)."""
+    """The addresses of the leaders that a response names, for clients (KIP-951)."""
     return structs(
         "nodeEndpoints",
         field("nodeId", "int32"),
@@ -39,7 +39,8 @@ def broker_endpoints(since: int) -> Field:
 
 
 def current_leader(since: int, tag: int) -> Field:
-    """The leader of a partition, which a client then need not look up by Metadata (KIP-951)."""
+    """The leader of a partition, so that a client needs no Metadata request to find it
+    (KIP-951)."""
     return field(
         "currentLeader",
         "struct",

@@ -1,4 +1,5 @@
-"""The client's side of SASL: the client's name, and the proof of it."""
+"""The client's side of SASL: the client's name and password, or a proof that it knows the
+password."""
 
 from __future__ import annotations
 
@@ -12,14 +13,15 @@ from replica.errors import CorruptDataError
 from replica.wire.sasl import scram
 
 Exchange: TypeAlias = Generator[bytes, bytes, None]
-"""The client's side of one authentication. It yields each token of the client, is sent the server's
-answer to that token, and ends after the last answer. It raises DataError where an answer is
-malformed, or where the server doesn't prove that it knows the password too."""
+"""The client's side of one authentication. It yields each token of the client, gets the server's
+answer to that token by `send`, and ends after the last answer. It raises DataError if an answer is
+malformed, or if the server doesn't prove that it knows the password too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """The password is sent as it is (RFC 4616): use it over TLS or within an own network."""
+    """PLAIN (RFC 4616). The client sends the password in plain text: use it over TLS or in a
+    private network."""
 
     user: str
     password: str = field(repr=False)
@@ -31,7 +33,7 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Scram:
-    """The client proves that it knows the password, and never sends it (RFC 5802)."""
+    """SCRAM (RFC 5802). The client proves that it knows the password, and never sends it."""
 
     user: str
     password: str = field(repr=False)
@@ -55,13 +57,16 @@ class Scram:
 
 
 Mechanism: TypeAlias = Plain | Scram
-"""How a client authenticates. name: the mechanism's name in Kafka's sasl.mechanism. start: begins
-the exchange of one connection."""
+"""How a client authenticates.
+
+name: the mechanism's name in Kafka's sasl.mechanism.
+start: begins the exchange of one connection.
+"""
 
 
 def _challenge(server_first: str, own_nonce: str) -> tuple[str, bytes, int]:
-    """(nonce, salt, iterations) in the server's first message. Raises CorruptDataError where this
-    client should not answer the message."""
+    """(nonce, salt, iterations) in the server's first message. Raises CorruptDataError for a
+    message that this client must not answer."""
     found = scram.attributes(server_first, "rsi")
     salt, count = scram.bytes_of(found["s"]), found["i"]
     if not found["r"].startswith(own_nonce) or found["r"] == own_nonce:

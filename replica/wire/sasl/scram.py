@@ -1,8 +1,9 @@
 """SCRAM's arithmetic and messages (RFC 5802, RFC 7677), without channel binding, as in Kafka.
 
 Names and passwords are used as they are, in UTF-8, as in Kafka's ScramFormatter.normalize. The RFC
-asks for SASLprep, which libraries such as scramp apply. It changes passwords with a soft hyphen or
-a wide letter, so that Kafka would refuse them. Therefore no such library is used here.
+asks for SASLprep, which libraries such as scramp apply. SASLprep changes passwords with a soft
+hyphen or a wide letter, and Kafka would refuse the changed password. Therefore no such library is
+used here.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from replica.errors import CorruptDataError
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
-"""Kafka's bounds (ScramMechanism, and the limit of AlterUserScramCredentials)."""
+"""Kafka's most iterations (ScramMechanism, and the limit of AlterUserScramCredentials)."""
 MOST_FOR_CLIENTS = 100_000
-"""Above Kafka's bound, for credentials of older releases. So many iterations take a client about
-0.1 s, during which it does nothing else."""
+"""The most iterations that a client accepts from a server. It is above Kafka's bound, for
+credentials of older releases. They take a client about 0.1 s, during which it does nothing else."""
 
 _NO_BINDING = "n,,"
 _BINDING = base64.b64encode(_NO_BINDING.encode()).decode()
@@ -30,8 +31,8 @@ _MAX_TOKEN = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a server stores of a password: it can check the password, but nobody can log in with
-    it."""
+    """What a server stores instead of a password. The server can check the password with it, but
+    nobody can log in with it."""
 
     salt: bytes
     iterations: int
@@ -47,7 +48,8 @@ def credential(hash_name: str, password: str, salt: bytes, iterations: int) -> C
 def client_proof(
     hash_name: str, password: str, salt: bytes, iterations: int, said: bytes
 ) -> tuple[bytes, bytes]:
-    """The client's proof, and the signature that the server must answer with. said: AuthMessage."""
+    """The client's proof, and the signature with which the server has to answer. said: AuthMessage
+    of RFC 5802."""
     client_key, kept = _keys(hash_name, password, salt, iterations)
     proof = _xor(client_key, _hmac(hash_name, kept.stored_key, said))
     return proof, server_signature(hash_name, kept, said)
@@ -62,7 +64,7 @@ def _keys(hash_name: str, password: str, salt: bytes, iterations: int) -> tuple[
 
 
 def is_proven(hash_name: str, kept: Credential, proof: bytes, said: bytes) -> bool:
-    """Whether the maker of `proof` knows the password."""
+    """Whether the client that sent `proof` knows the password. said: AuthMessage of RFC 5802."""
     signature = _hmac(hash_name, kept.stored_key, said)
     if len(proof) != len(signature):
         return False
@@ -71,7 +73,8 @@ def is_proven(hash_name: str, kept: Credential, proof: bytes, said: bytes) -> bo
 
 
 def server_signature(hash_name: str, kept: Credential, said: bytes) -> bytes:
-    """The signature by which the server proves that it knows the credential."""
+    """The signature by which the server proves that it knows the credential. said: AuthMessage of
+    RFC 5802."""
     return _hmac(hash_name, kept.server_key, said)
 
 
@@ -87,8 +90,8 @@ def with_prefix(first: str) -> bytes:
 
 
 def without_prefix(token: bytes) -> str:
-    """The client-first-message-bare in the client's first token. Raises CorruptDataError for other
-    tokens."""
+    """The client-first-message-bare in the client's first token. Raises CorruptDataError for any
+    other token."""
     said = text_of(token)
     if not said.startswith(_NO_BINDING):
         raise CorruptDataError("SCRAM: channel binding or an authorization id is not supported", 0)
@@ -107,7 +110,7 @@ def user_of(first: str) -> str:
 
 def attributes(said: str, wanted: str) -> dict[str, str]:
     """The values of the attributes at the beginning of a message, by their letters. Extensions
-    after them are skipped. Raises CorruptDataError where one is missing.
+    after them are skipped. Raises CorruptDataError if an attribute is missing.
 
     said: a message, such as `r=...,s=...,i=4096`. wanted: the letters of the attributes in their
     order, such as `rsi`.
@@ -133,7 +136,7 @@ def base64_of(raw: bytes) -> str:
 
 
 def text_of(token: bytes) -> str:
-    """The text of a token. Raises CorruptDataError for bytes that are no UTF-8."""
+    """The text of a token. Raises CorruptDataError for bytes that aren't UTF-8."""
     if len(token) > _MAX_TOKEN:
         raise CorruptDataError(f"SASL: a token of {len(token)} bytes", 0)
     try:

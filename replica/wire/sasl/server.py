@@ -17,16 +17,16 @@ from replica.wire.schema import Message
 
 
 class RefusedError(KraftlakeError):
-    """A wrong password or an unknown user. The client can't tell which."""
+    """A wrong password or an unknown user. The client doesn't learn which of the two."""
 
 
 class ServerExchange(ABC):
     """The server's side of one authentication."""
 
     user: str | None = None
-    """The client's name once the client has proven it, None before."""
+    """The client's name after authentication; None before."""
     claimed: str = ""
-    """The name that the client gives, empty before that."""
+    """The name that the client claims; empty before it names one."""
 
     @abstractmethod
     def next(self, token: bytes) -> bytes:
@@ -36,7 +36,7 @@ class ServerExchange(ABC):
 _NO_USERS = secrets.token_bytes(32)
 
 Authenticator = Mapping[str, Callable[[], ServerExchange]]
-"""By mechanism, a function that starts an exchange; see PlainExchange and ScramExchange."""
+"""For each mechanism, a function that starts an exchange (see PlainExchange and ScramExchange)."""
 
 
 class PlainExchange(ServerExchange):
@@ -51,7 +51,7 @@ class PlainExchange(ServerExchange):
             raise CorruptDataError("PLAIN: expected a user and a password between zero bytes", 0)
         acting_for, user, password = parts
         self.claimed = user
-        # Hashes are compared, so that the time tells neither length nor content.
+        # hashes are compared, so that the time of the comparison reveals neither length nor content
         kept = hashlib.sha256(self._passwords.get(user, secrets.token_hex()).encode()).digest()
         given = hashlib.sha256(password.encode()).digest()
         if not hmac.compare_digest(kept, given) or acting_for not in ("", user):
@@ -64,7 +64,7 @@ class ScramExchange(ServerExchange):
     """SCRAM (RFC 5802).
 
     mechanism: a key of scram.HASHES.
-    credentials: the credentials by user. An unknown user gets the same answers as a known one,
+    credentials: the credentials by user. An unknown user gets the same answers as a known user,
         until the proof is refused.
     """
 
@@ -100,8 +100,8 @@ class ScramExchange(ServerExchange):
         return f"v={scram.base64_of(signature)}".encode()
 
     def _kept(self) -> scram.Credential:
-        """The user's credential. An unknown user gets a credential that no password fits; its salt
-        is always the same, on each node and after a restart, as a known user's salt is."""
+        """The user's credential. An unknown user gets a credential that matches no password. Its
+        salt is the same on each node and after a restart, like the salt of a known user."""
         model = next(iter(self._credentials.values()), None)
         secret = _NO_USERS if model is None else model.server_key
         salt = hmac.digest(secret, f"salt of nobody: {self.claimed}".encode(), "sha512")
@@ -117,8 +117,8 @@ class ScramExchange(ServerExchange):
 class SaslServer:
     """Authenticates one connection.
 
-    principal: the user, once the user is known.
-    claimed: the name that the client gives.
+    principal: the user, after authentication.
+    claimed: the name that the client claims.
     """
 
     def __init__(self, authenticator: Authenticator) -> None:
@@ -132,8 +132,8 @@ class SaslServer:
 
     @staticmethod
     def answer_of(sasl: SaslServer | None, request: WireRequest) -> tuple[Message, bool]:
-        """The answer to one of the two requests, and whether the connection ends after it. sasl:
-        None once the client is known and has nothing more to prove."""
+        """The answer to SaslHandshake or SaslAuthenticate, and whether the connection ends after
+        it. sasl: None if no authentication is due."""
         if sasl is None:
             return {"errorCode": int(ErrorCode.ILLEGAL_SASL_STATE)}, True
         if request.api is SASL_HANDSHAKE:
@@ -144,7 +144,7 @@ class SaslServer:
         start = self._authenticator.get(request.message["mechanism"])
         names = sorted(self._authenticator)
         if self._exchange is not None or request.version == 0:
-            # Version 0 continues with bare tokens, which no present client sends.
+            # version 0 continues with tokens without requests, which no present client sends
             code = ErrorCode.ILLEGAL_SASL_STATE
         elif start is None:
             code = ErrorCode.UNSUPPORTED_SASL_MECHANISM

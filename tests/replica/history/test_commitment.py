@@ -95,12 +95,6 @@ def test_a_leader_of_one_epoch_counts_for_no_entry_of_another():
     assert verdicts(found, 1) == [(0, 2, UNPROVEN)]
 
 
-def test_a_leader_alone_is_no_majority():
-    resigned = replace(replica(1, 1, 1, quorum=2), led_epochs=frozenset({1}))
-    found = classify([resigned, replica(2, 1, 1, quorum=2), replica(3, 1)])
-    assert verdicts(found, 1) == [(0, 1, PROVEN), (1, 2, UNPROVEN)]
-
-
 def test_a_voter_that_knows_a_newer_epoch_by_its_snapshot_proves_nothing_older():
     found = classify([replica(1, 1, 1), replica(2, 1, 1, snapshots=[(9, 2)])])
     assert verdicts(found, 1) == [(0, 2, UNPROVEN)]
