@@ -1,5 +1,5 @@
-"""By this module Spark finds the format kraft_captures without `kraftlake.register`: it imports
-whatever is called pyspark_* on its path, and registers the DefaultSource of each."""
+"""By this module Spark finds the format kraft_captures without `kraftlake.register`. Spark imports
+each module pyspark_* on its path, and registers the DefaultSource of each."""
 
 from __future__ import annotations
 

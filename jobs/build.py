@@ -53,7 +53,7 @@ run = partial(main, None)
 def bring_up_to_date(
     spark: SparkSession | None, arguments: BuildOptions, progress: CommandProgress | None = None
 ) -> dict[str, int]:
-    """Does what `build_tables` does. Ctrl-C ends it with one line."""
+    """Does what `build_tables` does. Ctrl-C ends it with one line on stderr."""
     with interruptible("build", lambda: _again(arguments.lake)):
         return build_tables(spark, arguments, progress)
 
@@ -61,10 +61,10 @@ def bring_up_to_date(
 def build_tables(
     spark: SparkSession | None, arguments: BuildOptions, progress: CommandProgress | None = None
 ) -> dict[str, int]:
-    """The number of rows of each silver and gold table, once these are up to date.
+    """Brings the silver and gold tables up to date. Gives the number of rows of each.
 
-    spark: as for `main`. progress: None for one without a line of its own on a terminal. Raises
-    OwnTablesError where only own tables weren't built, and KraftlakeError.
+    spark: as for `main`. progress: None for a progress without a line of its own on a terminal.
+    Raises OwnTablesError where only own tables weren't built, and KraftlakeError.
     """
     from pipelines.build import build
     from pipelines.delta.failures import lake_errors
@@ -109,8 +109,8 @@ def build_tables(
 
 @contextmanager
 def counts_of_others(json_output: bool, before: Mapping[str, int]) -> Iterator[None]:
-    """Where own tables weren't built, prints the rows of all others before the error is raised.
-    before: the rows of tables that another job has written."""
+    """Where own tables weren't built, prints the row counts of all other tables before the error is
+    raised. before: the row counts of tables that another job has written."""
     try:
         yield
     except OwnTablesError as error:
@@ -121,7 +121,8 @@ def counts_of_others(json_output: bool, before: Mapping[str, int]) -> Iterator[N
 def bring_up_to_date_if_possible(
     spark: SparkSession | None, arguments: BuildOptions
 ) -> dict[str, int]:
-    """Does what `build_tables` does. Where own tables weren't built, a line says it."""
+    """Does what `build_tables` does. Where own tables weren't built, it prints a line instead of
+    raising the error."""
     try:
         return bring_up_to_date(spark, arguments)
     except OwnTablesError as error:
@@ -130,7 +131,7 @@ def bring_up_to_date_if_possible(
 
 
 def tell_next(progress: CommandProgress, lake: Lake) -> None:
-    """Say which commands read a built lake."""
+    """Prints which commands read a built lake."""
     findings = lake.command("sql", "--question", "findings")
     progress.end(f"{findings}, or {lake.command('report', '-o', 'incident.html')}")
 
@@ -145,7 +146,7 @@ def _again(lake: Lake) -> str:
 
 def _follow(spark: SparkSession | None, arguments: BuildOptions, every_s: float) -> int:
     check_lake(arguments.lake)
-    is_new = _has_new_own_tables(arguments)  # a later look finds no other definitions
+    is_new = _has_new_own_tables(arguments)  # a later round finds no other definitions
     with stop_requested() as stop:
         while not stop.is_set():
             if is_new or _has_changed(arguments.lake):
@@ -170,7 +171,7 @@ def _has_changed(lake: Lake) -> bool:
 
 
 def _build_if_free(spark: SparkSession | None, arguments: BuildOptions) -> None:
-    """Build the lake. While another writer is at work, nothing is built, and the next look tries
+    """Builds the lake. While another writer is at work, nothing is built, and the next round tries
     again."""
     try:
         counts = bring_up_to_date_if_possible(spark, arguments)

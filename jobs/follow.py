@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 
 def main(spark: SparkSession | None, arguments: IngestOptions) -> int:
-    """Follow the paths until SIGTERM or Ctrl-C, or with --available-now once, and print how many
-    rows each bronze table got.
+    """Follows the paths until SIGTERM or Ctrl-C, or with --available-now once, and prints the
+    number of rows that each bronze table got.
 
-    spark: the session in which the stream runs; None as for `jobs.ingest.main`. Returns as that
-    does. Raises KraftlakeError, and UsageError where the options follow nothing.
+    spark: the session in which the stream runs; None as for `jobs.ingest.main`. The exit code is
+    that of `jobs.ingest.main`. Raises KraftlakeError, and UsageError where the options follow
+    nothing.
     """
     if not arguments.is_stream:
         raise UsageError("follow: name --follow SECONDS, or --available-now to look once")

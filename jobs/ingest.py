@@ -98,8 +98,8 @@ run = partial(main, None)
 
 
 def fill(paths: Sequence[str], lake: Lake, order: str | None = None) -> None:
-    """Ingest the paths and build the tables, for a command that asks the lake next. Lines on
-    stderr say what was done. order: as the option. Raises KraftlakeError."""
+    """Ingests the paths and builds the tables, for a command that then queries the lake. Lines on
+    stderr say what was done. order: the value of --order. Raises KraftlakeError."""
     arguments = IngestOptions([*paths], lake, order=order)
     refuse_foreign(lake)
     check_there(paths)
@@ -129,8 +129,8 @@ def _bring_in(
     progress: CommandProgress,
     batch: Transaction | None,
 ) -> dict[str, int]:
-    """Brings in once what is new. batch: the micro-batch of a stream that this ingest is. Gives the
-    rows that were added or changed, by table."""
+    """Ingests once what is new. batch: the micro-batch of a stream; None without a stream. Gives
+    the number of rows that were added or changed, by table."""
     from pipelines.bronze.captured import holds_all
     from pipelines.lineage.job_events import job_events
     from pipelines.quality.data_docs import start_great_expectations
@@ -167,16 +167,17 @@ def _runner(stack: ExitStack, spark: SparkSession | None, arguments: IngestOptio
 def _followed(
     spark: SparkSession | None, arguments: IngestOptions, bring_in: _BringIn
 ) -> dict[str, int]:
-    """Brings in what is new whenever a log has changed, until SIGTERM or Ctrl-C; with
-    --available-now once. Gives the sums of the rows. Raises KraftlakeError where a path to be
-    followed can't be read at the start."""
+    """Ingests what is new whenever a log has changed, until SIGTERM or Ctrl-C; with --available-now
+    once. Gives the sums of the row counts. Raises KraftlakeError where a path to follow can't be
+    read at the start."""
     from pipelines.sources.marks import marks_of
 
     total, lake = Counter(_no_rows()), arguments.lake
     if spark is None and chosen_engine(arguments.engine) is Engine.SPARK:
         spark = started_spark("ingest", lake)
     if arguments.follow_s is not None:
-        marks_of(arguments.paths)  # a path that is wrong from the start is no disk that comes back
+        # a path that is wrong from the start is not a disk that comes back
+        marks_of(arguments.paths)
 
     def work(batch: Transaction | None = None) -> None:
         if batch is None or not _holds(lake, batch):
@@ -234,7 +235,7 @@ def _dry_run(
     options: CaptureOptions,
     hiding: Hiding,
 ) -> int:
-    """Prints what an ingest would bring in. Gives the exit code: 1 where there is known damage."""
+    """Prints what an ingest would bring in. Gives the exit code: 1 where a damage is known."""
     from jobs.cli.lake.ingest_plan import planned
 
     lake = arguments.lake
@@ -259,8 +260,8 @@ def _captures_below(
     runner_in_place: Runner | None,
     spool: Spool,
 ) -> Captures:
-    """What lies below the paths. A line on stderr names each thing that can't be read.
-    runner_in_place: reads directories in their place; None where they are copied."""
+    """The captures below the paths. A line on stderr names each file or directory that can't be
+    read. runner_in_place: reads directories in their place; None where they are copied."""
     known = NOTHING_KNOWN if arguments.verify else KnownCaptures(arguments.lake, hiding.seal)
     asked = replace(options, known=known, seal=hiding.seal)
     captures = capture_paths(arguments.paths, asked, spool, _sharing(runner_in_place))
@@ -309,7 +310,8 @@ def _write(
     progress: CommandProgress,
     batch: Transaction | None,
 ) -> dict[str, int]:
-    """Rows added or changed, by table. batch: the last pass's commit has it."""
+    """Writes the captures into the lake. Gives the number of rows added or changed, by table.
+    batch: a micro-batch that the commit of the last pass names."""
     from pipelines.bronze.files import new_bytes
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta.failures import lake_errors
@@ -341,7 +343,8 @@ def _write(
 def _teller(
     progress: CommandProgress, done: int, rounds: Sequence[Round], of: int
 ) -> Callable[[str], None]:
-    """Tells of a pass. done: how many rounds came before it. of: how many there are."""
+    """A function that shows the progress of a pass. done: the number of rounds before the pass. of:
+    the number of all rounds."""
     first, last = done + 1, done + len(rounds)
     which = f"round {first}" if first == last else f"rounds {first} to {last}"
     head = "ingest" if of == 1 else f"ingest: {which} of {of}"

@@ -61,7 +61,7 @@ def main(spark: SparkSession | None, arguments: PublishOptions) -> int:
     start = next((known for known in _STARTS if known == arguments.start), None)
     if start is None:
         raise UsageError(f"--from {arguments.start}: expected {' or '.join(_STARTS)}")
-    if arguments.follow:  # SIGTERM, by which a service manager ends it, counts like Ctrl-C.
+    if arguments.follow:  # a service manager ends it by SIGTERM, which then counts like Ctrl-C
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     lines = _VersionLines(table, arguments.json_output)
     wait = (lambda: time.sleep(arguments.interval_s)) if arguments.follow else None
@@ -92,7 +92,7 @@ def _change_feed(spark: SparkSession | None, lake: Lake, known: Feed) -> ChangeF
 
 
 def _written(options: PublishOptions) -> tuple[str, ...]:
-    """The destination's name in lineage events. A webhook's URL isn't in it, because it may be a
+    """The destination's name in lineage events. It doesn't contain a webhook's URL, which may be a
     secret."""
     if options.topic is not None and options.bootstrap:
         return (f"kafka://{options.bootstrap.split(',')[0]}/{options.topic}",)
@@ -100,7 +100,7 @@ def _written(options: PublishOptions) -> tuple[str, ...]:
 
 
 class _VersionLines:
-    """Says what was published of each version: on stderr and, if wanted, as JSON on stdout."""
+    """Says what was published of each version: on stderr and, with --json, as JSON on stdout."""
 
     def __init__(self, table: str, json_output: bool) -> None:
         self.total = 0
@@ -159,7 +159,7 @@ def _webhook(feed: ChangeFeed, options: PublishOptions) -> AbstractContextManage
 
 
 def _feed(table: str, lake: Lake | None) -> Feed:
-    """The feed of a table. Raises UsageError for one that has none."""
+    """The feed of a table. Raises UsageError for a table without a feed."""
     if table in FEEDS:
         return FEEDS[table]
     if not is_own(table):
@@ -177,7 +177,7 @@ def _no_lake() -> UsageError:
 
 
 def _properties(options: PublishOptions) -> dict[str, str]:
-    """The settings of librdkafka: those of the file, overridden by those of -X, and the cluster's
+    """The settings of librdkafka: those of the file, then -X in their place, and the cluster's
     address."""
     found: dict[str, str] = {}
     if options.producer_config is not None:
@@ -189,7 +189,8 @@ def _properties(options: PublishOptions) -> dict[str, str]:
     for pair in options.properties or ():
         key, is_pair, value = pair.partition("=")
         if not is_pair or not key.strip():
-            raise UsageError("-X: expected NAME=VALUE, such as linger.ms=50")  # it may be secret
+            # the text may be secret
+            raise UsageError("-X: expected NAME=VALUE, such as linger.ms=50")
         found[key.strip()] = value
     if options.bootstrap is not None:
         found["bootstrap.servers"] = options.bootstrap
@@ -206,8 +207,8 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _content(option: str, text: str) -> str:
-    """The text of the file where `text` is @FILE, without blanks around it. Other text is returned
-    as it is."""
+    """The content of the file, without blanks around it, where `text` is @FILE. Any other text is
+    returned unchanged."""
     if not text.startswith("@"):
         return text
     return text_in(option, text[1:], _MOST_BYTES).strip()

@@ -73,7 +73,7 @@ _MODULES = {
     "pipelines.spark.session": ("spark_session",),
     "replica.errors": ("KraftlakeError",),
 }  # fmt: skip
-"""By the name of a module, what it offers here."""
+"""By the name of a module, the names that it offers here."""
 _RENAMED = {"raft": ("replica.raft", None), "simulate": ("replica.simulate.faulty_run", "run")}
 """By the name here: a module, and the name in it; None for the module itself."""
 _PLACES: dict[str, tuple[str, str | None]] = {

@@ -1,4 +1,5 @@
-"""Directories of nodes, asked by the commands of the same names, and the records of one file."""
+"""Questions about directories of nodes, which the commands of the same names answer; and the
+records of one file."""
 
 from __future__ import annotations
 
@@ -71,13 +72,10 @@ def decode(
 
     A segment or snapshot gives a row for each record: offset, epoch, timestamp (ms since 1970,
     UTC), type, version and data, as kafka-dump-log shows the record. For a partition that is no
-    metadata log, key, value and headers stand in the place of type, version and data. Behind the
+    metadata log, the row has key, value and headers instead of type, version and data. After the
     records comes a row for each damage: position (byte), size (bytes), damage and detail. Any other
     file gives one row, with kind and data. Raises KraftlakeError, also for a small file that can't
     be decoded.
-
-    keep_secrets: False replaces secrets by fingerprints.
-    redact_key: a file with the key of these fingerprints; None for a random key.
     """
     name = os.fspath(path)
     kind = classify(os.path.basename(name))

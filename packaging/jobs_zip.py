@@ -18,8 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("jobs", "kraftlake", "pipelines", "replica")
 CONF = ("kraftlake.toml", "spark-defaults.conf", "spark-local.conf", "log4j2.properties")
-"""The files of the folder conf that pipelines.spark.session looks for beside the code, and those
-that these need."""
+"""The files of the folder conf that pipelines.spark.session looks for beside the code, and the
+files that these need."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip can hold."""
 
@@ -42,7 +42,7 @@ def write_zip(root: Path, target: Path) -> int:
     with zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED) as out:
         for name in names:
             entry = zipfile.ZipInfo(name, _EPOCH)
-            entry.create_system = 3  # Unix, wherever this runs
+            entry.create_system = 3  # the value for Unix, on whatever system this runs
             entry.external_attr = 0o100644 << 16
             out.writestr(entry, (root / name).read_bytes())
     draft.replace(target)

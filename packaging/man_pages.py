@@ -22,21 +22,21 @@ from jobs.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[1]
 _LITERAL = "\b\n"
-"""click's mark at the beginning of a paragraph whose lines stay as they are."""
+"""click's mark at the beginning of a paragraph whose lines stay unchanged."""
 _DATE = "1980-01-01"
-"""The same date each time, so that the same texts give the same pages, which name the release."""
+"""A constant date, so that the same texts give the same pages. The pages name the release."""
 _HEADED = re.compile(r"(Examples|First steps|Exit codes?):\s*")
 
 
 def pages(command: Any, name: str) -> Iterator[tuple[str, str]]:
-    """(name of the file, text) of the command and of all below it."""
+    """(name of the file, text) for the command and all its subcommands."""
     yield f"{name.replace(' ', '-')}.1", page(command, name)
     for word, inner in getattr(command, "commands", {}).items():
         yield from pages(inner, f"{name} {word}")
 
 
 def page(command: Any, name: str) -> str:
-    """The man page of one command, without those below it."""
+    """The man page of one command, without its subcommands."""
     title = name.replace(" ", "-")
     first, *rest = (part.strip(" \n") for part in re.split(r"\n{2,}", command.help.strip()))
     lines = [
@@ -108,8 +108,8 @@ def _one_line(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text escaped so that man shows it as it is: nothing in it is an escape or a request, and
-    its hyphens can be copied."""
+    """The text, escaped so that man shows it unchanged: it has no escapes and requests, and its
+    hyphens can be copied."""
     text = text.replace("\\", r"\e").replace("-", r"\-")
     return f"\\&{text}" if text.startswith((".", "'")) else text
 

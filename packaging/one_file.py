@@ -41,8 +41,8 @@ from kraftlake.__main__ import main
 main()
 """
 _LOADED = ("kraftlake", "typer")
-"""The packages that most commands load. They are compiled; of the others the file has the sources
-alone."""
+"""The packages that most commands load. They are compiled; of other packages the file has only the
+sources."""
 
 
 class CompiledCodeError(Exception):
@@ -62,7 +62,7 @@ def write_file(wheel: Path, target: Path) -> int:
             compileall.compile_dir(
                 staged / name,
                 quiet=2,
-                legacy=True,  # beside the sources, where zipimport looks
+                legacy=True,  # beside the sources, because zipimport looks there
                 stripdir=str(staged),
                 invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
             )
@@ -86,7 +86,7 @@ def _install_locked(folder: Path) -> None:
 
 
 def _place_runbooks(folder: Path) -> None:
-    """Moves the runbooks of the wheel to where a checkout has them, beside the folder replica."""
+    """Moves the runbooks of the wheel to their place in a checkout, beside the folder replica."""
     target = folder / "kraftlake" / "docs" / "how-to" / "runbooks"
     (source,) = folder.glob("*.data/data/share/kraftlake/runbooks")
     target.parent.mkdir(parents=True)
@@ -94,8 +94,8 @@ def _place_runbooks(folder: Path) -> None:
 
 
 def _wanted(folder: Path) -> Iterator[Path]:
-    """The files of packages and of their metadata, and the runbooks, without scripts, settings of
-    the lake and the demo's logs."""
+    """The files of packages and their metadata, and the runbooks. Left out are scripts, settings of
+    the lake and the demo's logs. Raises CompiledCodeError for compiled code."""
     for path in folder.rglob("*"):
         if path.suffix in _COMPILED:
             raise CompiledCodeError(f"{path.relative_to(folder)}: not Python")
@@ -112,7 +112,7 @@ def _write_zip(out: IO[bytes], folder: Path, names: list[str]) -> None:
         for name in names:
             entry = zipfile.ZipInfo(name, _EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3  # Unix, wherever this runs
+            entry.create_system = 3  # the value for Unix, on whatever system this runs
             entry.external_attr = 0o100644 << 16
             archive.writestr(entry, (folder / name).read_bytes())
 

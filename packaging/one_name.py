@@ -28,25 +28,26 @@ _DOTTED = re.compile(rf"(?<![\w./-])(?:{'|'.join(MOVED)})(?:\.\w+)+")
 _FORMATTED = re.compile(r"[rR]?[fF]")
 _FROM = "from "
 _Edit = tuple[int, str]
-"""What is put in, and before which character."""
+"""The character before which a text is inserted, and the text."""
 
 
 class ImportStatementError(Exception):
-    """A statement that can't be told in the names of a wheel."""
+    """An import statement that has no form with the names of a wheel."""
 
 
 class OneName(build_py):
-    """setuptools' own step, and then the move."""
+    """setuptools' own step, followed by the move."""
 
     def run(self) -> None:
-        """Copies the packages to the folder of the build; there, unless the installation is an
-        editable one, moves them below kraftlake."""
+        """Copies the packages to the folder of the build. Except for an editable installation, it
+        then moves them below kraftlake."""
         super().run()
         if not self.editable_mode:
             move(Path(self.build_lib))
 
     def get_source_files(self) -> list[str]:
-        """What the sdist holds: this module too, for a wheel can be built from it."""
+        """The files of the sdist. This module is among them, because a wheel can be built from the
+        sdist."""
         here = Path(__file__).resolve()
         return [*super().get_source_files(), here.relative_to(Path.cwd().resolve()).as_posix()]
 
@@ -74,8 +75,8 @@ def module_names(folder: Path) -> Iterator[str]:
 
 
 def renamed(source: str, known: Set[str]) -> str:
-    """The text of a module with the names that a wheel has. known: as module_names gives them.
-    Raises ImportStatementError."""
+    """The text of a module with the names of a wheel. known: the result of module_names. Raises
+    ImportStatementError."""
     starts = [0]
     for line in source.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -104,7 +105,7 @@ def _is_from_ours(node: ast.AST) -> TypeGuard[ast.ImportFrom]:
 
 def _texts(source: str, starts: list[int], known: Set[str]) -> Iterator[_Edit]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        # An f-string has code in it, which older Pythons don't tell from its text.
+        # Older Pythons don't separate the code in an f-string from its text.
         is_text = token.type == tokenize.STRING and not _FORMATTED.match(token.string)
         if is_text or token.type == tokenize.COMMENT:
             row, column = token.start
@@ -114,7 +115,8 @@ def _texts(source: str, starts: list[int], known: Set[str]) -> Iterator[_Edit]:
 
 
 def _is_module(dotted: str, known: Set[str]) -> bool:
-    """Whether the name, or what is left of it without attributes, is a module within a package."""
+    """Whether the name, or the name without its last parts as attributes, is a module within a
+    package."""
     while "." in dotted:
         if dotted in known:
             return True

@@ -58,7 +58,7 @@ def _required(package: Distribution, extra: str) -> Iterator[str]:
 
 def files(package: Distribution) -> Iterator[tuple[str, Path]]:
     """(place below site-packages, file) of the package's files. Scripts are left out, because they
-    name their interpreter's path, and so are the files that Python makes anew."""
+    name their interpreter's path. Files that Python makes anew are left out, too."""
     for file in package.files or ():
         if ".." not in file.parts and "__pycache__" not in file.parts:
             yield file.as_posix(), Path(str(package.locate_file(file)))

@@ -1,4 +1,4 @@
-"""What every test may ask for: recorded data, and the one Spark session of the run."""
+"""Fixtures of all tests: recorded data, and the one Spark session of the run."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 pytest_plugins = ("tests.scenarios.plugin", "pytester")
 
-# `ci` is the default: the same examples every time, so a red run is about the change, not the
-# dice. `quick`, which `make test` takes, tries a tenth of them. `dev` (HYPOTHESIS_PROFILE=dev)
-# draws new ones, and more of them. No profile has a deadline: a machine shared with a Spark session
-# has slow moments.
+# `ci` is the default: the same examples every time, so a failure comes from the change, not from
+# chance. `quick`, which `make test` uses, tries a tenth of them. `dev` (HYPOTHESIS_PROFILE=dev)
+# draws new examples, and more of them. No profile has a deadline, because a machine shared with a
+# Spark session has slow moments.
 for profile in ("quick", "ci"):
     settings.register_profile(
         profile,
@@ -40,24 +40,24 @@ settings.register_profile("dev", deadline=None, max_examples=500, print_blob=Tru
 settings.load_profile(PROFILE)
 
 
-# A shell starts what it puts in the background with SIGINT ignored, and the processes that tests
-# start, and interrupt, would inherit that.
+# A shell starts background processes with SIGINT ignored. The processes that tests start and
+# interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# A lake that the developer's shell names must not be any test's.
+# A lake that the developer's shell names must not become a test's lake.
 os.environ.pop("KRAFTLAKE_LAKE", None)
 
 
-# Modules and tests are all that the collection makes, and they stay: a fifth of its processor time
-# went into walking them.
+# The collection makes only modules and tests, and they stay. Without this, the garbage collector
+# took a fifth of its processor time.
 gc.disable()
 
 
 def pytest_unconfigure() -> None:
-    """DuckDB's bindings list on stderr what is alive when the interpreter has ended, in fifty
-    lines. They are the library's, and end as the process does."""
+    """DuckDB's bindings list on stderr, in fifty lines, the objects that are alive when the
+    interpreter has ended. They are the library's own objects, and end with the process."""
     if "duckdb" in sys.modules:
         atexit.register(_quiet)
 
@@ -68,8 +68,8 @@ def _quiet() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What the modules and tests of a run are made of stays until its end, so the garbage collector
-    need not walk it again and again: 2 to 4 % of the processor time of many small tests."""
+    """The modules and tests of a run stay until its end, so the garbage collector need not visit
+    them: it took 2 to 4 % of the processor time of many small tests."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -86,18 +86,19 @@ _FOR_SMALL_QUERIES = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""A query of a few rows costs mostly its compilation: without the JVM's second compiler such tests
-take a sixth less processor time (105 s for 126), without classes of Spark for each query another
-seventh (88 s for 102). Builds of whole lakes, which are slow, take more, and compile all.
-"""
+"""A query of a few rows costs mostly its compilation. Without the JVM's second compiler such tests
+take a sixth less processor time (105 s instead of 126 s). Without classes of Spark for each query
+they take another seventh less (88 s instead of 102 s). Builds of whole lakes, which are slow, would
+take more time so, and compile everything."""
 
 
 @pytest.fixture(scope="session")
 def spark(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:
-    """One session for the whole run: it takes some 5 s to start, its first Delta write 5 more."""
-    # inside, because tests without Spark don't pay for the import
+    """The Spark session of the whole run. It takes some 5 s to start, and 5 s more for its first
+    Delta write."""
+    # inside, so that tests without Spark don't pay for the import
     from pipelines.spark.session import spark_session
 
     warehouse = tmp_path_factory.mktemp("warehouse")
@@ -107,12 +108,12 @@ def spark(
         extra_conf={
             "spark.master": "local[2]",
             "spark.sql.warehouse.dir": warehouse.as_uri(),
-            # each table's snapshot keeps its plans: those of a run's thousand tables fill the heap
+            # each table's snapshot keeps its plans: those of a thousand tables fill the heap
             "spark.databricks.delta.delta.log.cacheSize": "64",
             **(_FOR_SMALL_QUERIES if "not slow" in pytestconfig.getoption("markexpr") else {}),
         },
     )
-    signal.signal(signal.SIGINT, on_interrupt)  # pyspark's own is none of the tests' without Spark
+    signal.signal(signal.SIGINT, on_interrupt)  # tests without Spark don't get pyspark's handler
     yield session
     session.stop()
 
@@ -131,7 +132,7 @@ def recorded_lake(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def built_lake(recorded_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with silver and gold tables: the lake of the demo. Read only."""
+    """The lake of the demo: recorded_lake with silver and gold tables. Read only."""
     from jobs.build import run
     from jobs.cli.commands.lake import BuildOptions
 

@@ -1,4 +1,4 @@
-"""The processes below a process, as /proc tells of them."""
+"""The processes below a process, read from /proc."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def descendants(pid: int) -> list[int]:
-    """Its children, their children and so on; parents come before their children."""
+    """The process's children, their children and so on; parents come before their children."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
@@ -21,5 +21,5 @@ def descendants(pid: int) -> list[int]:
 def _parent(entry: Path) -> int:
     try:
         return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         return 0

@@ -1,12 +1,13 @@
-"""How many examples a property test tries: few in `make test`, all in `make test-all` and in CI's
-second look."""
+"""The number of examples of a property test: few in `make test`, all in `make
+test-all` and in CI."""
 
 from __future__ import annotations
 
 import os
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
-"""`quick`, `ci` (all examples, the same each time) or `dev` (more of them, new each time)."""
+"""The profile: `quick`, `ci` (all examples, the same each time) or `dev` (more of them, new each
+time)."""
 
 
 def examples(most: int, least: int = 5) -> int:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from jobs.cli import main as cli
 
 MOST_BYTES = 1 << 17
-"""How many bytes a request may have."""
+"""The most bytes of a request."""
 _MODULES = (
     "jobs.cli.directories.check",
     "jobs.cli.directories.recover",
@@ -41,7 +41,7 @@ _MODULES = (
 _CAPABILITY_VERSION_3 = 0x20080522
 _PR_CAPBSET_DROP = 24
 _RIGHTS_OF_ROOT = 0b1110
-"""CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER."""
+"""The bits of CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH and CAP_FOWNER."""
 
 
 class Request(NamedTuple):
@@ -54,7 +54,7 @@ class Request(NamedTuple):
 
 def _serve(asked_at: socket.socket) -> Request:
     """Forks for every request. Only the forked process returns. The server itself ends when the
-    socket has no other end any more."""
+    other end of the socket is closed."""
     ended, on_end = os.pipe2(os.O_NONBLOCK)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(on_end)
@@ -94,7 +94,7 @@ def _tell_ends(told_at: dict[int, int]) -> None:
 
 
 def _become(request: Request) -> None:
-    """Gives the forked process what a newly started one would have: its standard streams, folder,
+    """Gives the forked process the state of a newly started process: its standard streams, folder,
     environment, limits and rights."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -125,7 +125,7 @@ def _text(file: int, mode: str, errors: str) -> Any:
 
 
 def tell_what_is_opened(path: str) -> None:
-    """Writes into a file which paths this process opens from now on, one in each line."""
+    """Writes into a file which paths this process opens from now on, one path per line."""
     told = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
 
     def note(event: str, arguments: tuple[Any, ...]) -> None:
@@ -138,8 +138,9 @@ def tell_what_is_opened(path: str) -> None:
 
 
 def _drop_rights_of_root() -> None:
-    """capset(2): 2 sets of effective, permitted and inheritable capabilities, by 32 bits each. By
-    prctl(2) programs that the process starts, such as a JVM, don't get them back."""
+    """Removes rights by capset(2): two sets of effective, permitted and inheritable capabilities,
+    of 32 bits each. By prctl(2) programs that the process starts, such as a JVM, don't get the
+    rights back."""
     libc = ctypes.CDLL(None, use_errno=True)
     for number in range(32):
         if _RIGHTS_OF_ROOT >> number & 1 and libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0):

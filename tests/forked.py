@@ -28,17 +28,22 @@ _WITHOUT_THREADS = {
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
     "OPENBLAS_NUM_THREADS": "1",
 }
-"""Variables of the server alone. Without them its imports start threads, which a fork loses."""
+"""Environment variables for the server alone. Without them the server's imports start threads,
+which a fork loses."""
 _PIPE_BYTES = 1 << 16
-"""How many bytes a pipe takes while nobody reads from it."""
+"""The number of bytes that a pipe holds while nothing reads from it."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """arguments: those behind `kraftlake`. variables: the whole environment. limits: for each
-    resource its number, soft and hard limit, as setrlimit(2) takes them. is_bound_by_modes: whether
-    the modes of files hold for the process also if root starts it. opened_to: a file into which
-    the process writes each path that it opens."""
+    """A command to run.
+
+    arguments: the words after `kraftlake`.
+    variables: the whole environment.
+    limits: for each resource its number, soft and hard limit, as setrlimit(2) takes them.
+    is_bound_by_modes: whether the modes of files hold for the process also if root starts it.
+    opened_to: a file into which the process writes each path that it opens.
+    """
 
     arguments: tuple[str, ...]
     folder: str
@@ -49,7 +54,7 @@ class Wanted:
 
 
 class Forked:
-    """A running process, with those methods of subprocess.Popen that tests call."""
+    """A running process, with the methods of subprocess.Popen that tests call."""
 
     def __init__(self, wanted: Wanted, stdin: int, stdout: int, stderr: int) -> None:
         self.args = ["kraftlake", *wanted.arguments]
@@ -96,7 +101,7 @@ class Forked:
 
 
 def completed(wanted: Wanted, text: str, within_s: float) -> subprocess.CompletedProcess[str]:
-    """What subprocess.run would return for the command with `text` as its standard input."""
+    """The result of subprocess.run for the command with `text` as its standard input."""
     deadline = time.monotonic() + within_s
     given = text.encode()
     assert len(given) <= _PIPE_BYTES
@@ -118,7 +123,7 @@ def completed(wanted: Wanted, text: str, within_s: float) -> subprocess.Complete
 
 
 def _read_to_the_end(files: tuple[int, ...], deadline: float) -> list[bytes] | None:
-    """What comes from pipes until all writers have closed them; None where that takes too long.
+    """The bytes from pipes until all writers have closed them; None where that takes too long.
     Closes the pipes."""
     said = dict.fromkeys(files, b"")
     open_files = set(files)
@@ -148,7 +153,7 @@ def _ready(files: Iterable[int], seconds: float | None) -> list[int]:
 
 
 def _umask() -> int:
-    """This process's umask. Only setting another one tells it."""
+    """This process's umask. The system returns it only when another umask is set."""
     umask = os.umask(0o077)
     os.umask(umask)
     return umask

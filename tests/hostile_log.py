@@ -1,5 +1,5 @@
-"""A node's directory in which every name and text is one that moves a terminal, turns the direction
-of what follows, forges a line, or is a formula or markup. All records are sound."""
+"""A node's directory whose names and texts are hostile: they move a terminal, turn the direction of
+writing, forge a line, or are a formula or markup. All records are sound."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _others(number: int, text: str) -> list[bytes]:
 
 
 def write_hostile_node(folder: Path, texts: tuple[str, ...] = TEXTS) -> Path:
-    """The node's directory."""
+    """Writes the directory, and gives its path."""
     values = [level()]
     for number, text in enumerate(texts):
         values += [_broker(10 + number, text), *_topic(number, text), *_others(number, text)]

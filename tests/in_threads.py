@@ -1,4 +1,4 @@
-"""Work in threads for as long as a block lasts."""
+"""Work in threads while a block runs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The `kraftlake` command as processes of their own, with the interpreter that runs the tests.
 
-In `make test` most of them are forked from one that has imported the command's modules already
-(tests.forked): a third of a second of processor time for each start adds up to more than a minute.
-Elsewhere, as in CI's second look at the engine, in benchmarks and the soak, each is started anew.
+In `make test` most of them are forked from a process that has already imported the command's
+modules (tests.forked): a third of a second of processor time for each start adds up to more than a
+minute. Elsewhere, as in CI's second run of the engine's tests, in benchmarks and in the soak, each
+is started anew.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ a forked command."""
 
 
 def command_line(*arguments: object) -> list[str]:
-    """The words that start it, from REPOSITORY."""
+    """The words that start the command, from REPOSITORY."""
     return [sys.executable, "-m", "jobs.cli", *map(str, arguments)]
 
 
@@ -40,7 +41,8 @@ def kraftlake(
     variables: Mapping[str, str] = NO_VARIABLES,
     within_s: float = WITHIN_S,
 ) -> subprocess.CompletedProcess[str]:
-    """Run to its end. text: its standard input. variables: of its environment, besides ours."""
+    """Runs the command to its end. text: its standard input. variables: variables of its
+    environment, besides ours."""
     if may_fork(variables):
         return completed(wanted(arguments, variables), text, within_s)
     return subprocess.run(
@@ -61,8 +63,8 @@ def started(
     variables: Mapping[str, str] = NO_VARIABLES,
     open_files: tuple[int, int] | None = None,
 ) -> Process:
-    """Start the command and leave it running. What it writes is appended to `output`.
-    open_files: how many files it may open at first, and at most (`ulimit -Sn`, `ulimit -Hn`)."""
+    """Starts the command and leaves it running. Its output is appended to `output`. open_files: the
+    number of files that it may open at first, and at most (`ulimit -Sn`, `ulimit -Hn`)."""
     if may_fork(variables):
         with output.open("ab") as out:
             asked = wanted(arguments, variables)
@@ -80,7 +82,7 @@ def started(
 def logged(
     output: Path, words: list[str], variables: Mapping[str, str] = NO_VARIABLES
 ) -> subprocess.Popen[bytes]:
-    """Any process beside it, as `started`."""
+    """Starts any process, as `started` does."""
     with output.open("ab") as out:
         return subprocess.Popen(
             words,
@@ -120,7 +122,7 @@ def wanted(arguments: tuple[object, ...], variables: Mapping[str, str] = NO_VARI
 
 @contextmanager
 def followed(*arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """Its output is read while it runs; killed in the end."""
+    """The command, whose output is read while it runs. It is killed at the end."""
     process = subprocess.Popen(
         command_line(*arguments),
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Where a process listens, as /proc tells of it."""
+"""The addresses on which a process listens, read from /proc."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def listeners(pid: int) -> list[tuple[str, int]]:
 
 
 def _of_process(pid: int) -> list[tuple[str, int]]:
-    """Nothing for a process that has ended, as idle workers do."""
+    """The addresses of one process; none for a process that has ended, as idle workers do."""
     with suppress(FileNotFoundError):
         return list(_listening(pid))
     return []

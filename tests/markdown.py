@@ -1,4 +1,4 @@
-"""Reads tables as Markdown writes them."""
+"""Reads tables in Markdown."""
 
 
 def cells_of(line: str) -> tuple[str, ...]:

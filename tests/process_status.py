@@ -1,4 +1,4 @@
-"""What the system says of a running process."""
+"""What the system knows about a running process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Processes that are bound by the modes of files, also where root runs the tests. Otherwise root
-may read and write every file."""
+"""Processes that are bound by the modes of files, even where root runs the tests. Without this,
+root may read and write every file."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def bound(program: str, *words: object) -> list[str]:
 def python(
     *words: object, variables: Mapping[str, str] = NO_VARIABLES
 ) -> subprocess.CompletedProcess[str]:
-    """Run the interpreter with these arguments in REPOSITORY, bound by the modes of files.
-    variables: those of its environment besides ours."""
+    """Runs the interpreter with these arguments in REPOSITORY, bound by the modes of files.
+    variables: variables of its environment besides ours."""
     return subprocess.run(
         bound(sys.executable, *words),
         cwd=REPOSITORY,
@@ -61,7 +61,7 @@ def python(
 def kraftlake(
     *words: object, variables: Mapping[str, str] = NO_VARIABLES
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command `kraftlake` in the same way."""
+    """Runs the command `kraftlake` in the same way."""
     if may_fork(variables):
         asked = replace(wanted(words, variables), is_bound_by_modes=True)
         return completed(asked, "", WITHIN_S)
@@ -76,7 +76,7 @@ def skip_unless_bound(path: Path) -> None:
 
 @contextmanager
 def read_only(*folders: Path) -> Iterator[None]:
-    """Nobody but root may write to the folders, and what lies in them."""
+    """Makes the folders, and what is in them, read-only for every user except root."""
     every = [path for folder in folders for path in (folder, *folder.rglob("*"))]
     before = {path: path.stat().st_mode for path in every}
     for path in reversed(every):

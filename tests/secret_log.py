@@ -16,7 +16,7 @@ from tests.replica.format.encoded import encode_batch
 
 CLUSTER = "c2VjcmV0LWNsdXN0ZXItMA"
 SECRET = "hunter2"  # noqa: S105 - nobody's
-"""In each of them, in the clear or in base64."""
+"""The text that every secret has, in plain text or in base64."""
 TIME = 1_700_000_000_000
 _CONTROL = 0x20
 
@@ -57,7 +57,7 @@ def known_secrets() -> Iterator[bytes]:
 
 
 def level(feature_level: int = 20, name: str = "metadata.version") -> bytes:
-    """A level of a feature. Without that of metadata.version no state can be restored."""
+    """A level of a feature. Without metadata.version's level no state can be restored."""
     fields: dict[str, Value] = {"name": name, "featureLevel": feature_level}
     return encode(new_record("FEATURE_LEVEL_RECORD", 0, fields))
 
@@ -71,7 +71,8 @@ def secret_values() -> Iterator[bytes]:
 
 
 def batch(base_offset: int, values: Sequence[bytes], epoch: int = 1) -> bytes:
-    """The first record at TIME, each later one 1 ms after the one before."""
+    """A batch. The first record has the time TIME, each later record 1 ms more than the record
+    before."""
     records = [Record(base_offset + i, TIME + i, None, value) for i, value in enumerate(values)]
     return _encoded(base_offset, records, epoch)
 
@@ -95,7 +96,8 @@ def _encoded(base_offset: int, records: list[Record], epoch: int, attributes: in
 
 
 def log() -> bytes:
-    """Batches with secrets between such without; one whose CRC is wrong, and bytes of none."""
+    """Batches with secrets between batches without secrets; a batch with a wrong CRC; and bytes
+    that are no batch."""
     parts: list[bytes] = []
     offset = 0
 
@@ -119,7 +121,7 @@ def log() -> bytes:
 
 
 def sound_log() -> bytes:
-    """Secrets that a state has, and those that have become others or gone."""
+    """Secrets that a state has, and secrets that were changed or removed."""
     values = [level(), plain("first"), *known_secrets()]
     later = [config(name, f"{value}-new") for name, value in SECRET_CONFIGS.items()]
     gone: dict[str, Value] = {"name": "alice", "mechanism": 1}
@@ -130,7 +132,7 @@ def sound_log() -> bytes:
 def write_node(
     folder: Path, node_id: int = 1, content: bytes | None = None, *, with_snapshot: bool = True
 ) -> Path:
-    """The node's directory, with a snapshot that holds secrets, too."""
+    """Writes the node's directory, with a snapshot that holds secrets, too."""
     partition = folder / METADATA_FOLDER
     partition.mkdir(parents=True)
     (partition / f"{0:020d}.log").write_bytes(log() if content is None else content)
@@ -145,7 +147,7 @@ def write_node(
 
 
 def snapshot() -> bytes:
-    """Of end offset 2 and epoch 1."""
+    """A snapshot with end offset 2 and epoch 1."""
     values = [plain("first"), config("ssl.keystore.password", "hunter2-keystore")]
     header = struct.pack(">hhq", 0, 0, TIME)[2:] + b"\0"
     return b"".join(

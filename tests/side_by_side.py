@@ -24,7 +24,7 @@ from typing import BinaryIO, NamedTuple
 
 
 def _halves(folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Every other file of a folder's tests, and those in between."""
+    """(every other file of a folder's tests, the files between them)."""
     files = tuple(map(str, sorted(Path(folder).glob("test_*.py"))))
     return files[::2], files[1::2]
 
@@ -50,7 +50,7 @@ _MARK = b"mark.spark"
 
 
 class Started(NamedTuple):
-    """A process that runs tests. said: its output; None where that is shown as it comes."""
+    """A process that runs tests. said: its output; None where the output is shown as it comes."""
 
     process: subprocess.Popen[bytes]
     said: BinaryIO | None
@@ -99,7 +99,7 @@ def _commands(
 
 def _with_spark(tests: str) -> list[str]:
     """The files that mark a test as one with Spark, because it takes 9 s of processor time to
-    collect 4,000 tests for 250 of them; the folder where there is none."""
+    collect 4,000 tests for 250 of them. The folder itself where there is no such file."""
     files = (path for path in sorted(Path(tests).rglob("test_*.py")) if _MARK in path.read_bytes())
     return [str(path) for path in files] or [tests]
 
@@ -124,7 +124,7 @@ def _show(one: Started) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment, but that Python may keep its compiled files: hundreds of tests
+    """This process's environment, but Python keeps its compiled files, because hundreds of tests
     start a process that imports the same modules."""
     return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
@@ -132,5 +132,5 @@ def _environment() -> dict[str, str]:
 if __name__ == "__main__":
     try:
         sys.exit(main(*sys.argv[1:]))
-    except KeyboardInterrupt:  # which all of them have heard of too
+    except KeyboardInterrupt:  # all of them have got the signal, too
         sys.exit(130)

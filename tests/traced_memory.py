@@ -1,4 +1,4 @@
-"""How much memory Python's allocator gives to a piece of work."""
+"""The memory that Python's allocator gives to a piece of work."""
 
 from __future__ import annotations
 

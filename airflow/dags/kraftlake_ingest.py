@@ -35,8 +35,8 @@ _PARAMS = {
 
 @task
 def captures(**context: Any) -> list[str]:
-    """Arguments of `kraftlake ingest` for all captures of the interval. Where there is none, the
-    ingest is skipped."""
+    """The arguments of `kraftlake ingest` for all captures of the interval. Where there is no
+    capture, the ingest is skipped."""
     wanted, run = context["params"]["cluster"], context["dag_run"]
     clusters = settings.clusters()
     if not clusters or (wanted and wanted not in clusters):
@@ -59,7 +59,7 @@ def captures(**context: Any) -> list[str]:
 
 
 def those_there(cluster: str, replicas: list[str]) -> Iterator[str]:
-    """The directories that can be found now: one that is gone must not stop the other clusters."""
+    """The directories that exist now. A missing directory must not stop the other clusters."""
     for path in replicas:
         if _place(path).exists():
             yield path

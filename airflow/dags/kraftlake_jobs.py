@@ -1,5 +1,5 @@
 """A job of kraftlake as a task. spark-submit gets the job by its path. Airflow tries a job again
-only where that may help."""
+only where a second attempt may succeed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EX_TEMPFAIL = os.EX_TEMPFAIL
 _KILLED = tuple(
     code for number in (signal.SIGTERM, signal.SIGKILL) for code in (-number, 128 + number)
 )
-"""The exit codes of a job that somebody else killed, for example because its worker was evicted.
+"""The exit codes of a job that was killed from outside, for example because its worker was evicted.
 Every job may be killed and run again."""
 _MEANING = {1: "see its last lines above", 2: "an option, a path or the lake is wrong"}
 
@@ -72,7 +72,7 @@ def job_run_id(run: Any, task_id: str, *what: str) -> str:
 
 
 class KraftlakeJob(SparkSubmitOperator):
-    """Runs jobs/<job>.py by spark-submit. Arguments that are rendered to nothing are left out.
+    """Runs jobs/<job>.py by spark-submit. Arguments that are empty after rendering are left out.
 
     artifact: a file that the job writes, as a template; the events of its outlets name the file.
     """
@@ -140,7 +140,7 @@ def ask(*arguments: str) -> list[dict[str, Any]]:
 def _environment() -> Mapping[str, str]:
     return {
         "PYTHONPATH": str(settings.HOME),
-        # also how the spark-submit of a pip installation finds its Spark
+        # by this the spark-submit of a pip installation also finds its Spark
         "PYSPARK_DRIVER_PYTHON": str(settings.VENV / "bin" / "python"),
     }
 

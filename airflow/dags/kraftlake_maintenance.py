@@ -1,5 +1,4 @@
-"""Compacts small files once a week, and deletes files of versions that no reader may ask for any
-more.
+"""Compacts small files once a week, and deletes files of versions that no reader may ask for.
 
 Changes of gold.metadata_changes and gold.findings stay readable for 30 days, whatever retain_days
 is.

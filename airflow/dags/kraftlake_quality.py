@@ -1,6 +1,6 @@
 """Checks every table against its expectations once a day, and writes the report to a file.
 
-The run fails where an expectation is broken; the report is written all the same.
+The run fails where an expectation is broken; it writes the report in any case.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ REPORT = Asset("kraftlake_report", uri="kraftlake://reports/daily")
 
 
 def timetable(name: str, default: str) -> CronDataIntervalTimetable:
-    """The timetable that the variable KRAFTLAKE_<name>_CRON gives, in UTC. Each run has the
-    interval of time that it is for. A backfill makes a run for each past interval."""
+    """The timetable in the variable KRAFTLAKE_<name>_CRON, in UTC. Each run has the interval of
+    time that it processes. A backfill makes a run for each past interval."""
     cron = os.environ.get(f"KRAFTLAKE_{name}_CRON") or default
     return CronDataIntervalTimetable(cron, timezone="UTC")
 
@@ -97,8 +97,8 @@ def clusters() -> dict[str, dict[str, Any]]:
 
 
 def gate() -> dict[str, list[str]]:
-    """The levels of verdicts at which the gate stops, and at which it warns. Raises ValueError for
-    an unknown level, because the gate would be open at a wrong one."""
+    """The levels of verdicts at which the gate stops, and the levels at which it warns. Raises
+    ValueError for an unknown level, because a gate with a wrong level would never stop."""
     found: dict[str, list[str]] = Variable.get(
         "kraftlake_gate", default=_GATE, deserialize_json=True
     )

@@ -4,6 +4,6 @@
   options and help; `outcome`: their exit codes.
 - `directories`, `lake`, `asking`, `sharing`, `engine`: the commands' work, by headings of help.
 - What they share: `output` and `table_text` (printing), `record_lines`, `clock`, `moments`,
-  `option_values`, `redacting`, `interrupts`, `memory_bound`, `page_file`. `rows`: what a
-  command says, for programs in Python.
+  `option_values`, `redacting`, `interrupts`, `memory_bound`, `page_file`. `rows`: a command's
+  output as values, for programs in Python.
 """

@@ -3,7 +3,8 @@
 from replica.import_path import leave_out_current_folder
 
 if __name__ == "__main__":
-    leave_out_current_folder()  # Before the imports of what runs: without -P it comes first.
+    # before the other imports: without -P the current folder comes first
+    leave_out_current_folder()
 
 from jobs.cli.start import main
 

@@ -1,4 +1,4 @@
-"""Times for people: days and times of a time zone."""
+"""Times as text for people: days and times in a time zone."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ class ZonedClock:
     """The time zone; None for the zone of this machine."""
 
     def day(self, at: int) -> str:
-        """The date of a time (ms since the epoch), with the zone; "" for a time that no calendar
-        has."""
+        """The date of a time (ms since 1970), with the zone; "" for a time that no calendar has."""
         moment = self._moment(at)
         if moment is None:
             return ""
@@ -34,15 +33,15 @@ class ZonedClock:
         return f"{at}ms" if moment is None else moment.strftime("%H:%M:%S.") + f"{at % 1000:03}"
 
     def text(self, at: int) -> str:
-        """ISO-8601 with the zone's offset, Z for UTC."""
+        """The time as ISO 8601 with the zone's offset; Z for UTC."""
         moment = self._moment(at)
         if moment is None:
             return f"{at}ms"
         return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def words(self, at: int) -> str:
-        """The form of times in sentences (replica.words), to the ms: `2026-11-21 03:20:05.122 UTC`;
-        in another zone with its offset in the place of UTC."""
+        """The time as sentences write it (replica.words), to the ms: `2026-11-21 03:20:05.122 UTC`;
+        in another zone with the zone's offset instead of UTC."""
         moment = self._moment(at)
         if moment is None:
             return f"{at} ms"

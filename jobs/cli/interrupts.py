@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
-    """On Ctrl-C, say on stderr that `job` was interrupted, and `then`: its outcome, and what to
-    run. Raises KeyboardInterrupt, also where something failed because of the interrupt.
+    """On Ctrl-C, says on stderr that `job` was interrupted, and what `then` gives: its outcome, and
+    the command to run. Raises KeyboardInterrupt, also where something failed because of the
+    interrupt.
 
     Afterwards the former handler of SIGINT is back, unless Ctrl-C was pressed: then the next Ctrl-C
     ends the process at once.
@@ -51,7 +52,7 @@ def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def stop_requested() -> Iterator[threading.Event]:
-    """An event that SIGTERM and SIGINT set, so that running work is finished."""
+    """An event that SIGTERM and SIGINT set. Work that is running can finish."""
     stop = threading.Event()
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = [signal.signal(number, lambda *_: stop.set()) for number in numbers]
@@ -91,9 +92,9 @@ def _handle_sigint_by(handler: Callable[..., None]) -> None:
 
 
 def _interrupt(*_: Any) -> None:
-    """The handler of SIGINT while no Spark runs. It raises KeyboardInterrupt, and hides the errors
-    of destructors, which Python would print: if the interrupt has ended the constructor of an
-    object, the destructor of this object may fail."""
+    """The handler of SIGINT while no Spark runs. It raises KeyboardInterrupt. It also hides the
+    errors of destructors, which Python would print: the destructor of an object may fail where the
+    interrupt has ended its constructor."""
     if not os.environ.get(DEBUG_VARIABLE):
         sys.unraisablehook = lambda _: None
     raise KeyboardInterrupt
@@ -118,7 +119,7 @@ def _leave(*_: Any) -> None:
 
 
 def _silence_py4j() -> None:
-    """Silence py4j's loggers and the root logger. py4j logs the trace of each error that it also
+    """Silences py4j's loggers and the root logger. py4j logs the trace of each error that it also
     raises, and the code that catches the error reports it."""
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(

@@ -150,7 +150,7 @@ app.add_typer(engine.replica, rich_help_panel="Replicas")
 
 
 def main(arguments: list[str] | None = None, work: Callable[[Any], int] = run_command) -> NoReturn:
-    """The console script. work: as for jobs.cli.outcome.run."""
+    """Runs the console script. work: as for jobs.cli.outcome.run."""
     leave_out_current_folder()
     leave_no_core()
     use_utf8()
@@ -166,8 +166,8 @@ def main(arguments: list[str] | None = None, work: Callable[[Any], int] = run_co
 
 
 def leave_no_core() -> None:
-    """A crash of this process, or of one that it starts, writes no core file: its memory may hold
-    credentials. A handler of cores, as systemd-coredump, is told the same limit."""
+    """Prevents core files of this process, and of the processes that it starts: their memory may
+    hold credentials. A handler of cores, such as systemd-coredump, obeys the same limit."""
     _, most = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 

@@ -1,8 +1,7 @@
 """A bound of memory for a command that answers what others ask, or opens what others have made.
 
-Engines count only a part of what they take, and an allocation that fails ends them without a word.
-So the command runs in a process of its own, and this one looks at that process's memory until it
-has ended.
+Engines count only a part of their memory, and an allocation that fails ends them without a message.
+So the command runs in a process of its own, and this process watches its memory until it has ended.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from jobs.cli.output import error_line
 from replica.errors import UsageError
 
 VARIABLE = "KRAFTLAKE_MEMORY"
-"""In the environment, the bound of any command, as --memory gives it."""
+"""The environment variable with the bound of any command, in the form of --memory."""
 _GIB = 1 << 30
 _LARGEST_DEFAULT = 4 * _GIB
 _LEAST = 128 << 20
-"""The engines themselves take about half of this."""
+"""The least bound. The engines themselves take about half of it."""
 _LOOKED_EVERY_S = 0.02
 _FAILED = 1
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": _GIB, "t": 1 << 40}
@@ -39,7 +38,7 @@ def default_bound() -> int:
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         allowed = int(Path("/sys/fs/cgroup/memory.max").read_text())
-    except (OSError, ValueError):  # There is none, or it says "max".
+    except (OSError, ValueError):  # there is no control group, or its limit is "max"
         allowed = pages
     return max(min(_LARGEST_DEFAULT, min(pages, allowed) // 2), _LEAST)
 
@@ -57,11 +56,11 @@ def bound_of(text: str | None, option: str = "--memory") -> int:
 
 
 def keep_within(bound: int) -> None:
-    """Goes on in a child of this process, which ends the child where it has more than `bound` bytes
-    of resident memory, and otherwise ends as the child does.
+    """Continues in a child of this process. This process ends the child when it has more than
+    `bound` bytes of resident memory, and otherwise ends with the child's exit code.
 
-    Nothing is done in a process that has begun other work: it may have threads, which don't come
-    along.
+    Does nothing in a process that has begun other work: it may have threads, and a child would lack
+    them.
     """
     global _is_one_command
     if not _is_one_command or not sys.platform.startswith("linux"):
@@ -74,10 +73,10 @@ def keep_within(bound: int) -> None:
     child = os.fork()
     if child:
         os._exit(_watched(child, bound))
-    import ctypes  # only here: every start of the command would pay for it
+    import ctypes  # only here, because every start of the command would pay for it
 
     ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # It ended before that took hold.
+    if os.getppid() != parent:  # the parent ended before the setting took effect
         os._exit(_FAILED)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
@@ -86,7 +85,7 @@ _is_one_command = False
 
 
 def run_one_command() -> None:
-    """Notes that this process only runs one command, and has not begun to."""
+    """Notes that this process runs only one command, and has not begun it."""
     global _is_one_command
     _is_one_command = True
 
@@ -100,7 +99,8 @@ def _watched(child: int, bound: int) -> int:
         if ended:
             return _as_its_own(status)
         if told is not None and told.si_signo in _PASSED_ON and told.si_code == _SI_USER:
-            os.kill(child, told.si_signo)  # The terminal itself would have told the child, too.
+            # the terminal itself would have sent the signal to the child, too
+            os.kill(child, told.si_signo)
         if _resident(child) > bound:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)

@@ -1,4 +1,4 @@
-"""The moments and periods that options name."""
+"""Moments and periods in the values of options."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from replica.errors import DataError, UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAST_MS = 10**12
-"""September 2001 in ms. A smaller number is an offset: a log with so many records would take 50
-TB."""
+"""September 2001 in ms. A smaller number is an offset: a log with as many
+records would take 50 TB."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A place in the log: below an offset, or up to and including a time, or, with neither, its
-    end."""
+    """A place in the log: below an offset, or up to and including a time; with neither, the end of
+    the log."""
 
     at_offset: int | None = None
     at_time: datetime | None = None
@@ -41,21 +41,21 @@ class Period:
     until: int | None = None
 
     def holds(self, at: int | None) -> bool:
-        """Whether the period contains the time `at`. Something without a time (None) is only in the
-        period that is open at both ends."""
+        """Whether the period contains the time `at`. None, an unknown time, is only in the period
+        that is open at both ends."""
         if at is None:
             return self.since is None and self.until is None
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
 
 
 def asked_moment(at_offset: int | None, at_time: str | None) -> Moment:
-    """The moment of --at-offset and --at-time. Raises UsageError for an --at-time that is no
-    time."""
+    """The moment in --at-offset and --at-time. Raises UsageError for an --at-time
+    that is no time."""
     return Moment(at_offset, moment_of("--at-time", at_time))
 
 
 def period_of(from_time: str | None, to_time: str | None) -> Period:
-    """The period of --from-time and --to-time. Raises UsageError, which names the option."""
+    """The period in --from-time and --to-time. Raises UsageError, which names the option."""
     since, until = moment_of("--from-time", from_time), moment_of("--to-time", to_time)
     return Period(_ceiled_ms(since), _ceiled_ms(until))
 
@@ -85,7 +85,7 @@ def moment_of(option: str, text: str | None) -> datetime | None:
 
 
 def capture_moment_of(option: str, text: str | None) -> datetime | None:
-    """The time of a capture, in the form of `moment_of`. Raises UsageError also for a year that the
+    """The time of a capture, as in `moment_of`. Raises UsageError also for a year that the
     timestamps of a lake's files can't hold."""
     moment = moment_of(option, text)
     if moment is None:

@@ -1,5 +1,5 @@
-"""What a command's options and arguments say: files and folders, seeds, and names compared with
-those that exist."""
+"""The values of a command's options and arguments: files and folders, seeds, and names that are
+compared with known names."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def named(name: str, known: Mapping[str, _T], what: str, otherwise: str) -> _T:
     """The value in `known` of the name that the user typed in lower or upper case.
 
     Raises UsageError for an unknown name; its message suggests similar names. known: values by
-    their names in lower case. what: the message's word for such a value. otherwise: what the
-    message says where no name is similar.
+    their names in lower case. what: the message's word for such a value. otherwise: the message's
+    advice where no name is similar.
     """
     found = known.get(name.strip().lower())
     if found is None:
@@ -79,7 +79,7 @@ def named(name: str, known: Mapping[str, _T], what: str, otherwise: str) -> _T:
 
 def fits(name: str, patterns: Sequence[str]) -> bool:
     """Whether the name matches one of the patterns, which have wildcards * and ?. Without patterns
-    every name is right."""
+    every name matches."""
     return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 

@@ -36,11 +36,11 @@ _NO_MEMORY = (
 )
 _OF_A_LAKE = "a table of the lake can't be read or written"
 _ENGINES = ("deltalake", "_internal", "datafusion")
-"""Top modules of the errors of delta-rs, whose own module is _internal, and of DataFusion."""
+"""The top modules of the errors of delta-rs (its own module is _internal) and of DataFusion."""
 _TRACEBACK = "Traceback (most recent call last):"
 _EXTRA_WITH = {"pyarrow": "s3", "numba": "scan", "numpy": "scan"}
 _EXTRAS_OF_THEIR_OWN = {"duckdb": "duckdb", "mcp": "mcp"}
-"""Packages that have an extra of their own, with its name."""
+"""Packages that have an extra of their own, with the extra's name."""
 _WITHOUT_A_LAKE = (
     "capture",
     "check",
@@ -73,7 +73,7 @@ def _invoke(app: typer.Typer, arguments: list[str], work: Callable[[Any], int]) 
         return _ran(app, arguments, work)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
-    except SystemExit as ending:  # typer - typer turns a closed pipe into this.
+    except SystemExit as ending:  # typer turns a closed pipe into this
         if isinstance(ending.__context__, BrokenPipeError):
             raise ending.__context__ from None
         raise
@@ -89,7 +89,8 @@ def _invoke(app: typer.Typer, arguments: list[str], work: Callable[[Any], int]) 
 
 def _ran(app: typer.Typer, arguments: list[str], work: Callable[[Any], int]) -> int:
     if not os.environ.get(DEBUG_VARIABLE):
-        os.environ["RUST_BACKTRACE"] = "0"  # or delta-rs' errors would be backtraces of fifty lines
+        # otherwise delta-rs' errors would be backtraces of fifty lines
+        os.environ["RUST_BACKTRACE"] = "0"
     if VARIABLE in os.environ:
         keep_within(default_bound())
     asked = _narrowed(app, _command(app, arguments))
@@ -100,7 +101,7 @@ def _ran(app: typer.Typer, arguments: list[str], work: Callable[[Any], int]) -> 
 
 
 def _is_of_an_engine(error: BaseException) -> bool:
-    """Whether delta-rs or DataFusion has raised it, or has failed by a bug of its own, which is a
+    """Whether delta-rs or DataFusion has raised the error, or has failed by a bug of its own, a
     PanicException."""
     kind = type(error)
     return kind.__name__ == "PanicException" or kind.__module__.split(".")[0] in _ENGINES
@@ -113,8 +114,8 @@ def _code_of(error: KraftlakeError) -> int:
 
 
 def _unexpected(app: typer.Typer, error: BaseException, arguments: list[str]) -> int:
-    """Print the line of a wrong option, of a lake that an engine can't read, of a package that
-    isn't installed, or of a bug. Returns the exit code."""
+    """Prints one line about a wrong option, a lake that an engine can't read, a package that isn't
+    installed, or a bug. Returns the exit code. Raises an error again that is no Exception."""
     if _is_of_an_engine(error):
         return _fail(f"{_OF_A_LAKE}: {_in_one_line(str(error))}", FAILED, error)
     if not isinstance(error, Exception):
@@ -141,8 +142,8 @@ def _unexpected(app: typer.Typer, error: BaseException, arguments: list[str]) ->
 
 
 def _extra_with(name: str, command: Sequence[str]) -> str:
-    """The extra that brings the module to the command: the smallest one for a command that knows no
-    lake; for all others the one with everything they need."""
+    """The extra that installs the module: for a command that knows no lake the smallest one, for
+    all others the extra with everything that they need."""
     if name in _EXTRAS_OF_THEIR_OWN:
         return _EXTRAS_OF_THEIR_OWN[name]
     if command and command[0] in _WITHOUT_A_LAKE:
@@ -160,7 +161,7 @@ def _in_one_line(text: str) -> str:
 def _is_absent(name: str) -> bool:
     try:
         return find_spec(name) is None
-    except ValueError:  # A module that a test put in place has no spec.
+    except ValueError:  # a module that a test put in its place has no spec
         return True
 
 
@@ -185,8 +186,8 @@ def _name(command: CommandInfo) -> str:
 def _narrowed(app: typer.Typer, command: tuple[str, ...]) -> typer.Typer:
     """`app` with this command alone; all of `app` where `command` is empty.
 
-    typer makes the options of every command of an app. Those of the commands that nobody asked for
-    would take 25 ms in each start.
+    typer makes the options of every command of an app. The options of the other commands would take
+    25 ms in each start.
     """
     if not command:
         return app

@@ -27,15 +27,15 @@ from jobs.cli.table_text import cut, row_lines, widths_of, wrapped
 from replica.terminal_text import one_line, safe_json, safe_json_bytes, to_stderr
 
 MEASURED_ROWS = 500
-"""How many rows are read before a table's column widths are fixed. Further rows are printed as they
-arrive."""
+"""The number of rows that are read before a table's column widths are fixed. Further rows are
+printed as they arrive."""
 _LEAST_ROOM = 20
 """The fewest columns in which a text is wrapped."""
 _PROGRESS_AFTER = 1.0
 _PROGRESS_EVERY = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
 _OURS = f"\x1b{os.urandom(8).hex()}"
-"""Stands for the escape character in front of a colour of `coloured`, so that no name has one."""
+"""Stands for the escape character before a colour of `coloured`, so that no name contains it."""
 _COLOUR_CODE = re.compile(f"{_OURS}(\\[[0-9]+m)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KEPT: ContextVar[list[dict[str, Any]] | None] = ContextVar("kept rows", default=None)
@@ -43,7 +43,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def use_utf8() -> None:
-    """Make both streams UTF-8, whatever the locale. Bytes of odd file names pass through."""
+    """Makes both streams UTF-8, whatever the locale. Bytes of odd file names are kept."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
@@ -70,14 +70,14 @@ def write_line(text: str) -> None:
 
 
 def terminal_width() -> int | None:
-    """How many columns the terminal has to which stdout goes. None where stdout is no terminal:
-    then nothing is to be cut."""
+    """The number of the terminal's columns where stdout is a terminal. None where stdout is no
+    terminal, so that nothing is cut."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def write_wrapped(before: str, text: str, indent: int) -> None:
-    """Print `before` and `text` as one line. On a narrower terminal the rest continues on the next
-    line, from the column `indent` on, which is the width of `before`."""
+    """Prints `before` and `text` as one line. On a narrower terminal the text continues on the next
+    line, from column `indent` on, which is the width of `before`."""
     text = one_line(text)
     width = terminal_width()
     room = 0 if width is None else width - indent
@@ -87,7 +87,7 @@ def write_wrapped(before: str, text: str, indent: int) -> None:
 
 
 def write_text(text: str) -> None:
-    """Print our own lines, or a whole document, on stdout. Nothing in it is escaped."""
+    """Prints our own lines, or a whole document, on stdout. Nothing in it is escaped."""
     sys.stdout.write(text)
 
 
@@ -107,16 +107,16 @@ def is_standard_output(path: str) -> bool:
 
 
 def write_bytes(lines: memoryview) -> None:
-    """Print whole lines of JSON in UTF-8, escaped as by safe_json, after the text that was printed
+    """Prints whole lines of JSON in UTF-8, escaped as by safe_json, after all text that was printed
     before."""
     sys.stdout.flush()
     lines = memoryview(safe_json_bytes(bytes(lines)))
-    while lines:  # With PYTHONUNBUFFERED a write may take only a part.
+    while lines:  # with PYTHONUNBUFFERED a write may take only a part
         lines = lines[sys.stdout.buffer.write(lines) :]
 
 
 def write_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on its own line, or keep it where `kept_rows` asks for that."""
+    """Prints one JSON object on its own line, or keeps it within `kept_rows`."""
     kept = _KEPT.get()
     if kept is None:
         sys.stdout.write(json_text(value) + "\n")
@@ -126,7 +126,8 @@ def write_json(value: Mapping[str, Any]) -> None:
 
 @contextmanager
 def kept_rows() -> Iterator[list[dict[str, Any]]]:
-    """The objects that this thread writes by `write_json` within the block. They aren't printed."""
+    """The objects that this thread writes by `write_json` within the block. They
+    are not printed."""
     rows: list[dict[str, Any]] = []
     before = _KEPT.set(rows)
     try:
@@ -140,7 +141,7 @@ def json_text(value: Any) -> str:
     lacks are written."""
     try:
         return safe_json(_ENCODER.encode(value))
-    except (TypeError, ValueError):  # Keys that are no text, or NaN.
+    except (TypeError, ValueError):  # keys that are no text, or NaN
         return safe_json(_ENCODER.encode(json_value(value)))
 
 
@@ -175,8 +176,8 @@ def _json_scalar(value: Any) -> Any:
 
 
 def cell_text(value: Any) -> str:
-    """A value in a table or CSV: NULL as a word, plain digits, times as ISO-8601 in UTC, nested
-    values as JSON."""
+    """A value as a table or CSV shows it: NULL as a word, plain digits, times as ISO 8601 in UTC,
+    nested values as JSON."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -250,8 +251,8 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
 
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """An aligned table, with numbers on the right. On a narrower terminal, cells continue on the
-    lines below, and very long ones are cut."""
+    """The lines of an aligned table, with numbers on the right. On a narrower terminal, cells
+    continue on the lines below, and very long cells are cut."""
     room = terminal_width()
     remaining = iter(rows)
     head = list(itertools.islice(remaining, MEASURED_ROWS))
@@ -301,8 +302,8 @@ def write_either(
 
 
 def more_line(shown: int, total: int) -> Iterator[str]:
-    """The line behind the first `shown` of `total` items; none where there are no more. shown: the
-    value of --limit."""
+    """The line after the first `shown` of `total` items; none where there are no more items. shown:
+    the value of --limit."""
     if total > shown:
         yield f"... and {total - shown} more; --limit {total} or --json lists all"
 
@@ -314,7 +315,7 @@ def write_counts(counts: Mapping[str, int], *, json_output: bool) -> None:
 
 
 def complain(text: str) -> None:
-    """Print one line on stderr about the input, after what was printed so far."""
+    """Prints one line on stderr about the input, after all text that was printed before."""
     sys.stdout.flush()
     for progress in list(_SHOWN):
         progress.clear()
@@ -322,15 +323,16 @@ def complain(text: str) -> None:
 
 
 def error_line(text: str) -> None:
-    """Print the line that ends a command that can't do what it was asked."""
+    """Prints the line that ends a command that can't do its work."""
     complain(f"kraftlake: error: {text}")
 
 
 class ProgressLine:
-    """Shows on stderr how far long work is. It shows nothing unless stderr is a terminal."""
+    """Shows the progress of long work on stderr. It shows nothing unless stderr is a terminal."""
 
     def __init__(self, stream: TextIO | None = None, *, output_waits: bool = False) -> None:
-        """output_waits: whether nothing goes to stdout before the progress is cleared."""
+        """output_waits: whether the command writes nothing to stdout before the progress is
+        cleared."""
         self._given = stream
         # a terminal shows both streams, and would show the progress inside the output
         self._enabled = self._stream.isatty() and (output_waits or not sys.stdout.isatty())
@@ -339,7 +341,7 @@ class ProgressLine:
 
     @property
     def _stream(self) -> TextIO:
-        return self._given or sys.stderr  # which is another one once libraries' text is escaped
+        return self._given or sys.stderr  # sys.stderr changes once libraries' text is escaped
 
     def show(self, text: str) -> None:
         """Show `text` instead of the last progress: at most five times a second, and not in the

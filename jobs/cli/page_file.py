@@ -9,14 +9,14 @@ from replica.errors import UsageError
 
 
 def write_page(output: str, page: str, option: str) -> None:
-    """Write a file atomically. An output that is no plain file, such as a pipe, a device or a link,
-    is written into, because a new file in its place would remove it. option: the one that names the
-    output. Raises UsageError."""
+    """Writes a file atomically. Where the output is a pipe, a device or a link, the page is written
+    into it, because a new file would replace it. option: the option that names the output. Raises
+    UsageError."""
     is_special = os.path.lexists(output) and (os.path.islink(output) or not os.path.isfile(output))
     draft = output if is_special else f"{output}.{os.getpid()}.tmp"
     try:
         if not is_special:
-            Path(draft).unlink(missing_ok=True)  # A link there must not be written through.
+            Path(draft).unlink(missing_ok=True)  # a link there must not be written through
         with open(draft, "w" if is_special else "x", encoding="utf-8", newline="\n") as file:
             file.write(page)
         if not is_special:

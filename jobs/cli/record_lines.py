@@ -1,6 +1,6 @@
-"""A record as a line of text or of JSON, from any source: a metadata or control record, or one
-whose content only its producer understands. Also the records of a batch of a file, and what of it
-can't be decoded."""
+"""A record as a line of text or of JSON, from any source: a metadata record, a control record, or a
+record whose content only its producer understands. Also the records of a file's batch, and the
+damage in them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from replica.terminal_text import one_line, safe_json
 def records_in(
     batch: LocatedBatch, whole: Buffer, inflation: Inflation, name: Callable[[Damage], None]
 ) -> Iterator[Record]:
-    """The records of a batch, up to the first whose frame doesn't decode. whole: its bytes; empty
-    where the file was changed while it was read. name: is told of the damage."""
+    """The records of a batch, up to the first whose frame doesn't decode. whole: the bytes of the
+    batch; empty where the file was changed while it was read. name: is called with the damage."""
     header = batch.header
     if not whole:
         detail = "the batch at this byte was changed while it was read"
@@ -39,7 +39,8 @@ def records_in(
 
 
 def undecodable(position: int, offset: int, reason: str) -> Damage:
-    """The damage that the record at an offset can't be decoded. position: that of its batch."""
+    """The damage of a record that can't be decoded. position: the position of its batch. offset:
+    the record's offset."""
     detail = f"record at offset {offset} of the batch at this byte: {reason}"
     return Damage(position, 0, DamageKind.RECORD, detail)
 
@@ -47,7 +48,7 @@ def undecodable(position: int, offset: int, reason: str) -> Damage:
 def record_line(record: Record, epoch: int, read: LogRecord, json_start: str | None) -> str:
     """The line of a record: offset, epoch, time, type, version, and the content as Kafka's JSON.
 
-    json_start: the beginning of a line of JSON, up to and with `"offset":`; None for a line of
+    json_start: the beginning of a line of JSON, up to and including `"offset":`; None for a line of
     text, whose time is in UTC.
     """
     if json_start is None:
@@ -72,7 +73,8 @@ def opaque_line(
 
 
 def opaque_content(record: Record, redactor: Redactor | None) -> dict[str, Any]:
-    """Key, value and headers of such a record, for JSON. redactor: as for opaque_line."""
+    """Key, value and headers of a record that only its producer understands, for JSON. redactor: as
+    for opaque_line."""
     return {
         "key": _text_or_base64(_hidden(record.key, redactor)),
         "value": _text_or_base64(_hidden(record.value, redactor)),
@@ -81,7 +83,8 @@ def opaque_content(record: Record, redactor: Redactor | None) -> dict[str, Any]:
 
 
 def opaque_text(record: Record, redactor: Redactor | None) -> str:
-    """Key and value of such a record. redactor: hides them; None shows them."""
+    """Key and value of a record that only its producer understands. redactor: hides them; None
+    shows them."""
     key, value = (_text(_hidden(raw, redactor)) for raw in (record.key, record.value))
     return f"{key}  {value}"
 
@@ -97,7 +100,7 @@ def _hidden(raw: bytes | None, redactor: Redactor | None) -> bytes | None:
 
 
 def _text_or_base64(raw: bytes | None) -> object:
-    """Text where it is UTF-8, else an object {"base64": ...}."""
+    """The bytes as text where they are UTF-8, else an object {"base64": ...}."""
     if raw is None:
         return None
     try:
@@ -111,7 +114,7 @@ def _text(raw: bytes | None) -> str:
 
 
 def _shown(read: LogRecord) -> str:
-    """The text with escapes for control characters. Kafka escapes only those below 0x20, but a
-    terminal also obeys those above 0x7f."""
+    """The text with escapes for control characters. Kafka escapes only characters below 0x20, but a
+    terminal also obeys control characters above 0x7f."""
     text = read.json_text()
     return text if text.isprintable() else one_line(text)

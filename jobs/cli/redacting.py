@@ -1,4 +1,4 @@
-"""The options about secrets: whether a command shows them, and with which key it makes
+"""The options about secrets: whether a command shows secrets, and with which key it makes
 fingerprints."""
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ MAX_KEY_BYTES = 64 * 1024
 def make_redactor(
     keep_secrets: bool, key_file: str | None, show_configs: Collection[str] = ()
 ) -> Redactor | None:
-    """The redactor of the options, with a random key where none is given. None where secrets are
-    kept."""
+    """The redactor of the options, with a random key where no key is given; None where secrets are
+    kept. Raises UsageError as check_shown, and for a key file that can't be used."""
     check_shown(keep_secrets, show_configs)
     if keep_secrets:
         if key_file is not None:

@@ -1,4 +1,4 @@
-"""Runs a command for a program in Python, which gets as values what --json prints."""
+"""Runs a command for a program in Python, which gets the objects of --json as values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from jobs.cli.output import kept_rows
 from replica.errors import UsageError
 
 Value = str | int | bool | Iterable[str] | None
-"""Of an option: True for one without a value, several texts for one that is given several times;
-None or False leaves it out."""
+"""The value of an option: True for an option without a value, several texts for an option that is
+given several times; None or False to leave the option out."""
 
 
 def rows_of(
@@ -23,7 +23,7 @@ def rows_of(
 ) -> list[dict[str, Any]]:
     """The objects of the command's lines of JSON.
 
-    options: by their long names, with _ for -. Raises UsageError for what the command doesn't know,
+    options: by their long names, with _ for -. Raises UsageError for an unknown command or option,
     and the command's own errors.
     """
     words = [command, "--json", *_words(options), "--", *(os.fspath(path) for path in paths)]

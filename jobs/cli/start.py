@@ -1,5 +1,5 @@
-"""Where the `kraftlake` command begins. It loads next to nothing, so that Ctrl-C is answered before
-the modules of the command are loaded."""
+"""The begin of the `kraftlake` command. This module loads almost nothing, so that Ctrl-C is handled
+before the modules of the command are loaded."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _INTERRUPTED = 130
 
 
 def main() -> NoReturn:
-    """The console script. Ctrl-C while modules are loaded ends the process by the signal, as it
-    does other programs: no traceback, and a shell sees exit code 130. Where SIGINT is ignored, as
-    behind nohup, it stays so."""
+    """The console script. Ctrl-C while modules are loaded ends the process by the signal: no
+    traceback, and a shell sees exit code 130. Where SIGINT is ignored, as by nohup, it stays
+    ignored."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -22,5 +22,6 @@ def main() -> NoReturn:
     try:
         signal.signal(signal.SIGINT, before)
         run_command()
-    except KeyboardInterrupt:  # before the command has begun; jobs.cli.outcome has the others
+    # the command has not begun; jobs.cli.outcome handles later interrupts
+    except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)

@@ -1,5 +1,4 @@
-"""An aligned table as lines of text. Where there is little room, cells continue on the lines
-below."""
+"""An aligned table as lines of text. On a narrow terminal, cells continue on the lines below."""
 
 from __future__ import annotations
 
@@ -9,17 +8,17 @@ from itertools import zip_longest
 
 _GAP = 2
 _MOST_ALIGNED = 200
-"""The widest column where the room is unlimited: for one value of thousands of characters the other
-rows get no thousands of blanks."""
+"""The widest column where the room is unlimited. Without this limit, one value of thousands of
+characters would fill the other rows with blanks."""
 MOST_SHOWN = 500
-"""How many characters of a cell a terminal shows."""
+"""The most characters of a cell that a terminal shows."""
 _LEAST = 8
-"""The least width of a column. A narrower terminal wraps the lines itself."""
+"""The least width of a column. On a narrower terminal, the terminal wraps the lines itself."""
 
 
 def widths_of(names: Sequence[str], rows: Sequence[Sequence[str]], room: int | None) -> list[int]:
-    """The columns' widths, by their names and cells. The widest are narrowed until all fit into
-    `room` columns of a terminal; None for unlimited room."""
+    """The columns' widths, by their names and cells. The widest columns are narrowed until all
+    columns fit into `room` columns of a terminal. room: None for unlimited room."""
     widths = [
         max([text_width(name), *(text_width(row[index]) for row in rows)])
         for index, name in enumerate(names)
@@ -43,7 +42,8 @@ def cut(cell: str, most: int = MOST_SHOWN) -> str:
 def row_lines(
     cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], *, wrap: bool
 ) -> Iterator[str]:
-    """A row: one line or, with `wrap`, as many as its cells need. right: the columns of numbers."""
+    """The lines of a row: one line or, with `wrap`, as many as the cells need. right: the columns
+    of numbers."""
     if not wrap:
         yield aligned(cells, widths, right)
         return
@@ -53,7 +53,7 @@ def row_lines(
 
 
 def aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    """One line. A cell that is wider than its column moves the cells behind it."""
+    """The row as one line. A cell that is wider than its column moves the cells after it."""
     padded = []
     for cell, width, to_right in zip(cells, widths, right, strict=True):
         space = " " * (width - text_width(cell))
@@ -62,7 +62,7 @@ def aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) 
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """The text in pieces of at most `width` columns. A piece ends behind a blank or comma in its
+    """The text in pieces of at most `width` columns. A piece ends after a blank or comma in its
     second half, where there is one. Together the pieces are the text."""
     pieces = []
     while text_width(text) > width:
@@ -75,7 +75,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def _fitting(text: str, width: int) -> int:
-    """How many characters of the text fit into so many columns; at least one."""
+    """The number of the text's first characters that fit into `width` columns; at least one."""
     used = 0
     for place, char in enumerate(text):
         used += text_width(char)
@@ -85,7 +85,7 @@ def _fitting(text: str, width: int) -> int:
 
 
 def text_width(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """The number of a terminal's columns that a text takes."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)

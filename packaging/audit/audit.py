@@ -25,9 +25,9 @@ _WITHIN_S = 600
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answers about the packages of one lock file. looked_up, not_looked_up: how many packages.
-    vulnerable: a line for each vulnerability. failed: why nobody could be asked; "" where somebody
-    could."""
+    """The answers about the packages of one lock file. looked_up, not_looked_up: numbers of
+    packages. vulnerable: a line for each vulnerability. failed: why no package could be looked up;
+    "" where packages could."""
 
     lock: str
     looked_up: int = 0
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def outcome_of(lock: str, answer: Any) -> Outcome:
-    """The outcome that pip-audit's JSON tells."""
+    """The outcome in pip-audit's JSON."""
     packages = answer["dependencies"]
     found = [package for package in packages if "skip_reason" not in package]
     vulnerable = tuple(
@@ -74,7 +74,7 @@ def outcome_of(lock: str, answer: Any) -> Outcome:
 
 
 def audited(lock: str) -> Outcome:
-    """Ask about the packages that a lock file names; nothing is installed or resolved."""
+    """Asks pip-audit about the packages in a lock file. Nothing is installed or resolved."""
     command = [
         *(sys.executable, "-m", "pip_audit", "--disable-pip", "--require-hashes"),
         *("--requirement", lock, "--format", "json", "--progress-spinner", "off"),

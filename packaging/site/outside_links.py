@@ -1,5 +1,5 @@
-"""Pages of docs/ link to other files of the repository: records of campaigns, code, settings. The
-site has a page for each of these, so that its links lead somewhere without a host for the code.
+"""Links from pages of docs/ to other files of the repository: records of campaigns, code, settings.
+The site has a page for each such file, so that links work without a host for the code.
 
 mkdocs calls `on_files` once and `on_page_markdown` for each page.
 """
@@ -15,7 +15,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = "docs/"
 OUTSIDE = "repository/"
-"""Where the site has what is not below docs/."""
+"""The folder of the site for files outside of docs/."""
 _LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n"
@@ -36,8 +36,8 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
 
 
 def site_path(path: str) -> str:
-    """Where the site has the page of a file: both are relative, to the repository and to the
-    site's source."""
+    """The path of a file's page, relative to the site's source. path: relative to
+    the repository."""
     if path.startswith(DOCS):
         return path.removeprefix(DOCS)
     return f"{OUTSIDE}{path}" if path.endswith(".md") else f"{OUTSIDE}{path}.md"
@@ -52,8 +52,8 @@ def repository_path(site: str) -> str:
 
 
 def with_site_links(markdown: str, path: str) -> str:
-    """The text of the file at `path`, with links as the site has them. A link to a folder becomes
-    its text: the site has no page of it."""
+    """The text of the file at `path`, with links that work in the site. A link to a folder becomes
+    its text, because the site has no page for a folder."""
 
     def replaced(link: re.Match[str]) -> str:
         target = _target(link[2], path)
@@ -79,14 +79,15 @@ def _outside_fences(markdown: str, change: Callable[[str], str]) -> str:
 
 
 def _target(link: str, path: str) -> str | None:
-    """The file that a link of the file at `path` leads to; None for another host's."""
+    """The file that a link of the file at `path` leads to; None for a link to another host."""
     if re.match(r"[a-z]+:", link):
         return None
     return os.path.normpath(PurePosixPath(path).parent / link)
 
 
 def _linked_outside(pages: list[str]) -> set[str]:
-    """The files outside of docs/ to which these pages lead, and those to which these lead."""
+    """The files outside of docs/ to which these pages link, and the files to which those files link
+    in turn."""
     found: set[str] = set()
     todo = [*pages]
     while todo:

@@ -30,7 +30,7 @@ class _GroupLogs(NamedTuple):
 
 
 def beside_other_logs(found: Iterable[Row], status: Iterable[Row]) -> Iterator[Row]:
-    """The findings, each as the newest group that has its capture shows it. found: rows of
+    """The findings, each with the values of the newest group that has its capture. found: rows of
     bronze.findings. status: rows of gold.replica_status."""
     rows = list(found)
     if not any(row["rule"] in _OF_ELECTIONS for row in rows):

@@ -97,8 +97,8 @@ def readable(table: DeltaTable) -> DeltaTable:
 
 
 def batches_of(answer: Any) -> Iterator[pa.RecordBatch]:
-    """The batches of delta-rs' answer. Each batch is asked of delta-rs by a call of its own: a
-    panic of delta-rs within a stream that Arrow reads would end the process without a message."""
+    """The batches of delta-rs' answer. Each batch comes by a separate call of delta-rs: a panic of
+    delta-rs within a stream that Arrow reads would end the process without a message."""
     import pyarrow as pa  # most questions need only delta-rs
 
     for batch in answer:

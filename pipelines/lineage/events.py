@@ -72,7 +72,7 @@ class _Client(OpenLineageClient):
 
 @dataclass(frozen=True)
 class TableState:
-    """A table at one version, as an event names it."""
+    """A table at one version, in the form of an event."""
 
     contract: Contract
     version: int

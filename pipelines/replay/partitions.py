@@ -34,7 +34,7 @@ from replica.scan.version_input import MOST_ROWS, NOWHEN, RECORD_TYPES, silent_r
 from replica.scan.version_tables import CHANGES
 
 Open: TypeAlias = dict[tuple[str, Any], tuple[EntityKind, Since]]
-"""Since when the newest version of each entity is valid, by kind and key."""
+"""When the newest version of each entity began, by kind and key."""
 
 _PARTITION, _TOPIC = KIND_OF["partition"], KIND_OF["topic"]
 _TIME = WRITTEN.field("valid_from").type

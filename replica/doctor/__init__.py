@@ -1,14 +1,13 @@
-"""What judges a cluster by the files that its nodes left: Kafka's log directories, as they are or
-as a capture holds them. The packages beside this one are a replica; nothing in them imports this
-one.
+"""Judges a cluster by the files of its nodes: Kafka's log directories, or captures of them. The
+other packages of replica are a replica; they never import this package.
 
-- `quorum`: what the logs of several replicas prove together: which records are committed, who may
-  lead, whose disk went back.
-- `check`: damage, and what directories say of each other. `health`: what the metadata says is wrong
-  in the cluster. `verdict`: the one verdict that files, history and health decide together.
+- `quorum`: what the logs of several replicas prove together: committed records, possible leaders,
+  disks that went back to an older state.
+- `check`: damage, and contradictions between directories. `health`: faults in the cluster by its
+  metadata. `verdict`: the verdict from files, history and health together.
 - `startup`: whether nodes start and join, by their settings and disks.
-- `timeline`: what happened, in order. `preflight`: what a planned step would do.
-  `rehearsal`: the captured quorum runs on in the simulator.
-- `restore`: configuration as Kafka's commands. `redacted`: directories without secrets.
-  `watching`: a running cluster, asked again and again.
+- `timeline`: past events, in order. `preflight`: the effect of a planned step. `rehearsal`: the
+  captured quorum continues in the simulator.
+- `restore`: configuration as Kafka's commands. `redacted`: directories without secrets. `watching`:
+  a running cluster, observed continuously.
 """

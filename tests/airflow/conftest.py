@@ -1,4 +1,4 @@
-"""Airflow as its users have it: an environment of its own, a database, our DAGs."""
+"""Airflow as its users have it: an environment of its own, a database, and our DAGs."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _LOCAL = json.dumps({"conn_type": "spark", "host": "local[2]"})
 
 @dataclass(frozen=True)
 class Airflow:
-    """An Airflow home. variables: of its environment, besides ours."""
+    """An Airflow home. variables: variables of its environment, besides ours."""
 
     home: Path
     variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def state(self) -> Path:
-        """Where the lake, the feeds and the reports of its runs are."""
+        """The folder with the lake, the feeds and the reports of its runs."""
         return self.home / "state"
 
     def python(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Airflow's interpreter, to its end; both its streams as stdout."""
+        """Runs Airflow's interpreter to its end. Both its streams come as stdout."""
         return subprocess.run(
             [str(_PYTHON), *words],
             env={**_outside(), **self._settings(), **self.variables, **variables},
@@ -48,7 +48,7 @@ class Airflow:
     def run(
         self, dag: str, at: str, conf: Mapping[str, Any] | None = None, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        """A run of a DAG, as `airflow dags test` makes one: 0 where it succeeded."""
+        """Runs a DAG as `airflow dags test` does. The return code is 0 where the run succeeded."""
         words = ("-m", "airflow", "dags", "test", dag, at, "-c", json.dumps(conf or {}))
         return self.python(*words, **variables)
 
@@ -74,7 +74,7 @@ class Airflow:
 
 
 def _outside() -> dict[str, str]:
-    """The environment of whoever runs the tests, but for what would change Airflow or the jobs."""
+    """The environment of the test run, without variables that would change Airflow or the jobs."""
     ours = ("AIRFLOW", "KRAFTLAKE_", "PYTEST", "PYTHONPATH", "SPARK", "PYSPARK", "VIRTUAL_ENV")
     kept = ("KRAFTLAKE_JARS",)
     return {k: v for k, v in os.environ.items() if not k.startswith(ours) or k in kept}
@@ -82,7 +82,7 @@ def _outside() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def installed() -> None:
-    """Airflow's environment, made where it is missing or out of date."""
+    """Airflow's environment, which is made where it is missing or out of date."""
     make = ("make", "--silent", "airflow", f"PYTHON={sys.executable}")
     subprocess.run(make, cwd=REPOSITORY, check=True, timeout=_WITHIN_S)
 
@@ -98,6 +98,6 @@ def migrated(installed: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def airflow(migrated: Path, tmp_path: Path) -> Airflow:
-    """A home of the test's own."""
+    """An Airflow home for one test."""
     shutil.copytree(migrated, tmp_path / "home")
     return Airflow(tmp_path / "home")

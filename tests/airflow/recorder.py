@@ -1,7 +1,7 @@
-"""A kraftlake environment whose spark-submit writes down what it is called with, and ends as told.
+"""A kraftlake environment whose spark-submit records its arguments, and ends with given exit codes.
 
-Everything before spark-submit is Airflow's own; what comes behind it test_pipeline.py runs for
-real.
+Everything before spark-submit is Airflow's own. test_pipeline.py runs the part after it with a real
+spark-submit.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ sys.exit(codes[0] if codes else 0)
 
 @dataclass(frozen=True)
 class Recorder:
-    """folder: for KRAFTLAKE_VENV."""
+    """Calls of spark-submit that were recorded. folder: the folder for KRAFTLAKE_VENV."""
 
     folder: Path
 
     @property
     def lines(self) -> list[list[str]]:
-        """The words after spark-submit, of each call."""
+        """For each call, the words after spark-submit."""
         file = self.folder / "bin" / "lines.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def recorder(folder: Path, codes: Sequence[int] = ()) -> Recorder:
-    """codes: that the first calls end with, later ones with 0."""
+    """Makes the environment. codes: the exit codes of the first calls; later calls end with 0."""
     binaries = folder / "bin"
     binaries.mkdir(parents=True)
     (binaries / "codes.json").write_text(json.dumps(list(codes)))
-    # no link: an interpreter finds its environment by where it was started from
+    # no link: an interpreter finds its environment by the path that started it
     _executable(binaries / "python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     _executable(binaries / "spark-submit", _SUBMIT.format(python=sys.executable))
     return Recorder(folder)

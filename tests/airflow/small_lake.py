@@ -1,4 +1,4 @@
-"""As much of a lake as the gate asks for, made by delta-rs."""
+"""The tables of a lake that the gate reads, made by delta-rs."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def write_small_lake(
     broken: str | None = None,
     level: str = "healthy",
 ) -> None:
-    """damaged: the id of the capture with a damage of that kind, `new` or `old`. broken: the
-    action of an expectation that the newest run found broken. level: that of the cluster's
-    verdict."""
+    """Writes the tables. damaged: the capture with a damage of the given kind, `new` or `old`; None
+    for no damage. broken: the action of an expectation that the newest run found broken. level: the
+    level of the cluster's verdict."""
     old = {**_CAPTURE, "capture_id": "old", "captured_at": AT.replace(hour=4), "ingest_seq": 1}
     damage = {"capture_id": damaged, "file": "nodes/1/0.log", "kind": kind, "detail": "x"}
     results = [_judged(AT.replace(hour=4), "stop"), _judged(AT, broken)]

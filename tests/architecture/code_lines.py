@@ -25,7 +25,7 @@ _NO_CODE = {
 
 
 def code_lines(text: str) -> int:
-    """How many lines of a module with this text are code."""
+    """The number of lines of code in a module with this text."""
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _NO_CODE:
@@ -38,12 +38,12 @@ def code_lines(text: str) -> int:
 
 
 def counted(folder: Path) -> dict[Path, int]:
-    """The lines of code of each module below a folder."""
+    """The number of lines of code of each module below a folder."""
     return {path: code_lines(path.read_text()) for path in sorted(folder.rglob("*.py"))}
 
 
 def main(folders: list[str]) -> None:
-    """Prints a line for each package, and a sum for each folder that is named."""
+    """Prints a line for each package, and a sum for each named folder."""
     for folder in folders:
         counts = counted(Path(folder))
         lines: Counter[Path] = Counter()

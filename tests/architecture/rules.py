@@ -1,7 +1,7 @@
 """The import rules of CONTRIBUTING.md's floors as data, and the checker that reads modules by them.
 
-A module belongs to the longest folder of FOLDERS that holds it. Only syntax trees are read: a
-forbidden import inside a function, or below TYPE_CHECKING, is an import all the same.
+A module belongs to the longest folder of FOLDERS that holds it. Only syntax trees are read: an
+import inside a function, or below TYPE_CHECKING, counts as an import.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.architecture.trees import nodes_of
 
 TOP_LEVEL = ("replica", "pipelines", "jobs", "kraftlake")
-"""The packages of ours, of which the last is what programs and notebooks import."""
+"""Our packages. Programs and notebooks import the last one."""
 EVERYONE = (
     "replica.model", "replica.errors", "replica.severity", "replica.installation",
     "replica.shell_text", "replica.terminal_text", "replica.path_text", "replica.import_path",
@@ -36,7 +36,7 @@ _PIPELINES_FROM_REPLICA = (
     "replica.doctor.redacted",
 )
 
-# Folder or module -> what it may import of ours, besides itself and EVERYONE. Not transitive.
+# Folder or module -> our modules that it may import, besides itself and EVERYONE. Not transitive.
 ALLOWED: dict[str, tuple[str, ...]] = {
     "replica": (),
     "replica.model": (),
@@ -153,7 +153,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "kraftlake": ("jobs", "pipelines", "replica"),
 }
 
-# Between the layers of the lake: silver and gold are made of bronze's tables, not by its code.
+# Between the layers of the lake: silver and gold are made of bronze's tables, not by bronze's code.
 _DERIVING = ("pipelines.cluster", "pipelines.silver", "pipelines.gold", "pipelines.replay")
 _LAYERS = {
     "pipelines.bronze": _DERIVING,
@@ -180,7 +180,7 @@ BANNED: dict[str, dict[str, str]] = {
     },
 }
 
-# Module -> the folder or module that alone may import it.
+# Module -> the only folder or module that may import it.
 ONLY_IN = {
     "great_expectations": "pipelines.quality",
     "openlineage": "pipelines.lineage",
@@ -197,14 +197,14 @@ _SAVES = ("save", "saveAsTable", "insertInto", "writeTo", "toTable")
 
 @dataclass(frozen=True)
 class Import:
-    """One imported name: `target` is as deep as the tree says (replica.format.batch.Batch)."""
+    """One imported name. `target` is as deep as the tree shows (replica.format.batch.Batch)."""
 
     target: str
     line: int
 
 
 def modules(root: Path) -> dict[str, Path]:
-    """Dotted name -> file of every module of ours below `root`."""
+    """Dotted name -> file, for every module of ours below `root`."""
     found: dict[str, Path] = {}
     for top in TOP_LEVEL:
         for path in sorted((root / top).rglob("*.py")):
@@ -214,7 +214,7 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def violations(root: Path) -> list[str]:
-    """One line for each broken rule: file:line, what it does, what is allowed."""
+    """A line for each broken rule: file:line, what the module does, and what is allowed."""
     known = modules(root)
     found: list[str] = []
     for name, path in known.items():
@@ -229,12 +229,12 @@ def violations(root: Path) -> list[str]:
 
 
 def _statements(path: Path, module: str) -> tuple[list[Import], list[tuple[int, str]]]:
-    """A module's imports, and the calls in it that belong elsewhere."""
+    """A module's imports, and its calls that only other modules may make."""
     is_package = path.name == "__init__.py"
     return _statements_of(path.read_text(encoding="utf-8"), module, is_package=is_package)
 
 
-@cache  # both rules read the whole tree, and parsing it takes a second
+@cache  # cached, because both rules read the whole tree, and parsing it takes a second
 def _statements_of(
     text: str, module: str, *, is_package: bool
 ) -> tuple[list[Import], list[tuple[int, str]]]:
@@ -246,7 +246,7 @@ def _statements_of(
 
 
 def imports(nodes: Sequence[ast.AST], module: str, *, is_package: bool) -> Iterator[Import]:
-    """Every import statement of a module, relative ones made absolute."""
+    """Every import statement of a module, with relative imports made absolute."""
     for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -284,7 +284,7 @@ def _forbidden_between_folders(module: str, target: str, known: dict[str, Path])
     if target.split(".")[0] not in TOP_LEVEL:
         return None
     folder = _folder_of(module)
-    # A folder that isn't in the table belongs to its parent, whose row is then the rule.
+    # A folder that isn't in the table belongs to its parent, and the parent's row is its rule.
     allowed = (*ALLOWED[folder], *EVERYONE)
     if folder == "replica" and module != "replica":
         return f"{module} lies in no folder of tests/architecture/rules.py: add a row for it"
@@ -324,7 +324,7 @@ def _asks_the_jvm(node: ast.AST) -> bool:
 
 
 def _writes_table(node: ast.AST) -> bool:
-    """`x.write...save()` and the like; `x.write` on its own may be a file's."""
+    """Whether the call is `x.write...save()` or similar. `x.write` alone may be a file's method."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return False
     if node.func.attr == "writeTo":
@@ -338,9 +338,9 @@ def _writes_table(node: ast.AST) -> bool:
 
 
 def circles(root: Path) -> list[tuple[str, ...]]:
-    """Modules of ours that import each other, in a circle or in several: each group once, sorted.
+    """Modules of ours that import each other in a circle: each group once, sorted.
 
-    Imports inside functions count, because a circle that such an import hides is one all the same.
+    Imports inside functions count, because they only hide a circle.
     """
     known = modules(root)
     graph = {name: _imported_modules(name, path, known) for name, path in known.items()}
@@ -354,7 +354,8 @@ def circles(root: Path) -> list[tuple[str, ...]]:
 
 
 def _imported_modules(name: str, path: Path, known: dict[str, Path]) -> set[str]:
-    """The modules that one imports. Of `from a.b import c` it is a.b.c where that is a module."""
+    """The modules that a module imports. `from a.b import c` imports a.b.c where
+    that is a module."""
     targets = [used.target for used in _statements(path, name)[0]]
     named = (
         target if target in known else target.rpartition(".")[0]
@@ -365,7 +366,7 @@ def _imported_modules(name: str, path: Path, known: dict[str, Path]) -> set[str]
 
 
 def _reached(start: str, graph: dict[str, set[str]]) -> set[str]:
-    """Every module that `start` imports, at once or by way of others."""
+    """Every module that `start` imports, directly or through other modules."""
     found: set[str] = set()
     waiting = set(graph[start])
     while waiting:

@@ -1,10 +1,10 @@
-"""Finds SQL that is put together from anything but constants, numbers and what pipelines.dialects
-wrote. Only syntax trees are read.
+"""Finds SQL that is made of anything except constants, numbers and what pipelines.dialects wrote.
+Only syntax trees are read.
 
-A piece of SQL is trusted where it is a constant of ours (an UPPER_CASE name), a number, the answer
-of a dialect's method, or of a function, parameter or field that is annotated as `Sql`; and where it
-is joined, chosen or assigned from such pieces. So whoever writes `Sql` says that it is one, and the
-functions that make one are read by the same rules.
+A piece of SQL is trusted where it is one of our constants (an UPPER_CASE name), a number, or the
+result of a dialect's method. It is also trusted where a function, parameter or field is annotated
+as `Sql`, and where it is joined, chosen or assigned from trusted pieces. The functions that return
+`Sql` are read by the same rules.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.architecture.trees import nodes_of
 
 MAKER = "pipelines/dialects.py"
-"""The one module that may put quotes around a text."""
+"""The only module that may put quotes around a text."""
 _SQL = re.compile(
     r"\b(SELECT|FROM|WHERE|JOIN|UNION|HAVING|VALUES|INSERT INTO|DELETE FROM|MERGE INTO|GROUP BY|"
     r"ORDER BY|PARTITION BY|(CREATE|DROP|ALTER|DESCRIBE|SHOW) [A-Z{]+|VACUUM|CAST|CASE|WHEN|"
@@ -36,7 +36,7 @@ _NUMERIC_FORMAT = re.compile(r"\d*d")
 
 @dataclass
 class Known:
-    """What the whole tree says: functions whose answer is Sql, and the annotations of fields."""
+    """Facts from the whole tree: functions whose result is Sql, and the annotations of fields."""
 
     makers: set[str] = field(default_factory=set)
     fields: dict[str, set[str]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Known:
 
 @dataclass
 class Scope:
-    """The names of a function: those whose every value is trusted."""
+    """The names of a function whose every value is trusted."""
 
     known: Known
     parameters: dict[str, str]
@@ -104,7 +104,7 @@ class Scope:
     def _trusts_name(self, name: str) -> bool:
         if name in self.parameters:
             return self.parameters[name] in _TRUSTED_TYPES
-        if name in self.asked:  # It is made of itself: the other values decide.
+        if name in self.asked:  # the name is made of itself: its other values decide
             return True
         values = self.assigned.get(name)
         if not values:
@@ -150,14 +150,14 @@ EXCEPTIONS = {
     ("pipelines/delta/tables.py", "contract.name"): "Contract refuses all but letters, digits, _",
     ("pipelines/delta/tables.py", "contract.schema_name"): "the same",
 }
-"""(module, what is put into SQL): why it may be."""
+"""(module, what is put into SQL) -> why that is allowed."""
 OF_CONSTANTS = "pipelines/quality/"
-"""Its SQL is made of the suites, which are constants, before any row is read: a value of a row only
-gets into it by `literal`. tests/pipelines/quality runs each."""
+"""A folder whose SQL is made of the suites before any row is read. The suites are constants: a
+value of a row only gets into SQL by `literal`. tests/pipelines/quality runs each suite."""
 
 
 def violations(root: Path, files: Iterable[Path]) -> list[str]:
-    """A line for each piece of SQL that is made of something that isn't trusted."""
+    """A line for each piece of SQL that is made of untrusted text."""
     trees = {file.relative_to(root).as_posix(): nodes_of(file.read_text())[0] for file in files}
     known = Known()
     for tree in trees.values():
@@ -181,8 +181,8 @@ def _of_module(tree: ast.AST, known: Known) -> Iterator[tuple[int, str]]:
 
 
 def _untrusted(nodes: Iterable[ast.AST], scope: Callable[[], Scope]) -> Iterator[tuple[int, str]]:
-    """What is put into SQL without being trusted. scope: the names of the nodes' function, asked
-    only where there is SQL: few functions have any."""
+    """The untrusted parts of SQL. scope: the names of the nodes' function; it is called only where
+    there is SQL, because few functions have SQL."""
     pieces = [(node, one) for node in nodes for one in _put_into_sql(node)]
     if not pieces:
         return
@@ -194,7 +194,7 @@ def _untrusted(nodes: Iterable[ast.AST], scope: Callable[[], Scope]) -> Iterator
 
 
 def _put_into_sql(node: ast.AST) -> Sequence[ast.expr]:
-    """What is put into one text, where the text is SQL."""
+    """The parts of one text, where the text is SQL."""
     match node:
         case ast.JoinedStr(values=values):
             constants = "".join(str(one.value) for one in values if isinstance(one, ast.Constant))
@@ -225,7 +225,7 @@ def _scope(function: ast.FunctionDef, known: Known) -> Scope:
 
 
 def _assignments(tree: ast.AST) -> dict[str, list[ast.expr | None]]:  # noqa: C901 - as trusts
-    """The values that each name gets; None where they can't be told."""
+    """The values that each name gets; None for a value that can't be determined."""
     found: dict[str, list[ast.expr | None]] = {}
 
     def note(target: ast.expr, value: ast.expr | None) -> None:

@@ -1,4 +1,4 @@
-"""How long an observer with an empty disk takes to have a large log of its leader.
+"""How long an observer with an empty disk takes to fetch a large log from its leader.
 
 python -m tests.bench.catch_up FOLDER [--gigabytes N]
 
@@ -63,7 +63,7 @@ def measured(folder: Path, size: int) -> str:
     where = ("-b", f"127.0.0.1:{port}", "-o", recording, "--cluster-id", observe.CLUSTER_ID)
     with observe.ended(leading, log) as leader:
         before = leader.size
-        while leader.size == before:  # It writes a record once it leads.
+        while leader.size == before:  # the leader writes a record once it leads
             assert leading.poll() is None, (folder / "leader" / "output.txt").read_text()
             time.sleep(LOOK_EVERY_S)
         cpu, began = cpu_seconds(leading.pid), time.monotonic()

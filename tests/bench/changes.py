@@ -78,7 +78,7 @@ def measured(folder: Path, options: argparse.Namespace) -> str:
 
 
 def line(folder: Path) -> str:
-    """About one voter."""
+    """A line about a voter, from the commits and the log in its folder."""
     lines = (folder / "commits.jsonl").read_text().splitlines()
     snapshots = f"{len(list((folder / 'log').glob('*/*.checkpoint')))} snapshots"
     if not lines:
@@ -87,7 +87,7 @@ def line(folder: Path) -> str:
 
 
 async def voter(folder: Path, partitions: int, rate: int) -> None:
-    """Run one voter, and append while it leads."""
+    """Runs one voter, which appends while it leads."""
     settings = settings_in(read_properties(str(folder / "server.properties")))
     large_logs.prepare(settings.log_dir, replays=True)
     node, lock = opened(settings, lambda notice: print(notice.text, flush=True))  # noqa: T201

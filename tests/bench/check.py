@@ -27,14 +27,14 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Checked:
-    """For each segment its records, and the cost of each round by name."""
+    """For each segment, its number of records, and the cost of each round by name."""
 
     records: Mapping[str, int]
     costs: Mapping[str, Mapping[str, list[Cost]]]
 
 
 def measured(size: int, rounds: int, tell: Tell) -> Checked:
-    """Both segments, each of `size` bytes."""
+    """Measures both segments, each of `size` bytes."""
     records: dict[str, int] = {}
     costs: dict[str, Mapping[str, list[Cost]]] = {}
     with tempfile.TemporaryDirectory(prefix="kraftlake-bench-") as folder:
@@ -54,7 +54,7 @@ def _in_turn(segment: Path, rounds: int, tell: Tell) -> dict[str, list[Cost]]:
     }
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for command in commands.values():
-        cost(command, most=1)  # compile the kernels
+        cost(command, most=1)  # compiles the kernels
     for number in range(1, rounds + 1):
         for name, command in commands.items():
             costs[name].append(cost(command, most=1))
@@ -63,7 +63,7 @@ def _in_turn(segment: Path, rounds: int, tell: Tell) -> dict[str, list[Cost]]:
 
 
 def section(checked: Checked) -> Iterator[str]:
-    """Markdown: how many times as long as dump, in the same round."""
+    """The section in Markdown: the time of check divided by dump's time in the same round."""
     yield "`kraftlake check` against `dump --json`, whole processes: how many times as long in the"
     yield "same round, by the clock and by CPU time (which others on the machine disturb less)."
     yield ""

@@ -21,7 +21,7 @@ from tests.bench.segments import batches
 from tests.replica.scan.bulk import bulk_scan
 
 _LOGS = ((9_500_000, 1), (9_500_000, 5), (40_000_000, 5), (40_000_000, 200), (120_000_000, 1))
-"""Bytes, and places that are overwritten."""
+"""(bytes of a log, number of overwritten places)."""
 _PLACE_BYTES = (512, 4096, 65536)
 _READERS: tuple[tuple[str, Callable[..., SegmentScan]], ...] = (
     ("scalar", scan),
@@ -30,7 +30,7 @@ _READERS: tuple[tuple[str, Callable[..., SegmentScan]], ...] = (
 
 
 def overwritten(whole: bytes, places: int, chance: random.Random) -> bytes:
-    """The log with random bytes at so many places."""
+    """The log with random bytes at `places` places."""
     damaged = bytearray(whole)
     for _ in range(places):
         size = chance.choice(_PLACE_BYTES)
@@ -40,7 +40,7 @@ def overwritten(whole: bytes, places: int, chance: random.Random) -> bytes:
 
 
 def best_ms(reader: Callable[..., SegmentScan], data: bytes, rounds: int) -> float:
-    """CPU milliseconds of the fastest of the rounds."""
+    """The CPU milliseconds of the fastest round."""
     taken = []
     for _ in range(rounds):
         begin = time.process_time()

@@ -64,7 +64,7 @@ def tell(text: str) -> None:
 
 
 def contenders(segment: Path) -> dict[str, Measure]:
-    """What is measured, the yardstick first; all that runs in process has run once before."""
+    """The measured readers, the yardstick first. Readers in this process have run once before."""
     data = segment.read_bytes()
     halves, ceiling = Halves(data), Ceiling()
     in_process = works(segment, data) | {
@@ -89,7 +89,7 @@ def _timing(work: Callable[[], object]) -> Measure:
 
 
 def jvm_best(segment: Path, mode: str) -> float:
-    """Seconds of the best of five passes in one JVM."""
+    """The seconds of the best of five passes in one JVM."""
     tell(f"Kafka's classes in process: {mode}")
     return min(kafka.in_process(segment, mode, 5))
 

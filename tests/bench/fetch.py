@@ -42,8 +42,9 @@ OURS, KAFKA = "kraftlake replica", f"Kafka {NEWEST} broker"
 
 @dataclass(frozen=True)
 class Server:
-    """port: of its listener. pid: of the process, whose CPU time is measured. batches_a_request:
-    that it takes; brokers take one."""
+    """A server to read from. port: the port of its listener. pid: the process whose CPU time is
+    measured. batches_a_request: the number of batches that a produce request may have; brokers take
+    one."""
 
     port: int
     pid: int
@@ -51,7 +52,7 @@ class Server:
 
     @property
     def cpu_seconds(self) -> float:
-        """User and system, since it began."""
+        """The CPU seconds, user and system, since the process began."""
         return cpu_seconds(self.pid)
 
 
@@ -87,7 +88,7 @@ def main() -> int:
 
 @dataclass
 class Cpu:
-    """Seconds, user and system, of all rounds with one server."""
+    """The CPU seconds, user and system, of all rounds with one server."""
 
     server: float = 0.0
     consumer: float = 0.0
@@ -96,7 +97,7 @@ class Cpu:
 def measured(
     servers: dict[str, Server], records: int, rounds: int
 ) -> tuple[dict[str, list[float]], dict[str, Cpu]]:
-    """Seconds of each round, and of CPU; a round before warms up."""
+    """The seconds of each round, and the CPU seconds. A round before them warms up."""
     cpu: dict[str, Cpu] = {}
 
     def work(name: str) -> float:
@@ -116,13 +117,14 @@ def measured(
 
 
 def read(port: int, records: int) -> float:
-    """Seconds until a new consumer has all records, from the first one's coming on."""
+    """The seconds from the first record's arrival until a new consumer has all records."""
     reader = confluent_kafka.Consumer(
         {
             "bootstrap.servers": f"127.0.0.1:{port}",
             "group.id": "bench",
             "enable.auto.commit": False,
-            "fetch.queue.backoff.ms": 1,  # by default it rests a second where its queue is full
+            # by default librdkafka waits a second where its queue is full
+            "fetch.queue.backoff.ms": 1,
         }
     )
     begin = confluent_kafka.TopicPartition(ORDERS.name, 0, confluent_kafka.OFFSET_BEGINNING)
@@ -141,7 +143,7 @@ def read(port: int, records: int) -> float:
 
 @contextmanager
 def kraftlake(folder: Path) -> Iterator[Server]:
-    """A quorum of one."""
+    """A kraftlake replica as a quorum of one."""
     port, metrics = free_ports(2)
     node = Node(1, folder, metrics, ORDERS)
     folder.mkdir()
@@ -156,7 +158,7 @@ def kraftlake(folder: Path) -> Iterator[Server]:
     node.start()
     assert node.process is not None
     try:
-        while node.high_watermark <= 0:  # it elects itself, and commits that
+        while node.high_watermark <= 0:  # the replica elects itself, and commits a record
             assert node.process.poll() is None, (folder / "output.txt").read_text()
             time.sleep(0.1)
         yield Server(port, node.process.pid, batches_a_request=32)
@@ -166,7 +168,7 @@ def kraftlake(folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def kafka(folder: Path) -> Iterator[Server]:
-    """A broker that is its own controller."""
+    """A Kafka broker that is its own controller."""
     controller_port, port = free_ports(2)
     settings = {
         "process.roles": "broker,controller",
@@ -190,10 +192,10 @@ def batch_of(base_offset: int, values: list[bytes]) -> bytes:
 
 
 async def fill(server: Server, values: list[bytes], count: int) -> None:
-    """Append them, a batch each time, so often."""
+    """Appends the values as one batch, `count` times."""
     config = ClientConfig(timeout_s=60.0)
     connection = await Connection.connect("127.0.0.1", server.port, config)
-    version = min(connection.version_of(PRODUCE), 12)  # by name
+    version = min(connection.version_of(PRODUCE), 12)  # later versions name topics by id
     in_flight: set[asyncio.Task[None]] = set()
 
     async def append(batches: int) -> None:
@@ -223,7 +225,7 @@ def page(
     options: argparse.Namespace,
     batch: bytes,
 ) -> str:
-    """Markdown."""
+    """The results as Markdown."""
     count = options.megabytes * MEBIBYTE // (VALUE_BYTES * options.batch)
     megabytes = count * len(batch) / 1e6
     ratio = ratios(seconds[KAFKA], seconds[OURS])

@@ -1,4 +1,4 @@
-"""Fleets of small clusters, a replica of each, whose logs are made from one seed each."""
+"""Fleets of small clusters with one replica each. Each log is made from a seed of its own."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from replica.model.keys import METADATA_TOPIC, ZERO_UUID
 from tests.bench.segments import write_cluster
 
 PARTITIONS, CHANGES = 2_000, 3_000
-"""Of each cluster, which changes as tests.bench.segments.cluster_values says."""
+"""The number of partitions of each cluster, and the number of changes. The changes are those of
+tests.bench.segments.cluster_values."""
 
 
 def write_fleet(folder: Path, clusters: int, size: int) -> list[Path]:
-    """Metadata directories of so many clusters, each with a log of `size` bytes."""
+    """Metadata directories of `clusters` clusters, each with a log of `size` bytes."""
     return [write_node(folder / f"{number:03d}", number, size) for number in range(clusters)]
 
 
 def write_node(node: Path, seed: int, size: int) -> Path:
-    """The directory of a cluster's node 1. With one seed a larger log begins with a smaller one."""
+    """The directory of a cluster's node 1. With the same seed, a larger log begins with a smaller
+    one."""
     log = node / f"{METADATA_TOPIC}-0"
     log.mkdir(parents=True)
     lines = ("version=1", f"cluster.id={_id(f'c{seed}')}", "node.id=1")

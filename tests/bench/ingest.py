@@ -44,8 +44,8 @@ _PEAK = (
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one ingest: seconds; MB of the log that were read, and that there are; peak bytes of the
-    driver's Python, without its JVM and the workers."""
+    """The cost of one ingest: seconds; the MB of the log that were read, and the MB of the log; the
+    peak bytes of the driver's Python, without its JVM and the workers."""
 
     name: str
     seconds: float
@@ -55,7 +55,7 @@ class Cost:
 
 
 class Log:
-    """A node's directory whose log can go on: generated batches, at ever new offsets."""
+    """A node's directory whose log can grow by generated batches at new offsets."""
 
     def __init__(self, node: Path) -> None:
         self.folder = node / METADATA_FOLDER
@@ -71,7 +71,7 @@ class Log:
         self.active = self._roll()
 
     def grow(self, size: int) -> None:
-        """By at least `size` bytes."""
+        """Grows the log by at least `size` bytes."""
         while size > 0:
             if self.active.stat().st_size >= MAX_SEGMENT_BYTES:
                 self.active = self._roll()
@@ -91,7 +91,7 @@ class Log:
             yield from self.batches
 
     def _moved(self, batch: LocatedBatch) -> bytes:
-        """The batch at the log's end: its offset and epoch are not under its CRC."""
+        """The batch moved to the log's end. The CRC doesn't cover its offset and epoch."""
         header = batch.header
         self.epoch += header.is_control
         head = struct.pack(">qii", self.offset, header.size_bytes - 12, self.epoch)
@@ -100,7 +100,7 @@ class Log:
 
 
 def ingest(name: str, node: Path, lake: Path, *options: str) -> Cost:
-    """One ingest as a process."""
+    """Runs one ingest as a process."""
     command = command_line("ingest", *options, "--lake", lake, node)
     began = time.perf_counter()
     done = subprocess.run(
@@ -118,7 +118,7 @@ def ingest(name: str, node: Path, lake: Path, *options: str) -> Cost:
 
 
 def measure(size: int, folder: Path) -> list[Cost]:
-    """The four ingests of a log of `size` MB."""
+    """Measures the four ingests of a log of `size` MB."""
     log = Log(folder / "node")
     log.grow(size * MB)
     node, lake = folder / "node", folder / "lake"
@@ -140,7 +140,7 @@ def tell(cost: Cost) -> None:
 
 
 def page(size: int, costs: list[Cost]) -> str:
-    """A section of INGEST.md."""
+    """The section of INGEST.md."""
     rows = "\n".join(
         f"| {c.name} | {c.read:,.1f} MB | {c.held:,.1f} MB | {c.seconds:.1f} s "
         f"| {c.peak / 1e6:,.0f} MB |"

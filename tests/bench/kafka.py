@@ -1,4 +1,4 @@
-"""Real Kafka as the yardstick: its kafka-dump-log, its classes in process, and its server."""
+"""Real Kafka as the yardstick: its kafka-dump-log, its classes in a JVM, and its server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tests.interop.kafka_jars import class_path, dump_tool
 from tests.interop.kafka_node import Controller, java_command
 
 VERSION = "4.1.2"
-"""What RESULTS.md measures; its tool and its record classes are where JvmDecode.java looks."""
+"""The Kafka release that RESULTS.md measures. JvmDecode.java expects the tool and the record
+classes of this release."""
 _DRIVER = Path(__file__).with_name("JvmDecode.java")
 _OF_A_SERVER = ("-Xms1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 _OF_A_SERVER += ("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent")
@@ -33,7 +34,7 @@ class KafkaServer(Controller):
 
 
 def dump_log_command(segment: Path) -> list[str]:
-    """kafka-dump-log with the metadata decoder, every record printed."""
+    """The command line of kafka-dump-log with the metadata decoder, which prints every record."""
     return [
         str(find_java().executable),
         "-cp",
@@ -47,7 +48,7 @@ def dump_log_command(segment: Path) -> list[str]:
 
 
 def in_process(segment: Path, mode: str, passes: int) -> list[float]:
-    """Seconds of each pass of JvmDecode over the segment; the first ones warm the JVM up."""
+    """The seconds of each pass of JvmDecode over the segment. The first passes warm the JVM up."""
     ran = subprocess.run(
         [
             str(find_java().executable),

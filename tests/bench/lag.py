@@ -1,4 +1,4 @@
-"""How far a log lags behind another one that grows, and what following it costs."""
+"""How far a log lags behind another log that grows, and what following costs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOK_EVERY_S = 0.1
 
 
 class Log(Protocol):
-    """size: its bytes now."""
+    """A log. size: the present number of its bytes."""
 
     @property
     def size(self) -> int: ...
@@ -22,8 +22,9 @@ class Log(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """rate: bytes that the leader wrote a second. looks: at each look, how many ms of the leader's
-    writing the follower lacked. cpu_share: CPU seconds of the follower's process a second."""
+    """The lag of a follower. rate: bytes that the leader wrote per second. looks: for each
+    measurement, how many ms of the leader's writing the follower lacked. cpu_share: CPU seconds of
+    the follower's process per second."""
 
     rate: float
     looks: tuple[float, ...]
@@ -49,8 +50,8 @@ def measured_lag(
     seconds: float,
     looked: Callable[[int], None] = lambda look: None,
 ) -> Lag:
-    """Looks at both logs for so many seconds. pid: the follower's process. looked: is called after
-    each look with its number, from 1 on."""
+    """Measures both logs for `seconds` seconds. pid: the follower's process. looked: is called
+    after each measurement with its number, from 1 on."""
     began, first, cpu = time.monotonic(), leader.size, cpu_seconds(pid)
     behind: list[int] = []
     while time.monotonic() < began + seconds:

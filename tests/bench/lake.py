@@ -52,7 +52,7 @@ _GOALS = {
     "local: ingest of 1 MB more of one of them": ("0.08", "0.08"),
     "local: build after it": ("0.41", "0.2"),
 }
-"""Of each work: S as it was when the goals were set, and the goal."""
+"""By work: S at the time when the goals were set, and the goal."""
 SEGMENT_BYTES = 300_000_000
 INGEST_OF_SEGMENT, DUMP_OF_SEGMENT = "ingest of 300 MB, new lake", "kafka-dump-log of the 300 MB"
 tell = partial(print, file=sys.stderr)
@@ -60,8 +60,8 @@ tell = partial(print, file=sys.stderr)
 
 @dataclass(frozen=True)
 class Inputs:
-    """Metadata directories that all rounds read. grown: of a cluster of the fleet, whose log goes
-    on. segment: the only one of the node `large`."""
+    """Metadata directories that all rounds read. grown: of a cluster of the fleet, with a longer
+    log. segment: the only segment of the node `large`."""
 
     fleet: Sequence[Path]
     grown: Path
@@ -79,7 +79,7 @@ class Inputs:
 
 
 def measure(inputs: Inputs, folder: Path) -> dict[str, float]:
-    """Seconds of S and of each work, in order, in a new folder."""
+    """The seconds of S and of each work, in order, in a new folder."""
     works = {YARDSTICK: [sys.executable, "-c", _START, str(folder / "row")]}
     works |= _works_of_incident(folder / "by Spark", "spark")
     works |= _works_of_incident(folder / "locally", "local")
@@ -93,7 +93,7 @@ def measure(inputs: Inputs, folder: Path) -> dict[str, float]:
 
 
 def _works_of_incident(folder: Path, engine: str) -> dict[str, list[str]]:
-    """The commands by the names of their works, in their order."""
+    """The commands on the recorded incident, by the names of their works, in their order."""
     by = ("--engine", engine)
     lake = folder / "lake"
     ingest = command_line("ingest", "--lake", lake, "--captured-at", AT, *by, INCIDENT)
@@ -108,7 +108,7 @@ def _works_of_incident(folder: Path, engine: str) -> dict[str, list[str]]:
 
 
 def _works_of_fleet(inputs: Inputs, folder: Path) -> dict[str, list[str]]:
-    """The commands by the names of their works, in their order."""
+    """The commands on the fleet, by the names of their works, in their order."""
     lake = folder / "fleet lake"
     both = command_line("ingest", "--lake", lake, "--captured-at", AT, "--build", *inputs.fleet)
     ingest = command_line("ingest", "--lake", lake, "--captured-at", LATER, inputs.grown)
@@ -117,14 +117,14 @@ def _works_of_fleet(inputs: Inputs, folder: Path) -> dict[str, list[str]]:
 
 
 def _works_of_segment(inputs: Inputs, folder: Path) -> dict[str, list[str]]:
-    """The commands by the names of their works, in their order."""
+    """The commands on the large segment, by the names of their works, in their order."""
     lake = folder / "large lake"
     ingest = command_line("ingest", "--lake", lake, "--captured-at", AT, inputs.large)
     return {INGEST_OF_SEGMENT: ingest, DUMP_OF_SEGMENT: dump_log_command(inputs.segment)}
 
 
 def page(rounds: Sequence[dict[str, float]]) -> str:
-    """Markdown: medians of the rounds, and of the ratios to S in the same round."""
+    """The page in Markdown: medians of the rounds, and of the ratios to S in the same round."""
     start = median(one[YARDSTICK] for one in rounds)
     lines = [
         "# What a lake costs, in starts of Spark",

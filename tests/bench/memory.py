@@ -1,4 +1,4 @@
-"""Peak memory of this process and of all that it started, by sampling /proc."""
+"""The peak memory of this process and of all processes that it started, sampled from /proc."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass
 class Peak:
-    """Bytes of resident memory: of the JVM, of all Python workers together, of this process, and
-    of all of these at one time. Pages that a worker shares with its parent count for both."""
+    """Bytes of resident memory: of the JVM, of all Python workers together, of this process, and of
+    all of these at one time. Pages that a worker shares with its parent count for both."""
 
     jvm: int = 0
     workers: int = 0
@@ -41,14 +41,14 @@ class Peak:
 
 @contextmanager
 def peak() -> Iterator[Peak]:
-    """Sampled while the block runs."""
+    """The peak memory, sampled while the block runs."""
     found = Peak()
     with sampled(found.sample, _INTERVAL_S):
         yield found
 
 
 def resident(pid: int) -> tuple[int, str]:
-    """Bytes, and the program's name; 0 where it has ended."""
+    """(resident bytes, name of the program) of a process; 0 bytes where it has ended."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         return pages * _PAGE, Path(f"/proc/{pid}/comm").read_text().strip()

@@ -56,7 +56,7 @@ NO_SNAPSHOTS = {
 
 
 def values() -> Iterator[bytes]:
-    """A topic, and then changes of its partitions without an end."""
+    """A topic, and then an endless sequence of changes of its partitions."""
     yield from map(encode, (broker(1), broker(2), topic()))
     numbers = range(PARTITIONS)
     yield from (encode(partition(partitionId=number)) for number in numbers)
@@ -69,7 +69,7 @@ def values() -> Iterator[bytes]:
 
 
 async def lead(config: str, rate: int) -> None:
-    """Run the leader, which appends `rate` records a second, until it is killed."""
+    """Runs the leader, which appends `rate` records per second until it is killed."""
     assembly._machine = lambda settings: OpaqueMachine()
     node, lock = assembly.opened(settings_in(read_properties(config)), lambda notice: None)
     with lock:
@@ -168,7 +168,7 @@ def row(
 
 
 def scraped(port: int) -> float:
-    """Seconds that a scrape took."""
+    """The seconds that a scrape took."""
     began = time.monotonic()
     with suppress(urllib.error.URLError, TimeoutError):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30).read()

@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def leader() -> Host:
-    """Node 1 leads three voters, which have all of its log."""
+    """Node 1, which leads three voters. All of them have its whole log."""
     host = Host(config(1, 1, 2, 3))
     elect(host)
     for node_id in (2, 3):
@@ -61,7 +61,7 @@ def leader() -> Host:
 
 
 def visited(observers: int) -> Host:
-    """The leader with so many observers that wait at its log end."""
+    """The leader with `observers` observers that wait at its log end."""
     host = leader()
     for number in range(observers):
         ask(host, f"observer {number}", waiting(host, f"{number}"))
@@ -74,7 +74,7 @@ def flooded() -> Host:
     for number in range(STRANGERS):
         host.now += (number + 1) * MINUTE_MS // STRANGERS - began
         began = (number + 1) * MINUTE_MS // STRANGERS
-        if number % 100 == 0:  # the voters fetch, so that the leader goes on
+        if number % 100 == 0:  # the voters fetch, so that the leader continues
             for node_id in (2, 3):
                 ask(host, f"voter {node_id}", waiting(host, "a", node_id, wait_ms=0))
         ask(host, f"stranger {number}", waiting(host, f"{number}"))
@@ -98,8 +98,8 @@ def ask(host: Host, name: str, request: FetchRequest) -> None:
 
 
 def fetches(host: Host, number: int, names: count[int]) -> float:
-    """CPU seconds of so many fetches of a voter, which has all of the log. The time stands still:
-    no fetch ends meanwhile."""
+    """The CPU seconds of `number` fetches of a voter that has the whole log. The simulated time
+    doesn't advance, so no fetch ends meanwhile."""
     request = waiting(host, "a", node_id=2, wait_ms=0)
     step: Callable[[Request, int], object] = host.raft.step
     asked = [Request(next(names), request) for _ in range(number)]
@@ -110,7 +110,7 @@ def fetches(host: Host, number: int, names: count[int]) -> float:
 
 
 def page(seconds: dict[str, list[float]], options: argparse.Namespace) -> str:
-    """Markdown."""
+    """The page in Markdown."""
     lines = [
         "# A voter's fetch beside observers",
         "",

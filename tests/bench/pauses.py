@@ -76,7 +76,7 @@ def check_written(folder: str, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
 
 
 def fill(log: FileLog, partitions: int) -> None:
-    """One topic of so many partitions."""
+    """Fills the log with one topic of `partitions` partitions."""
     values = [encode(topic()), *(encode(partition(partitionId=n)) for n in range(partitions))]
     for base in range(0, len(values), _A_BATCH):
         part = values[base : base + _A_BATCH]
@@ -89,8 +89,8 @@ async def shown(
     begin: Callable[[], Callable[[], object]],
     beside: Callable[[Callable[[], object]], Awaitable[object]],
 ) -> None:
-    """Do something as the driver does, and print a line about the pauses. begin: does the part in
-    the loop, and returns the other part, which `beside` has another thread or process do."""
+    """Runs a task as the driver does, and prints a line about the pauses. begin: runs the part in
+    the loop, and returns the other part, which `beside` runs in another thread or process."""
     pauses: list[float] = []
     beating = asyncio.create_task(beat(pauses))
     await asyncio.sleep(1)

@@ -1,4 +1,4 @@
-"""Whole processes: `kraftlake dump --json`, as a user runs it, cold and warm."""
+"""Whole processes: `kraftlake dump --json`, as a user runs it, with and without compiled code."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _PEAK = (
 
 @dataclass(frozen=True)
 class Starts:
-    """Seconds of dump --json on the smallest segment that the bulk reader is used for.
+    """The seconds of dump --json on the smallest segment that uses the bulk reader.
 
-    cold: in a tree where nothing was compiled. warm: again.
+    cold: in a tree where nothing was compiled. warm: a second run.
     """
 
     size: int
@@ -53,24 +53,24 @@ def timed(work: Callable[[], object]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of a process: seconds by the clock, and of CPU time, user and system."""
+    """The cost of a process: seconds by the clock, and CPU seconds, user and system."""
 
     seconds: float
     cpu_seconds: float
 
 
 def process(command: list[str], tree: Path = _ROOT, cache: str | None = None) -> float:
-    """Seconds of a whole process, see `cost`."""
+    """The seconds of a whole process; see `cost`."""
     return cost(command, tree, cache).seconds
 
 
 def cost(
     command: list[str], tree: Path = _ROOT, cache: str | None = None, *, most: int = 0
 ) -> Cost:
-    """Of a whole process, its output thrown away.
+    """The cost of a whole process, whose output is discarded.
 
-    tree: what it imports. cache: its XDG_CACHE_HOME, None for the user's. most: the highest exit
-    code that is fine.
+    tree: the tree that the process imports. cache: its XDG_CACHE_HOME; None for the user's. most:
+    the highest exit code that is no failure.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
@@ -91,7 +91,8 @@ def cost(
 
 
 def _environment(tree: Path, cache: str | None) -> dict[str, str]:
-    """This one's, but bytecode is kept and output buffered, as it is unless someone asks."""
+    """This process's environment, but Python keeps bytecode and buffers output, as it does by
+    default."""
     unwanted = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
     kept = {name: value for name, value in os.environ.items() if name not in unwanted}
     kept["PYTHONPATH"] = str(tree)
@@ -103,12 +104,12 @@ def dump_command(segment: Path) -> list[str]:
 
 
 def check_command(segment: Path, *options: str) -> list[str]:
-    """Its exit code is 1 where it finds something."""
+    """The command line of check. Its exit code is 1 where it finds something."""
     return command_line("check", *options, segment)
 
 
 def starts() -> Starts:
-    """Measured in a copy of the code, so that the kernels that are here stay."""
+    """Measured in a copy of the code, so that the compiled kernels of this tree stay."""
     with tempfile.TemporaryDirectory(prefix="kraftlake-bench-") as folder:
         tree = Path(folder, "tree")
         for package in _PACKAGES:
@@ -122,7 +123,7 @@ def starts() -> Starts:
 
 
 def peak_memory(size: int) -> int:
-    """Peak resident bytes of dump --json on a segment of that size."""
+    """The peak resident bytes of dump --json on a segment of this size."""
     with tempfile.TemporaryDirectory(prefix="kraftlake-bench-") as folder:
         segment = Path(folder) / f"{0:020d}.log"
         write_segment(segment, size)

@@ -38,10 +38,11 @@ MORE = (100_000, 150_000, 200_000)
 OBSERVED = 100_000
 LINGERS_MS = (25, 5)
 HELD = 0.98
-"""Of the rate asked for: what counts as held."""
+"""The share of the wanted rate that counts as held."""
 FETCH_TIMEOUT_MS = 10_000
-"""Of both. As often a TestRaftServer tells its leader of itself (UpdateRaftVoter), and the leader,
-which doesn't know that, closes the connection that the fetches use."""
+"""The fetch timeout of both kinds. A TestRaftServer informs its leader of itself as often
+(UpdateRaftVoter), and a leader that doesn't know this request closes the connection of the fetches.
+"""
 _LINGER, _IDLE = "controller.quorum.append.linger.ms", "kraftlake.append.when.idle"
 _LATENCY = {
     KAFKAS: re.compile(r"Latency \(ms\): ([\d.]+) p75 ([\d.]+) p99 ([\d.]+) p999"),
@@ -51,7 +52,8 @@ _LATENCY = {
 
 @dataclass(frozen=True)
 class Case:
-    """What is run. is_patient: our leader waits for the end of the linger, as Kafka's does."""
+    """A quorum to run. is_patient: whether our leader waits for the end of the linger, as Kafka's
+    does."""
 
     kind: str
     rate: int
@@ -70,7 +72,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Load:
-    """What a quorum did: committed records a second, the leader's seconds of CPU for each second,
+    """The result of a quorum: committed records per second, the leader's CPU seconds per second,
     latencies in ms."""
 
     case: Case
@@ -96,7 +98,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Times:
-    """In seconds."""
+    """Durations in seconds."""
 
     warm_up: float
     measured: float
@@ -150,8 +152,8 @@ def observer_rows(folder: Path, times: Times) -> Iterator[str]:
 
 
 def loaded(folder: Path, case: Case, times: Times) -> Load:
-    """Run a quorum of one kind for so long, after it has warmed up; again where its leader changed
-    meanwhile."""
+    """Runs a quorum of one kind for the given time, after it has warmed up; again where its leader
+    changed meanwhile."""
     while True:
         with _running(folder, case) as quorum:
             measured = _measured(quorum, times)
@@ -180,7 +182,7 @@ def _running(folder: Path, case: Case) -> Iterator[MixedQuorum]:
 
 @contextmanager
 def _observer(folder: Path, quorum: MixedQuorum) -> Iterator[Voter]:
-    """A node that is none of the voters."""
+    """A node that isn't one of the voters."""
     (port,) = free_ports(1)
     observer = Voter(4, OURS, folder / "4", port, NEWEST)
     ports = {node_id: voter.port for node_id, voter in quorum.voters.items()}
@@ -195,8 +197,8 @@ def _observer(folder: Path, quorum: MixedQuorum) -> Iterator[Voter]:
 
 
 def _measured(quorum: MixedQuorum, times: Times) -> tuple[float, float, str] | None:
-    """(records committed a second, the leader's CPU time a second, what it printed meanwhile); None
-    where it didn't stay the leader."""
+    """(records committed per second, the leader's CPU time per second, its output); None where the
+    leader changed."""
     time.sleep(times.warm_up)
     leader, epoch = quorum.leader(), quorum.leader().election
     output = leader.folder / "output.txt"
@@ -216,7 +218,7 @@ def _pid(voter: Voter) -> int:
 
 
 def _latencies(kind: str, said: str) -> tuple[float, float, float]:
-    """Medians of what was printed every five seconds, in ms: p75, p99, p999."""
+    """The medians of the latencies that were printed every five seconds, in ms: p75, p99, p999."""
     found = [tuple(map(float, texts)) for texts in _LATENCY[kind].findall(said)]
     p75, p99, p999 = (statistics.median(values) for values in zip(*found, strict=True))
     return p75, p99, p999

@@ -1,4 +1,4 @@
-"""A replica that is the only voter of its quorum: its server.properties."""
+"""The server.properties of a replica that is the only voter of its quorum."""
 
 from __future__ import annotations
 

@@ -50,17 +50,17 @@ SHAPES = ((100, 1), (1024, 1), (10 * 1024, 1), (256, 64), (256, 1024))
 """(bytes of a value, records of a batch)."""
 ANSWER_BYTES = 8 * MEBIBYTE
 FILLED_IN, EPOCH = 1, 2
-"""The epoch of the records, and the one in which the replica leads."""
+"""The epoch of the records, and the epoch in which the replica leads."""
 TOPIC, TOPIC_ID, CLUSTER_ID = "orders", "AAAAAAAAAAAAAAAAAAAAAg", "AAAAAAAAAAAAAAAAAAAAAA"
 RECORD = Path(__file__).with_name("READERS.md")
 KEPT_FROM = "## Where the time goes"
-"""What stands from here on in RECORD was measured otherwise, and stays."""
+"""The heading in RECORD from which on the text was measured otherwise, and stays."""
 _WITHIN_S = 60.0
 
 
 @dataclass(frozen=True)
 class Replica:
-    """A replica that runs. end: the offset behind the log's last batch (exclusive)."""
+    """A running replica. end: the offset after the log's last batch (exclusive)."""
 
     port: int
     pid: int
@@ -72,7 +72,7 @@ class Replica:
 
     @property
     def memory(self) -> float:
-        """MiB of the process that are in memory."""
+        """The MiB of the process in memory."""
         return resident(self.pid)[0] / MEBIBYTE
 
     @property
@@ -121,7 +121,7 @@ def fill(path: Path, size: int, value: int, count: int) -> int:
 
 
 def frame(offset: int, replica_id: int = -1) -> bytes:
-    """A fetch as it is sent. replica_id: -1 for a reader's."""
+    """The bytes of a fetch request. replica_id: -1 for a reader."""
     asked = {
         "partition": 0,
         "currentLeaderEpoch": -1 if replica_id < 0 else EPOCH,
@@ -142,7 +142,7 @@ def frame(offset: int, replica_id: int = -1) -> bytes:
 
 
 def answered(connection: socket.socket, room: memoryview) -> int:
-    """The bytes of the next answer, which are in `room` then."""
+    """The number of bytes of the next answer. `room` then has these bytes."""
     read = 0
     while read < 4:
         read += connection.recv_into(room[read:4])
@@ -156,14 +156,14 @@ def answered(connection: socket.socket, room: memoryview) -> int:
 def read_all(
     replica: Replica, batch_bytes: int, count: int, replica_id: int = -1
 ) -> tuple[int, float, float]:
-    """(bytes, seconds, the replica's CPU seconds) of reading its log once."""
+    """(bytes, seconds, the replica's CPU seconds) of reading the whole log once."""
     room, offset, total = memoryview(bytearray(2 * ANSWER_BYTES)), 0, 0
     with socket.create_connection(("127.0.0.1", replica.port), _WITHIN_S) as connection:
         began, cpu = time.perf_counter(), replica.cpu_seconds
         while offset < replica.end:
             connection.sendall(frame(offset, replica_id))
             size = answered(connection, room)
-            # What comes with the records has less bytes than a batch.
+            # the part of an answer besides records is smaller than a batch
             assert size >= batch_bytes, "the reader gets records, not an error"
             offset, total = offset + size // batch_bytes * count, total + size
         return total, time.perf_counter() - began, replica.cpu_seconds - cpu
@@ -175,7 +175,7 @@ def throughput(folder: Path, size: int, rounds: int) -> Iterator[str]:
     for value, count in SHAPES:
         whole = len(value_batch(0, 1, 1000, [bytes(value)] * count))
         with running(folder, size, (value, count)) as replica:
-            read_all(replica, whole, count)  # The replica may still be replaying its log.
+            read_all(replica, whole, count)  # the replica may still be replaying its log
             for who, replica_id in (("a reader", -1), ("a replica", 77)):
                 found = [read_all(replica, whole, count, replica_id) for _ in range(rounds)]
                 rates = Spread.of([total / seconds / MEBIBYTE for total, seconds, _ in found])
@@ -217,7 +217,7 @@ def row(name: str, replica: Replica, cpu: float = 0, latencies: list[float] | No
 
 
 async def read_news(replica: Replica, active: int, seconds: int) -> list[float]:
-    """Seconds of each fetch: of readers that fetch once a second, each at a moment of its own."""
+    """The seconds of each fetch, for readers that fetch once per second at different moments."""
     found: list[float] = []
 
     async def read(number: int) -> None:
@@ -239,7 +239,7 @@ async def read_news(replica: Replica, active: int, seconds: int) -> list[float]:
 
 
 def main() -> int:
-    find_run.load()  # Compiles it where `make setup` has not.
+    find_run.load()  # compiles it where `make setup` has not
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--megabytes", type=int, default=128)

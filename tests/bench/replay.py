@@ -39,7 +39,8 @@ _RESULTS = Path(__file__).with_name("REPLAY.md")
 
 @dataclass(frozen=True)
 class Replayed:
-    """One log's replay. seconds: to both tables; sizes: bytes of their files."""
+    """The replay of one log. seconds: until both tables are written. sizes: the bytes of their
+    files."""
 
     records: int
     seconds: float
@@ -58,7 +59,7 @@ _MEASURED = ("survey", "replay")
 
 
 def replayed(folder: Path, records: int, engine: str) -> Replayed:
-    """Brings a log of about so many records into a new lake, and measures its replay."""
+    """Ingests a log of about `records` records into a new lake, and measures its replay."""
     root = folder / f"lake-{records}"
     try:
         lake = Lake(root)
@@ -82,7 +83,7 @@ def replayed(folder: Path, records: int, engine: str) -> Replayed:
 
 
 def segment_of(folder: Path, records: int) -> Path:
-    """A log of about so many records, made where it isn't there from another run."""
+    """A log of about `records` records. It is made where no earlier run has left it."""
     segment = folder / f"log-{records}" / METADATA_FOLDER / f"{0:020d}.log"
     if not segment.exists():
         segment.parent.mkdir(parents=True, exist_ok=True)

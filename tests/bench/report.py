@@ -1,4 +1,4 @@
-"""The figures as a page."""
+"""The figures of RESULTS.md as a page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _NO_DECODING = (CEILING_ALONE, CEILING_TOGETHER)
 
 @dataclass(frozen=True)
 class Figures:
-    """seconds, into_delta: of each round, by name; jvm: of the best pass; memory: peak bytes."""
+    """The figures. seconds, into_delta: of each round, by name. jvm: of the best pass. memory: peak
+    bytes."""
 
     records: int
     size: int
@@ -33,7 +34,7 @@ class Figures:
 
 
 def page(figures: Figures) -> str:
-    """Markdown."""
+    """The page in Markdown."""
     parts = (
         _contenders(figures),
         _into_delta(figures),

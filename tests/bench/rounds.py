@@ -1,4 +1,4 @@
-"""Interleaved rounds: what is compared is measured in turn, so that noise hits all alike."""
+"""Interleaved rounds: the contenders are measured in turn, so that noise affects all alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Measure = Callable[[], float]
 
 @dataclass(frozen=True)
 class Spread:
-    """Minimum, median and maximum of the rounds."""
+    """The minimum, median and maximum of the rounds."""
 
     least: float
     median: float
@@ -26,7 +26,7 @@ class Spread:
 def measure(
     contenders: Mapping[str, Measure], rounds: int, tell: Callable[[str], object]
 ) -> dict[str, list[float]]:
-    """Seconds of each contender in each round."""
+    """The seconds of each contender in each round."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for number in range(1, rounds + 1):
         for name, work in contenders.items():

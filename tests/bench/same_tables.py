@@ -23,7 +23,7 @@ tell = partial(print, file=sys.stdout)
 
 
 def rows(lake: str, table: str) -> Counter[str]:
-    """The table's rows as text, with how often each is there."""
+    """The table's rows as text, and how often each row occurs."""
     opened = open_if_there(Lake(lake), table)
     assert opened is not None, f"{lake} has no {table}"
     found = pa.table(QueryBuilder().register("t", opened).execute("SELECT * FROM t").read_all())
@@ -31,7 +31,7 @@ def rows(lake: str, table: str) -> Counter[str]:
 
 
 def main(one: str, other: str) -> int:
-    """Tells how the tables differ; 1 where any does."""
+    """Prints how the tables differ. Returns 1 where a table differs, else 0."""
     of_a_run = {contract.name for contract in OF_A_RUN}
     names = {lake: set(tables_of(Lake(lake))) - of_a_run for lake in (one, other)}
     for lake, missing in ((one, names[other] - names[one]), (other, names[one] - names[other])):

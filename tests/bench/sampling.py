@@ -1,4 +1,4 @@
-"""Looks at processes again and again while something is measured."""
+"""Samples processes repeatedly while something is measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.in_threads import in_threads
 
 @contextmanager
 def sampled(look: Callable[[], None], every_s: float) -> Iterator[None]:
-    """Calls `look` every so many seconds in a thread of its own, until the block ends."""
+    """Calls `look` every `every_s` seconds in a thread of its own, until the block ends."""
     is_over = threading.Event()
 
     def run() -> None:

@@ -46,7 +46,7 @@ MIX: dict[tuple[str, int], float] = {
     ("UNFENCE_BROKER_RECORD", 0): 0.5,
     ("FENCE_BROKER_RECORD", 0): 0.5,
 }
-"""Per cent of the records, by type and version."""
+"""The percentage of each type and version among the records."""
 
 _TAGGED = {
     "isr": 0.9,
@@ -57,7 +57,7 @@ _TAGGED = {
     "lastKnownElr": 0.1,
     "leaderRecoveryState": 0.02,
 }
-"""How often a tagged field is there; 0.05 for others."""
+"""The probability that a tagged field is set; 0.05 for other fields."""
 _TOPICS = ("orders", "payments", "clicks", "user-events", "inventory", "audit", "metrics")
 _CONFIGS = ("retention.ms", "cleanup.policy", "segment.bytes", "min.insync.replicas")
 _NUMBERS = {
@@ -73,7 +73,7 @@ _RANGES = {Kind.INT8: 2, Kind.INT16: 30, Kind.UINT16: 9093, Kind.INT32: 40, Kind
 
 
 def record_values(count: int, chance: random.Random) -> list[bytes]:
-    """Values of `count` records drawn from MIX."""
+    """The values of `count` records drawn from MIX."""
     kinds = chance.choices(list(MIX), list(MIX.values()), k=count)
     return [_value(name, version, chance) for name, version in kinds]
 
@@ -125,14 +125,15 @@ def _leader_change(base_offset: int, epoch: int, time: int) -> bytes:
 
 
 def batches(size: int, seed: int = SEED, pool: int = POOL) -> Iterator[tuple[bytes, int]]:
-    """(batch, records in it) until `size` bytes are reached."""
+    """(batch, number of its records) until `size` bytes are reached."""
     chance = random.Random(seed)
     yield from _batches(cycle(record_values(pool, chance)), size, chance)
 
 
 def cluster_values(partitions: int, changes: int, chance: random.Random) -> Iterator[bytes]:
-    """A cluster of so many partitions on 40 brokers, ten in a topic, that change without end: the
-    same `changes` of them again and again, every one of which can be applied."""
+    """The records of a cluster with `partitions` partitions on 40 brokers, ten in a topic. After
+    them come the same `changes` changes again and again without an end. Every change can be
+    applied."""
     brokers, ids = range(40), [uuid_text(chance.randbytes(16)) for _ in range(partitions // 10)]
     for topic_id in ids:
         name = {"name": topic_id, "topicId": topic_id}
@@ -185,7 +186,7 @@ def _batches(
 
 
 def write_segment(path: Path, size: int, seed: int = SEED) -> int:
-    """The number of records written to `path`."""
+    """Writes a segment of the mix to `path`. Gives the number of records."""
     return _write(path, batches(size, seed))
 
 
@@ -196,7 +197,7 @@ def write_cluster(
     changes: int = 100_000,
     seed: int = SEED,
 ) -> int:
-    """The same of a log of cluster_values."""
+    """Writes a log of cluster_values to `path`. Gives the number of records."""
     chance = random.Random(seed)
     return _write(path, _batches(cluster_values(partitions, changes, chance), size, chance))
 

@@ -36,7 +36,7 @@ tell = partial(print, file=sys.stderr)
 
 @dataclass(frozen=True, slots=True)
 class Ingest:
-    """What an ingest took: seconds by the clock; seconds of CPU of the driver's Python, of the
+    """The cost of an ingest: seconds by the clock; CPU seconds of the driver's Python, of the
     Python workers and of the JVM; and the driver's peak of resident bytes."""
 
     seconds: float
@@ -48,11 +48,11 @@ class Ingest:
 
 @contextmanager
 def _measured(found: dict[int, tuple[str, float]]) -> Iterator[None]:
-    """The CPU seconds of each process below this one, by the last capture of it."""
+    """Collects the CPU seconds of each process below this one, as they were when last sampled."""
 
     def capture() -> None:
         for pid in descendants(os.getpid()):
-            with suppress(OSError):  # it has ended
+            with suppress(OSError):  # the process has ended
                 found[pid] = resident(pid)[1], cpu_seconds(pid)
 
     with sampled(capture, _INTERVAL_S):
@@ -79,7 +79,7 @@ def run(arguments: Sequence[str]) -> Ingest:
 
 
 def in_own_process(arguments: Sequence[object]) -> Ingest:
-    """The same in a process of its own."""
+    """Runs `run` in a process of its own."""
     command = [sys.executable, "-P", "-m", "tests.bench.shared", "--one", *map(str, arguments)]
     variables = {**os.environ, "PYTHONPATH": str(_REPOSITORY)}
     ended = subprocess.run(
@@ -89,7 +89,7 @@ def in_own_process(arguments: Sequence[object]) -> Ingest:
 
 
 def measure(folder: Path, clusters: int, size: int) -> Iterator[tuple[str, Ingest]]:
-    """Each work by its name, in new lakes below the folder."""
+    """Each work with its name, in new lakes below the folder."""
     fleets = {
         "a new lake": write_fleet(folder / "fleet", clusters, size),
         "a tenth more": write_fleet(folder / "grown", clusters, int(size * (1 + GROWTH))),
@@ -105,7 +105,7 @@ def measure(folder: Path, clusters: int, size: int) -> Iterator[tuple[str, Inges
 
 
 def section(clusters: int, size: int, found: Sequence[tuple[str, Ingest]]) -> str:
-    """Markdown."""
+    """The section in Markdown."""
     lines = [
         "## A driver beside its executors",
         "",

@@ -15,7 +15,8 @@ from replica.simulate.faulty_run import run
 
 @dataclass(frozen=True)
 class Speed:
-    """`events` under faults for each of `seeds`; seconds: for all of them."""
+    """The speed of the simulator: `events` under faults for each of `seeds`. seconds: for all
+    seeds."""
 
     seeds: int
     events: int
@@ -36,7 +37,7 @@ def main() -> int:
 
 
 def measure(seeds: int = 50, events: int = 2000) -> Speed:
-    run(0, events)  # warm
+    run(0, events)  # warms up
     start = time.perf_counter()
     broken = [result for result in (run(seed, events) for seed in range(seeds)) if result.broken]
     seconds = time.perf_counter() - start

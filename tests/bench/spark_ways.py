@@ -1,4 +1,4 @@
-"""How fast Spark reads a segment as kraft_log, against kafka-dump-log that only prints it.
+"""How fast Spark reads a segment as kraft_log, compared with kafka-dump-log, which only prints it.
 
 All ways read the same segment from a warm page cache, in one warm Spark session on two cores, as
 pipelines.spark.session builds it.
@@ -19,7 +19,7 @@ from tests.bench.processes import process, timed
 
 
 def measure(segment: Path, count: int, tell: Callable[[str], None]) -> dict[str, list[float]]:
-    """Seconds of kafka-dump-log and of each way with Spark, in `count` interleaved rounds."""
+    """The seconds of kafka-dump-log and of each way with Spark, in `count` interleaved rounds."""
     spark = spark_session("kraftlake bench", extra_conf={"spark.master": "local[2]"})
     register(spark)
     try:
@@ -33,7 +33,7 @@ def measure(segment: Path, count: int, tell: Callable[[str], None]) -> dict[str,
 
 
 def contenders(spark: SparkSession, segment: Path) -> dict[str, rounds.Measure]:
-    """The ways, each of which reads and writes everything anew and returns its seconds."""
+    """The ways. Each way reads and writes everything anew and returns its seconds."""
     return {
         "Delta, Spark's append": lambda: timed(lambda: into_delta(spark, segment)),
         "Spark, noop sink": lambda: timed(

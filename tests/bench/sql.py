@@ -54,9 +54,9 @@ _COUNT = (
 
 @dataclass(frozen=True)
 class Answered:
-    """Seconds from the start of a process to its first row, or its end where it has none.
+    """The seconds from the start of a process to its first row, or to its end where it has none.
 
-    cpu: its seconds of CPU time, user and system, which others on the machine hardly change.
+    cpu: CPU seconds, user and system, which other work on the machine hardly changes.
     """
 
     first_row: float
@@ -66,7 +66,7 @@ class Answered:
 
 
 def ask(command: list[str], header: int) -> Answered:
-    """Run it. header: lines of the output that are no rows."""
+    """Runs the command. header: the number of output lines that are no rows."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     with subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, env=_environment()) as child:
@@ -86,14 +86,15 @@ def ask(command: list[str], header: int) -> Answered:
 
 
 def _environment() -> dict[str, str]:
-    """This one's, but bytecode is kept and output buffered, as it is unless someone asks."""
+    """This process's environment, but Python keeps bytecode and buffers output, as it does by
+    default."""
     unwanted = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
     kept = {name: value for name, value in os.environ.items() if name not in unwanted}
     return {**kept, "PYTHONPATH": str(_ROOT)}
 
 
 def contenders(lake: str) -> dict[str, tuple[list[str], int]]:
-    """Name -> command and the lines of its header."""
+    """Name -> command and the number of lines of its header."""
     sql = command_line("sql", "--lake", lake)
     bare = [sys.executable, "-c", _COUNT, Lake(lake).table_uri("gold.leader_epoch_history")]
     asked = {name: ([*sql, "--question", name], 2) for name in COMMONEST}
@@ -113,7 +114,7 @@ def measure(lake: str, rounds: int) -> dict[str, list[Answered]]:
 
 
 def page(found: Mapping[str, list[Answered]], lake: str) -> Iterator[str]:
-    """Markdown."""
+    """The page in Markdown."""
     rounds = len(found[_NOTHING])
     yield "# Questions to a warm lake\n"
     yield (

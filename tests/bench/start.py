@@ -77,7 +77,7 @@ def values(records: int, partitions: int) -> Iterator[bytes]:
 
 
 def fill(path: Path, records: int, partitions: int, first: Iterable[bytes] = ()) -> tuple[int, int]:
-    """(bytes, end offset) of the log. first: what it begins with."""
+    """Writes the log. Gives (bytes, end offset). first: values of the records at its beginning."""
     settings = settings_in(read_properties(str(path)))
     format_node(LocalDisk(), settings, CLUSTER_ID)
     log = open_log(LocalDisk(), settings.partition_folder, settings.log, settings.topic.id)
@@ -101,8 +101,8 @@ def append(log: FileLog, batch: list[bytes]) -> None:
 
 
 def measured(folder: Path, path: Path, metrics: int, size: int, end: int, *, plain: bool) -> str:
-    """Start the replica, and wait until its machine has the log."""
-    variables = {"NUMBA_CPU_NAME": "none"} if plain else {}  # for which nothing is compiled
+    """Starts the replica, and waits until its machine has the log."""
+    variables = {"NUMBA_CPU_NAME": "none"} if plain else {}  # for this name nothing is compiled
     began = time.monotonic()
     process = started(folder / "output.txt", "replica", "run", "-c", path, variables=variables)
     led = None

@@ -34,10 +34,11 @@ from tests.bench.rounds import Measure, Spread, measure
 
 MEBIBYTE = 1024 * 1024
 VALUES = _, SMALL, _, _ = 10, 100, 1024, 10 * 1024
-"""Bytes of a record's value. Each batch has one record, so the smallest one is the hardest case."""
+"""The bytes of a record's value. Each batch has one record, so the smallest value is the hardest
+case."""
 FINDERS = {"machine code": compiled_run, "plain Python": plain_run}
-"""How batches are found. A replica takes machine code for a log of 64 MiB or more, where it has the
-bulk reader."""
+"""The ways to find batches. A replica with the bulk reader uses machine code for a log of 64 MiB or
+more."""
 BEHIND_SNAPSHOT = MEBIBYTE
 RECORD = Path(__file__).with_name("STORAGE.md")
 ABOUT = f"""Appends have values of {SMALL} B. Opening is from a torn end on, with the facts that the
@@ -52,7 +53,7 @@ uses where it is installed and compiled, or by plain Python. The content is the 
 
 @dataclass(frozen=True)
 class Contender:
-    """What one round does, and how much of it: appends, or bytes of log."""
+    """The work of one round, and its amount: appends, or bytes of log."""
 
     work: Measure
     appends: int = 0
@@ -119,7 +120,7 @@ def appending(folder: Path, appends: int) -> dict[str, Contender]:
 
 
 def recovering(folder: Path, size: int) -> dict[str, Contender]:
-    """Logs of two sizes, to see what grows with the log; of one segment and of many."""
+    """Logs of two sizes, to see what grows with the log; with one segment and with many."""
     found = {}
     for value in VALUES:
         for each in (size // 4, size):
@@ -166,7 +167,7 @@ def bare_syncs(path: Path, count: int) -> float:
 
 
 def appended(folder: Path, count: int, flush_every: int) -> float:
-    """Seconds of `count` appends of one batch each; flush_every 0: never."""
+    """The seconds of `count` appends of one batch each. flush_every: 0 for no flush."""
     place = folder / "appended"
     log = open_log(LocalDisk(), str(place))
     made, taken = [batch(number, SMALL) for number in range(count)], list[float]()
@@ -188,7 +189,7 @@ def fill(folder: Path, size: int, value: int, config: LogConfig) -> None:
 
 
 def write_snapshot(folder: Path, value: int, config: LogConfig) -> None:
-    """A snapshot that ends a mebibyte before the log's end."""
+    """Writes a snapshot that ends 1 MiB before the log's end."""
     log = open_log(LocalDisk(), str(folder), config)
     end = log.log_end - min(log.log_end - 1, BEHIND_SNAPSHOT // len(batch(0, value).data))
     log.snapshots.write(OffsetAndEpoch(end, 1), 1, ()).freeze()
@@ -196,7 +197,7 @@ def write_snapshot(folder: Path, value: int, config: LogConfig) -> None:
 
 
 def opened(folder: Path, config: LogConfig, find: FindRun = plain_run) -> float:
-    """Seconds to open a log whose last batch is torn, and to say what it holds."""
+    """The seconds to open a log whose last batch is torn, and to know its content."""
     use(find)
     newest = max(folder.glob("*.log"))
     with newest.open("ab") as file:
@@ -211,7 +212,7 @@ def opened(folder: Path, config: LogConfig, find: FindRun = plain_run) -> float:
 
 
 def read(folder: Path, config: LogConfig, find: FindRun) -> float:
-    """Seconds to read all of it in slices of 1 MiB, CRCs checked."""
+    """The seconds to read the whole log in slices of 1 MiB, with CRCs checked."""
     use(find)
     log = open_log(LocalDisk(), str(folder), config)
     taken: list[float] = []

@@ -1,7 +1,8 @@
-"""Two threads against one: the JSON lines of a segment's halves, and what the machine has to give.
+"""Two threads compared with one: the JSON lines of a segment's halves, and the most that the
+machine allows.
 
-The ceiling is zlib's checksum, which holds no lock and touches nothing but a small buffer: where
-two of them together are not twice as fast as one, no other two threads will be.
+The ceiling is zlib's checksum, which holds no lock and touches only a small buffer. Where two of
+these checksums together are not twice as fast as one, no other two threads are.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ _LEAST_BATCHES = 3
 
 
 class Ceiling:
-    """The checksum of a buffer that stays in a core's cache, `_CEILING_CALLS` times."""
+    """The checksum of a buffer that fits in a core's cache, `_CEILING_CALLS` times."""
 
     def alone(self) -> None:
         _spin(_CEILING_CALLS)
 
     def together(self) -> None:
-        """Half of the calls in each of two threads."""
+        """Runs half of the calls in each of two threads."""
         half = _CEILING_CALLS // 2
         at_once(*(lambda: _spin(half) for _ in range(2)))
 
@@ -48,12 +49,12 @@ class Halves:
         lines(self._whole)
 
     def together(self) -> None:
-        """Each half in a thread."""
+        """Runs each half in a thread."""
         at_once(lambda: lines(self._first), lambda: lines(self._second, self._offset))
 
 
 def _middle(data: bytes) -> tuple[int, int]:
-    """(position, base offset) of the batch at or behind the middle; the segment is sound."""
+    """(position, base offset) of the first batch at or after the middle. The segment is sound."""
     position = 0
     while position < len(data) // 2:
         position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
@@ -63,7 +64,7 @@ def _middle(data: bytes) -> tuple[int, int]:
 
 
 def at_once(*works: Callable[[], object]) -> None:
-    """Each in a thread of its own, until all are done."""
+    """Runs each function in its own thread, until all have returned."""
     threads = [threading.Thread(target=work) for work in works]
     for thread in threads:
         thread.start()

@@ -39,7 +39,7 @@ tell = partial(print, file=sys.stderr)
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a capture of all five replicas has cost. size: bytes of the lake after it."""
+    """The cost of a capture of all five replicas. size: the bytes of the lake after it."""
 
     ingest: Cost
     build: Cost
@@ -47,7 +47,7 @@ class Round:
 
 
 def captures(count: int, changes: int) -> Iterator[Capture]:
-    """So many moments of one quorum, oldest first."""
+    """`count` moments of one quorum, oldest first."""
     quorum = ScriptedQuorum("week", Layout(voters=3, observers=2))
     leader = 1
     quorum.elect(leader)
@@ -73,14 +73,15 @@ def captures(count: int, changes: int) -> Iterator[Capture]:
 
 
 def _in_one_segment(files: Files) -> Files:
-    """The simulator's segments are of 4 KB; Kafka's hold a gigabyte, so the whole week."""
+    """The files with one segment. The simulator's segments have 4 KB; Kafka's hold a gigabyte, so
+    the whole week."""
     logs = sorted(path for path in files if path.endswith(".log"))
     kept = {p: b for p, b in files.items() if not p.endswith((".log", ".index", ".timeindex"))}
     return {**kept, logs[0]: b"".join(files[path] for path in logs)}
 
 
 def _failover(quorum: ScriptedQuorum, leader: int) -> int:
-    """The leader fails, the next controller is elected, and the first one comes back."""
+    """The leader fails, another controller is elected, and the former leader comes back."""
     following = leader % len(quorum.voters) + 1
     quorum.crash(leader)
     quorum.elect(following)
@@ -106,7 +107,7 @@ def measure(folder: Path, count: int, changes: int) -> list[Round]:
 
 
 def section(rounds: Sequence[Round], changes: int) -> str:
-    """A section of SCALE.md: medians of each dozen of captures."""
+    """The section of SCALE.md: medians of each dozen of captures."""
     dozens = [rounds[at : at + DOZEN] for at in range(0, len(rounds), DOZEN)]
     first = median(_cpu(one) for one in dozens[0])
     lines = [

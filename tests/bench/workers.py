@@ -48,8 +48,8 @@ tell = partial(print, file=sys.stderr)
 
 @dataclass
 class Used:
-    """CPU seconds of the Python processes below some processes, by id, and the most resident bytes
-    that one of them had."""
+    """The CPU seconds of the Python processes below some processes, by id, and the most resident
+    bytes of one of them."""
 
     cpu_s: dict[int, float] = field(default_factory=dict)
     peak_bytes: int = 0
@@ -59,7 +59,7 @@ class Used:
             size, name = resident(pid)
             if not name.startswith(("python", "spark-submit")):
                 continue
-            with suppress(OSError):  # it has ended
+            with suppress(OSError):  # the process has ended
                 self.cpu_s[pid] = cpu_seconds(pid)
             self.peak_bytes = max(self.peak_bytes, size)
 
@@ -70,7 +70,7 @@ class Used:
 
 @dataclass(frozen=True)
 class Job:
-    """What a submitted job took: seconds by the clock, and what Python did in it."""
+    """The cost of a submitted job: seconds by the clock, and the use of Python."""
 
     seconds: float
     driver: Used
@@ -78,13 +78,13 @@ class Job:
 
     @property
     def share(self) -> float:
-        """The driver's part of all CPU time of Python."""
+        """The driver's share of all CPU time of Python."""
         return self.driver.seconds / (self.driver.seconds + self.workers.seconds)
 
 
 @contextmanager
 def _watched(driver: int, workers: Sequence[int]) -> Iterator[tuple[Used, Used]]:
-    """What Python uses below the processes while the block runs."""
+    """Measures what Python uses below the processes while the block runs."""
     found = Used(), Used()
 
     def capture() -> None:
@@ -96,7 +96,8 @@ def _watched(driver: int, workers: Sequence[int]) -> Iterator[tuple[Used, Used]]
 
 
 def submit(job: str, cluster: Cluster, workplace: Path, variables: dict[str, str]) -> Job:
-    """Runs a job of the cluster to its end; fails with what it said where it fails."""
+    """Runs a job on the cluster to its end. Raises RuntimeError, with the job's output, where it
+    fails."""
     workers = [one.processes[0] for one in cluster.workers]
     began = time.perf_counter()
     with submitted(_SUBMIT + _JOBS[job], cluster, workplace, variables) as running:
@@ -110,7 +111,7 @@ def submit(job: str, cluster: Cluster, workplace: Path, variables: dict[str, str
 def measure(
     inputs: dict[str, Path], folder: Path, cluster: Cluster, workplace: Path
 ) -> Iterator[tuple[str, dict[int, Job]]]:
-    """Of each input and job its name, and by the number of workers what it took."""
+    """The name of each input and job, and its cost by the number of workers."""
     python = str(Path(sys.executable).absolute())
     for number, (name, place) in enumerate(inputs.items()):
         found: dict[str, dict[int, Job]] = {job: {} for job in _JOBS}
@@ -126,7 +127,7 @@ def measure(
 
 
 def section(found: Sequence[tuple[str, dict[int, Job]]]) -> str:
-    """Markdown."""
+    """The section in Markdown."""
     lines = [
         "## Two workers of one core against one",
         "",

@@ -1,4 +1,4 @@
-"""What the bulk reader does in this process, step by step; each work reads the whole segment."""
+"""The steps of the bulk reader in this process. Each work reads the whole segment."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from replica.scan.regions import WINDOW_BYTES, Chunk, Regions
 from replica.scan.tables import program_table
 
 SCALAR_SHARE = 20
-"""The scalar reader gets this part of the segment, and its time is multiplied: it is that slow."""
+"""The scalar reader gets this fraction of the segment, because it is slow, and its time is
+multiplied."""
 _PREFIX = b'{"file":"00000000000000000000.log","offset":'
 
 Work = Callable[[], object]
 
 
 def works(segment: Path, data: bytes) -> dict[str, Work]:
-    """By name; data: the segment in memory."""
+    """The works by name. data: the segment in memory."""
     return {
         "read": lambda: read(segment),
         "CRC + walk, in memory": lambda: walk(data),
@@ -35,13 +36,13 @@ def works(segment: Path, data: bytes) -> dict[str, Work]:
 
 
 def from_file(segment: Path, work: Callable[[Source], int]) -> int:
-    """The work on an open file."""
+    """Runs the work on an open file."""
     with open_file(str(segment), MAX_LOG_BYTES) as file:
         return work(file)
 
 
 def read(segment: Path) -> int:
-    """Every byte once into a buffer of the bulk reader's size."""
+    """Reads every byte once into a buffer of the bulk reader's size."""
     buffer = memoryview(bytearray(WINDOW_BYTES))
     handle = os.open(segment, os.O_RDONLY)
     try:
@@ -54,22 +55,24 @@ def read(segment: Path) -> int:
 
 
 def walk(data: Source) -> int:
-    """Batch headers, CRCs and the places of all records; how many there are."""
+    """Finds batch headers, checks CRCs, and finds the places of all records. Gives the number of
+    records."""
     regions = Regions(data, 0, 0).read(program_table(keep_secrets=True))
     return sum(region.row_count for region in regions if isinstance(region, Chunk))
 
 
 def lines(data: Source, first_offset: int = 0) -> int:
-    """The lines of `dump --json` into one buffer; their bytes."""
+    """Writes the lines of `dump --json` into one buffer. Gives their number of bytes."""
     found = LineScan(data, prefix=_PREFIX, expected_offset=first_offset, keep_secrets=True)
     return sum(len(piece) for piece in found if isinstance(piece, memoryview))
 
 
 def variant_into_arrow(data: Source) -> int:
-    """Record batches as Spark gets them: VARIANT and the raw value; their rows."""
+    """Makes record batches as Spark gets them, with VARIANT and the raw value. Gives their number
+    of rows."""
     return sum(t.num_rows for t in RecordScan(data, expected_offset=0))
 
 
 def scalar_walk(data: bytes) -> int:
-    """The reader in plain Python, headers and CRC, on the first part of the segment."""
+    """Reads headers and CRCs in plain Python, on the first part of the segment."""
     return len(scan(data[: len(data) // SCALAR_SHARE]).batches)

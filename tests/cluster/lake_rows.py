@@ -14,13 +14,14 @@ from pipelines.tables.bronze import CAPTURES
 from pipelines.tables.contract import Contract
 
 Rows = dict[str, list[str]]
-"""By name of the table, each row as text, sorted."""
+"""By the table's name: each row as text, sorted."""
 _OF_A_RUN = {"gold.quality_results": ("run_id", "at"), "gold.quarantined_rows": ("run_id", "at")}
-"""Columns that tell of the run that wrote them."""
+"""Columns about the run that wrote the rows."""
 
 
 def rows_of(lake: Path, contracts: tuple[Contract, ...]) -> Rows:
-    """When captures were ingested is told by their order alone."""
+    """The rows of the tables. The times at which captures were ingested are replaced by their
+    order."""
     orders = _order_of_captures(lake)
     return {one.name: _rows(lake, one, orders) for one in contracts}
 
@@ -43,7 +44,7 @@ def _rows(lake: Path, contract: Contract, orders: Mapping[datetime, str]) -> lis
 
 
 def _ordered(value: Any, orders: Mapping[datetime, str]) -> Any:
-    """The value with the captures' times, wherever in it they stand, as their order."""
+    """The value, in which the captures' times, at any depth, are replaced by their order."""
     if isinstance(value, datetime):
         return orders.get(value, value)
     if isinstance(value, list):
@@ -54,6 +55,6 @@ def _ordered(value: Any, orders: Mapping[datetime, str]) -> Any:
 
 
 def read_table(lake: Path, contract: Contract) -> pa.Table:
-    """All of it, by delta-rs."""
+    """The whole table, by delta-rs."""
     table = DeltaTable(str(lake / contract.schema_name / contract.table_name))
     return pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 def spark_home() -> Path:
-    """pyspark's own folder, which has all of Spark but the scripts that start a cluster."""
+    """The folder of pyspark, which has all of Spark except the scripts that start a cluster."""
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None
@@ -34,7 +34,7 @@ def spark_home() -> Path:
 
 
 def told(url: str) -> Any:
-    """The JSON at a URL; None where nobody answers, or not (yet) so."""
+    """The JSON at a URL; None where nothing answers, or not (yet) with JSON."""
     with suppress(URLError, OSError, ValueError), urlopen(url, timeout=10) as answer:  # noqa: S310
         return json.load(answer)
     return None
@@ -47,8 +47,8 @@ def wait_for(
     goes_on: Callable[[], bool] = lambda: True,
     every_s: float = 0.2,
 ) -> T:
-    """What `look` finds at last; fails with what was `said` where that takes too long, or where
-    nothing goes on any more."""
+    """The first result of `look` that isn't None. Fails, with the text of `said`, where that takes
+    too long, or where `goes_on` becomes false."""
     deadline = time.monotonic() + _WITHIN_S
     while True:
         can_still_come = goes_on()
@@ -61,7 +61,8 @@ def wait_for(
 
 
 class Daemon:
-    """A process of Spark's own, by spark-class; ended by its id, with all that it started."""
+    """A process of Spark, started by spark-class. It is ended by its id, with all processes that it
+    started."""
 
     def __init__(self, log: Path, main_class: str, *words: str, **variables: str) -> None:
         self._log = log
@@ -85,12 +86,12 @@ class Daemon:
 
     @property
     def processes(self) -> list[int]:
-        """Its own, and those that it started."""
+        """The ids of the process and of all processes that it started."""
         assert self._process is not None
         return [self._process.pid, *descendants(self._process.pid)]
 
     def stop(self) -> None:
-        """In order; what is left then is killed."""
+        """Ends the process in order; kills what is left then."""
         if self._process is None or not self.is_running:
             return
         started = self.processes
@@ -101,14 +102,15 @@ class Daemon:
         self._process.wait()
 
     def freeze(self) -> None:
-        """SIGSTOP, with all that it started: its connections stay, and nothing goes on."""
+        """Sends SIGSTOP to the process and all processes that it started. Their connections stay,
+        and nothing continues."""
         send(signal.SIGSTOP, self.processes)
 
     def thaw(self) -> None:
         send(signal.SIGCONT, self.processes)
 
     def kill(self) -> None:
-        """kill -9, with all that it started."""
+        """Sends SIGKILL to the process and all processes that it started."""
         assert self._process is not None
         send(signal.SIGKILL, self.processes)
         self._process.wait()
@@ -125,7 +127,7 @@ def _listens_at(port: int, ui_port: int) -> tuple[str, ...]:
 
 
 class Worker(Daemon):
-    """An executor works in folder/APPLICATION/EXECUTOR."""
+    """A worker. An executor works in folder/APPLICATION/EXECUTOR."""
 
     def __init__(self, folder: Path, master: str, port: int, ui_port: int, **more: str) -> None:
         self.folder = folder
@@ -145,12 +147,13 @@ class Worker(Daemon):
         )
 
     def executors(self, application: str) -> list[Path]:
-        """The folders of those it has started for an application."""
+        """The folders of the executors that the worker has started for an application."""
         return sorted(self.folder.glob(f"{application}/*"))
 
 
 class Cluster:
-    """Started on entry, ended on exit. variables: of all its processes' environment."""
+    """A cluster, started on entry and ended on exit. variables: the environment of all its
+    processes."""
 
     def __init__(self, folder: Path, variables: Mapping[str, str]) -> None:
         self.variables = variables
@@ -169,11 +172,12 @@ class Cluster:
         ]
 
     def state(self) -> dict[str, Any]:
-        """What the master tells: aliveworkers, activeapps and so on."""
+        """The master's state: aliveworkers, activeapps and more."""
         return told(self._state) or {}
 
     def whole(self) -> None:
-        """All workers run, and are known to the master; those that were killed are started anew."""
+        """Waits until all workers run and are known to the master. Killed workers are
+        started anew."""
         for worker in self.workers:
             if not worker.is_running:
                 worker.start()
@@ -198,8 +202,8 @@ class Cluster:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """For Spark's own processes, and what submits to them: this pyspark, this Java, no address but
-    the loopback's, and nothing that says where our code is."""
+    """The environment for Spark's own processes, and for programs that submit to them: this
+    pyspark, this Java, only the loopback address, and no path to our code."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
     kept.pop("PYTHONPATH", None)
     return {

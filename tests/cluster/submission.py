@@ -1,4 +1,4 @@
-"""Jobs submitted to a cluster as docs/how-to/cluster.md says to, by its own words."""
+"""Jobs submitted to a cluster by the commands in docs/how-to/cluster.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PACKAGES = {
     "jobs": ("jobs_zip.py", "kraftlake-jobs.zip"),
     "environment": ("python_environment.py", "kraftlake-environment.tar.gz"),
 }
-"""Program and product of each."""
+"""The program and the product of each package."""
 _WITHIN_S = 600
 _DRIVER_OPTIONS = "spark.driver.defaultJavaOptions"
 
@@ -34,27 +34,28 @@ T = TypeVar("T")
 
 
 def script_shown_by(test: str) -> str:
-    """The block of the page that names this test as the one that runs it."""
+    """The block of the page that names this test as the test that runs it."""
     shown = rf"^<!-- shown by \S+::{test} -->\n```sh\n(.*?)^```$"
     (script,) = re.findall(shown, PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     return str(script)
 
 
 def make_package(name: str, dist: Path) -> None:
-    """One of the two that `make package` makes, of the environment that runs the tests."""
+    """Makes one of the two archives of `make package`, from the environment that runs the tests."""
     maker, file = PACKAGES[name]
     words = [sys.executable, str(ROOT / "packaging" / maker), str(dist / file)]
     subprocess.run(words, check=True, capture_output=True)
 
 
 def make_workplace(folder: Path) -> Path:
-    """What the page's reader has: jobs, dist with the zip, an environment that has all but our own
-    code, and a conf that gives drivers what the page says they are to be given."""
+    """The folder of the page's reader: jobs, dist with the zip, an environment that has everything
+    except our code, and a conf that gives drivers the settings of the page."""
     folder.mkdir()
     (folder / "jobs").symlink_to(ROOT / "jobs")
     venv.create(folder / ".venv", symlinks=True)
     (own,) = (folder / ".venv").glob("lib/*/site-packages")
-    (own / "packages.pth").write_text(get_path("purelib") + "\n")  # whose own .pth aren't followed
+    # whose own .pth files aren't followed
+    (own / "packages.pth").write_text(get_path("purelib") + "\n")
     make_package("jobs", folder / "dist")
     (folder / "conf").mkdir()
     options = read_properties(ROOT / "conf" / "spark-local.conf")[_DRIVER_OPTIONS]
@@ -64,7 +65,7 @@ def make_workplace(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Submitted:
-    """A job that runs. said: what it prints, on both streams."""
+    """A running job. said: its output, on both streams."""
 
     process: subprocess.Popen[bytes]
     output: Path
@@ -75,23 +76,24 @@ class Submitted:
         return self.output.read_text(errors="replace")
 
     def applications(self) -> list[str]:
-        """Its id, once the driver tells it."""
+        """The id of the application, once the driver prints it."""
         return [one["id"] for one in told(f"{self.ui}/applications") or ()]
 
     def executors(self) -> list[dict[str, Any]]:
-        """What the driver knows of them now, itself left out."""
+        """The executors that the driver knows now, without the driver."""
         found = [told(f"{self.ui}/applications/{one}/executors") for one in self.applications()]
         return [one for answer in found for one in answer or () if one["id"] != "driver"]
 
     def until(self, what: str, look: Callable[[], T | None], every_s: float = 0.2) -> T:
-        """What `look` finds while the job runs; fails with what it said where that never comes."""
+        """The first result of `look` while the job runs. Fails, with the job's output, where there
+        is none."""
         return wait_for(what, look, lambda: self.said, self._goes_on, every_s)
 
     def _goes_on(self) -> bool:
         return self.process.poll() is None
 
     def wait(self) -> None:
-        """Fails with what it said where it fails."""
+        """Waits for the job's end. Fails, with the job's output, where the job fails."""
         assert self.process.wait(_WITHIN_S) == 0, self.said[-10_000:]
 
 
@@ -99,8 +101,8 @@ class Submitted:
 def submitted(
     script: str, cluster: Cluster, workplace: Path, variables: Mapping[str, str]
 ) -> Iterator[Submitted]:
-    """The script runs in `workplace`, as on a machine of the cluster: with its cache; what is left
-    of it in the end is killed."""
+    """Runs the script in `workplace`, as on a machine of the cluster, with that machine's cache.
+    Kills what is left of it at the end."""
     (port,) = free_ports(1)
     output = workplace / f"{port}.log"
     scripts = Path(sys.executable).parent

@@ -1,6 +1,6 @@
-"""Rules by which what check, recover and rehearse state about a simulated cluster agrees with what
-the simulator knows: each is a function from all answers and the truth to the statements, each of
-them right, unknown or wrong."""
+"""Rules by which the statements of check, recover and rehearse about a simulated cluster agree with
+what the simulator knows. A rule is a function of all answers and the truth. It gives statements,
+each of which is right, unknown or wrong."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tests.contradictions.truth import Entry, Truth, entry_of
 
 TruthRule = Callable[[Answers, Truth], Iterator[Statement]]
 _LOGS = "check, recover"
-"""Who says of a log's records whether they were committed."""
+"""The commands that say whether a log's records were committed."""
 
 
 def what_is_proven_was_committed(answers: Answers, truth: Truth) -> Iterator[Statement]:
-    """Raft keeps what a majority holds: an entry that is proven is in the log when all has
-    healed."""
+    """Raft keeps what a majority holds, so a proven entry is in the log when all
+    faults have ended."""
     committed = set(truth.committed.values())
     for key, entry in _with_verdict(answers, EntryCommitment.PROVEN):
         what = f"{entry} of node {key.node_id} is proven, and was never committed"
@@ -36,7 +36,7 @@ def what_is_proven_was_committed(answers: Answers, truth: Truth) -> Iterator[Sta
 
 
 def what_is_superseded_was_never_committed(answers: Answers, truth: Truth) -> Iterator[Statement]:
-    """A person who reads it lets the records go."""
+    """A person who reads "superseded" lets the records go."""
     committed = set(truth.committed.values())
     for key, entry in _with_verdict(answers, EntryCommitment.SUPERSEDED):
         what = f"{entry} of node {key.node_id} is superseded, and was committed"
@@ -46,7 +46,7 @@ def what_is_superseded_was_never_committed(answers: Answers, truth: Truth) -> It
 def a_safe_plan_goes_on_with_all_that_was_committed(
     answers: Answers, truth: Truth
 ) -> Iterator[Statement]:
-    """That is what "safe" means."""
+    """This is the meaning of "safe"."""
     if answers.plan.answer is not RecoveryDecision.SAFE:
         yield unknown("recover")
         return
@@ -59,7 +59,8 @@ def a_safe_plan_goes_on_with_all_that_was_committed(
 def no_record_of_which_a_safe_plan_says_never_committed_was(
     answers: Answers, truth: Truth
 ) -> Iterator[Statement]:
-    """`recover` says of all that others lose: none of them can have been committed."""
+    """`recover` says this about all records that others lose: none of them can
+    have been committed."""
     if answers.plan.answer is not RecoveryDecision.SAFE:
         return
     committed = set(truth.committed_then.values())
@@ -90,7 +91,7 @@ def what_cannot_have_been_committed_was_not(answers: Answers, truth: Truth) -> I
 def no_disk_that_was_never_changed_is_called_stale(
     answers: Answers, truth: Truth
 ) -> Iterator[Statement]:
-    """A voter that no majority may count makes a quorum that works look lost."""
+    """A voter that no majority may count makes a working quorum look lost."""
     quorum = None if answers.cluster is None else answers.cluster.quorum
     if quorum is not None and answers.given.is_whole:
         for voter in quorum.voters:
@@ -100,7 +101,7 @@ def no_disk_that_was_never_changed_is_called_stale(
 def no_run_that_is_safe_loses_what_was_committed(
     answers: Answers, truth: Truth
 ) -> Iterator[Statement]:
-    """Also a record of which the directories prove nothing."""
+    """The rule also holds for records about which the directories prove nothing."""
     committed = set(truth.committed_then.values())
     logs = {log.key.node_id: log for log in answers.group.logs}
     for command, rehearsal, answer in _rehearsals(answers):
@@ -119,7 +120,7 @@ def no_run_that_is_safe_loses_what_was_committed(
 
 
 def nothing_committed_is_called_lost(answers: Answers, truth: Truth) -> Iterator[Statement]:
-    """The simulator's quorums keep every committed record: who says otherwise invents a loss."""
+    """The simulator's quorums keep every committed record, so a claim of a loss is invented."""
     if not answers.given.is_whole:
         return
     found = [one for one in answers.judged.findings if one.rule is groups.COMMITTED_DATA_AT_RISK]
@@ -136,10 +137,10 @@ def nothing_committed_is_called_lost(answers: Answers, truth: Truth) -> Iterator
 _EXPECTED = frozenset(
     rule.id
     for rule in (
-        groups.LOG_DIVERGENCE,  # a leader without a majority has written on
+        groups.LOG_DIVERGENCE,  # a leader without a majority has continued to write
         groups.VOTER_BEHIND,  # a voter is down or cut off, as the rule says
         files.VOTER_DIRECTORY_ID,  # a voter's disk was wiped
-        files.INDEX_BROKEN,  # a power cut tears an index too, and it is rebuilt at the next start
+        files.INDEX_BROKEN,  # a power cut tears an index, too, and the next start rebuilds it
         files.INDEX_MISMATCH,
     )
 )
@@ -155,10 +156,10 @@ def _is_unflushed(finding: Finding, flushed: int | None) -> bool:
 def files_of_a_quorum_that_works_are_not_called_broken(
     answers: Answers, truth: Truth
 ) -> Iterator[Statement]:
-    """Power cuts leave what Kafka copes with: that is no error and no warning. But a node that is
-    down may lack pages in the midst of what it had not flushed, and only its next start cuts them
-    off, with all behind them (Kafka: LogSegment.recover). Nobody can tell these holes from damage
-    to what it had flushed and acknowledged, so they are errors for whoever reads the files."""
+    """Power cuts leave what Kafka handles: these are no errors and no warnings. But a node that is
+    down may lack pages within the part that it had not flushed. Only its next start cuts them off,
+    with everything after them (Kafka: LogSegment.recover). Such holes look like damage to flushed
+    and acknowledged records, so they are errors for a reader of the files."""
     if not answers.given.is_whole:
         return
     for member in answers.judged.members:
@@ -177,7 +178,7 @@ def files_of_a_quorum_that_works_are_not_called_broken(
 
 
 def voters_are_those_in_force(answers: Answers, truth: Truth) -> Iterator[Statement]:
-    """With every disk there, the newest voters record is there too, committed or not yet."""
+    """With all disks, the newest voters record is there, committed or not yet."""
     if answers.plan.voters is None:
         yield unknown("recover")
     if not answers.given.is_whole or answers.plan.voters is None:
@@ -195,7 +196,7 @@ def voters_are_those_in_force(answers: Answers, truth: Truth) -> Iterator[Statem
 def no_snapshot_of_a_quorum_that_works_is_invalid(
     answers: Answers, truth: Truth
 ) -> Iterator[Statement]:
-    """Each was checked against the committed log when it was written."""
+    """Each snapshot was compared with the committed log when it was written."""
     for member in answers.judged.members:
         for one in member.verdicts:
             if str(one.validity) == "invalid":

@@ -1,5 +1,5 @@
-"""What all commands say of one cluster, as one value: the functions are called of which the
-commands are made."""
+"""The answers of all commands about one cluster, as one value. The commands' own functions are
+called."""
 
 from __future__ import annotations
 
@@ -55,12 +55,13 @@ Row = Mapping[str, Any]
 RUNS = range(3)
 """The seeds of rehearsals."""
 _MOST_BROKERS = 6
-"""How many brokers are stopped in pairs at most."""
+"""The most brokers that are stopped in pairs."""
 
 
 @dataclass(frozen=True)
 class InLake:
-    """tables: the rows of each table of gold about the cluster, by the table's name."""
+    """A cluster in a lake. tables: the rows of each table of gold about the cluster, by the table's
+    name."""
 
     tables: Mapping[str, Sequence[Row]]
     report: ClusterView
@@ -68,7 +69,7 @@ class InLake:
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """`rehearse` without a scenario."""
+    """The answer of `rehearse` without a scenario."""
 
     rehearsal: Rehearsal
     answer: ScenarioSafety
@@ -77,17 +78,24 @@ class Rehearsed:
 
 @dataclass(frozen=True, repr=False)
 class Answers:
-    """The answers about the newest look at one cluster.
+    """The answers about the newest capture of one cluster.
 
-    judged, checked: `check`. group, commitment: what it, `diff` and `recover` compare. plan,
-    rehearsed_plan: `recover --plan --rehearse`. rehearsed: `rehearse`. refused: by the command, why
-    it gives no answer; its fields are None then. stops: `plan --stop-broker` by ids. racks: `plan
-    --stop-rack` by name. exposed: `state --exposure`. branch, elections, events: `timeline`.
-    in_lake: tables and report; None where the directories were not put in a lake. earlier: the logs
-    at the looks before, the oldest first. hidden: for each look, the newest too, the offsets at
-    which damage may hide what a replica has, such as those behind a torn end. restored: what
-    `restore` takes. state: `state`: (kind, key) -> value as JSON; asked for only where there is a
-    lake. verdict_on: what decides verdicts.
+    judged, checked: `check`.
+    group, commitment: the values that `check`, `diff` and `recover` compare.
+    plan, rehearsed_plan: `recover --plan --rehearse`.
+    rehearsed: `rehearse`.
+    refused: by command, why it gives no answer; its fields are None then.
+    stops: `plan --stop-broker` by ids.
+    racks: `plan --stop-rack` by name.
+    exposed: `state --exposure`.
+    branch, elections, events: `timeline`.
+    in_lake: tables and report; None where the directories were not put in a lake.
+    earlier: the logs at earlier captures, the oldest first.
+    hidden: for each capture, the newest included, the offsets at which damage may hide what a
+        replica has, such as those after a torn end.
+    restored: the source of `restore`.
+    state: `state`: (kind, key) -> value as JSON; only where there is a lake.
+    verdict_on: the evidence that decides verdicts.
     """
 
     given: Given
@@ -120,7 +128,7 @@ class Answers:
     @property
     def is_one_history(self) -> bool:
         """Whether no two histories contradict each other. Where two do, directories are judged by
-        the newest log and a lake by the agreed branch; check, recover and the report say so."""
+        the newest log and a lake by the agreed branch. check, recover and the report say so."""
         return not self.between & {groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id}
 
     @property
@@ -136,13 +144,13 @@ class Answers:
         return () if self.in_lake is None else self.in_lake.tables.get(table, ())
 
     def latest(self, table: str) -> Sequence[Row]:
-        """Those about the newest look."""
+        """The rows about the newest capture."""
         return [row for row in self.rows(table) if row["is_latest"]]
 
 
 Rule = Callable[[Answers], Iterator[str]]
-"""A function from all answers to the contradictions among them, a sentence each. Its docstring says
-why they must agree."""
+"""A function of all answers that gives the contradictions among them, a sentence each. Its
+docstring says why the answers must agree."""
 
 
 def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Answers:
@@ -205,7 +213,7 @@ def _state(branch: Branch) -> dict[tuple[str, str], str]:
 
 
 def write(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> None:
-    """Write the files of each node to FOLDER/NODE."""
+    """Writes the files of each node to FOLDER/NODE."""
     for node_id, content in files.items():
         for path, data in content.items():
             file = folder / str(node_id) / path
@@ -253,8 +261,8 @@ def _racks(cluster: Cluster) -> Iterable[tuple[str, Preflight]]:
 
 
 def lakes_of(all_given: Sequence[Given], folder: Path) -> dict[str, InLake]:
-    """One lake of all these clusters, each look a round: tables and report by the name of the
-    given. No two of them are of one cluster."""
+    """One lake of all these clusters, each capture a round. Gives tables and report by the name of
+    the given cluster. No two of them are of one cluster."""
     from jobs.build import run as build
     from jobs.ingest import run as ingest
 
@@ -272,7 +280,7 @@ def lakes_of(all_given: Sequence[Given], folder: Path) -> dict[str, InLake]:
 
 
 def read_lake(path: Path) -> dict[str, InLake]:
-    """Tables and report of each cluster in a lake, by the cluster's id."""
+    """The tables and the report of each cluster in a lake, by the cluster's id."""
     lake = Lake(path)
     by_cluster: dict[str, dict[str, list[Row]]] = {}
     for contract in GOLD:

@@ -1,4 +1,4 @@
-"""Changes of answers that agree, each of which makes a contradiction."""
+"""Changes of answers that agree. Each change makes a contradiction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from tests.contradictions.answers import Answers, InLake
 
 RECORDED, SIMULATED, PARTED = "kafka-4.1.1-dynamic/final", "seed-5", "ghost-writes"
 BACK = "seed-2-back"
-"""A recorded cluster in a lake, a seed, a scenario whose logs part, a seed whose disk went back."""
+"""Names of a recorded cluster in a lake, a seed, a scenario whose logs diverge, and a seed whose
+disk went back."""
 FAR = 10**6
 ALL = (OffsetRange(0, FAR),)
 STRANGER = ReplicaKey(99, "A" * 22)
@@ -36,13 +37,13 @@ Change = Callable[[Answers], Answers]
 
 
 def between(*rules: Any) -> Change:
-    """Findings of these rules between the directories."""
+    """A change: findings of these rules between the directories."""
     found = tuple(rule.at("", "made") for rule in rules)
     return lambda a: replace(a, judged=replace(a.judged, findings=found))
 
 
 def planned_with(**changes: Any) -> Change:
-    """What recover's plan says of its quorum."""
+    """A change: other values in the quorum of recover's plan."""
     return lambda a: of_plan(quorum=replace(a.plan.quorum, **changes))(a)
 
 
@@ -84,7 +85,7 @@ def of_truth(**changes: Any) -> Change:
 
 
 def of_table(name: str, **changes: Any) -> Change:
-    """All rows of a table with other values."""
+    """A change: all rows of a table with other values."""
 
     def change(a: Answers) -> Answers:
         rows = [{**row, **changes} for row in a.in_lake.tables[name]]
@@ -103,7 +104,7 @@ def of_member(**changes: Any) -> Change:
 
 
 def of_outcomes(**changes: Any) -> Change:
-    """All runs of `rehearse` with other outcomes."""
+    """A change: all runs of `rehearse` with other outcomes."""
 
     def change(a: Answers) -> Answers:
         runs = a.rehearsed.rehearsal
@@ -124,7 +125,7 @@ def with_unknown_fates(a: Answers) -> Answers:
 
 
 def with_exposures(**changes: Any) -> Change:
-    """Every failure does more."""
+    """A change: every failure does more harm."""
     return lambda a: replace(
         a,
         exposed=tuple(one if one.failure == NOW else one._replace(**changes) for one in a.exposed),
@@ -142,7 +143,7 @@ def with_stops(answer: Preflight) -> Change:
 
 
 def with_fenced_voters(a: Answers) -> Answers:
-    """All voters are brokers too, and one of them is fenced."""
+    """A change: all voters are brokers, too, and one of them is fenced."""
     cluster = a.checked.cluster
     values = {one: {"fenced": one == min(cluster.voters)} for one in cluster.voters}
     brokers = EntityTable(values, dict.fromkeys(values, 0))
@@ -161,7 +162,7 @@ def with_loss(a: Answers) -> Answers:
 
 
 def with_worse_verdicts_on_less(a: Answers) -> Answers:
-    """A verdict that calls an outage what has fewer findings than there are."""
+    """A change: a verdict is an outage although it has fewer findings than before."""
     all_findings = evidence_of(a.checked).findings
 
     def decide(evidence: ClusterEvidence) -> Verdict:
@@ -178,7 +179,7 @@ def with_all_superseded(a: Answers) -> Answers:
 
 
 def with_unknown_losses_in_plan(a: Answers) -> Answers:
-    """recover knows of no record that it was never committed."""
+    """A change: recover knows of no record that it was never committed."""
     keys = a.plan.commitment.verdicts
     unknown = (VerdictRange(0, FAR, EntryCommitment.UNPROVEN),)
     return of_plan(commitment=replace(a.plan.commitment, verdicts=dict.fromkeys(keys, unknown)))(a)
@@ -205,12 +206,12 @@ def with_causes(cause: str) -> Change:
 
 
 def with_rows(table: str, row: dict[str, Any]) -> Change:
-    """A lake that has nothing but this row."""
+    """A change: the table of the lake has only this row."""
     return lambda a: replace(a, in_lake=InLake({table: [row]}, None))
 
 
 def with_tail(a: Answers) -> Answers:
-    """The committed log as a tail beside itself."""
+    """A change: the committed log occurs as a tail, too."""
     (examined, *_) = a.branch.members
     log = a.branch.log
     tail = BranchTail(examined, log.first_offset, log.end_offset, (examined,), log)

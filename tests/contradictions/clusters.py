@@ -1,6 +1,6 @@
-"""The clusters whose answers are compared: recorded ones, the simulator's named scenarios, and its
-seeds, of these also what is left when disks are lost, and a voter with an older copy of its
-disk."""
+"""The clusters whose answers are compared: recorded clusters, the simulator's named scenarios, and
+its seeds. Each seed also gives a cluster that has lost disks, and a cluster with a voter whose disk
+is an older copy."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ ROUNDS = ("live", "split", "final")
 
 @dataclass(frozen=True)
 class Given:
-    """What a person has of one cluster. looks: the files of each node, by the look's name, the
-    oldest first. truth: None where no simulator knows it. is_whole: whether every disk is there as
-    it was."""
+    """The directories of one cluster that a person has. looks: the files of each node, by the
+    capture's name, the oldest first. truth: None where no simulator knows it. is_whole: whether
+    every disk is there and unchanged."""
 
     name: str
     cluster_id: str
@@ -40,7 +40,7 @@ class Given:
 
 @cache
 def recorded(name: str) -> Given:
-    """name: CLUSTER/ROUND; the looks are those up to this round."""
+    """A recorded cluster. name: CLUSTER/ROUND; it has the captures up to this round."""
     cluster, _, newest = name.partition("/")
     rounds = ROUNDS[: ROUNDS.index(newest) + 1]
     looks = {f"{n}-{one}": _on_disk(DATA / cluster / one) for n, one in enumerate(rounds)}
@@ -64,7 +64,7 @@ def seed(number: int) -> Given:
 
 
 def seed_with_lost_disks(whole: Given, number: int) -> Given:
-    """The newest look of a seed, without one or more of its nodes."""
+    """The newest capture of a seed, without one or more of its nodes."""
     draws = Random(f"lost disks of {number}")
     nodes = sorted(whole.newest)
     left = sorted(draws.sample(nodes, draws.randrange(1, len(nodes))))
@@ -74,8 +74,8 @@ def seed_with_lost_disks(whole: Given, number: int) -> Given:
 
 
 def seed_with_old_disk(whole: Given, number: int) -> Given | None:
-    """The newest look of a seed, but one voter's disk is as it was at the first look, as after a
-    restore from a backup. None where that is the same disk, another one, or none is left."""
+    """The newest capture of a seed, with one voter's disk as it was at the first capture, as after
+    a restore from a backup. None where that disk hasn't changed, was replaced, or doesn't exist."""
     draws = Random(f"old disk of {number}")
     first = whole.looks["0-first"]
     node_id = draws.choice(sorted(first))
@@ -88,7 +88,7 @@ def seed_with_old_disk(whole: Given, number: int) -> Given | None:
 
 
 def seed_that_went_back(whole: Given, number: int) -> Given | None:
-    """The same with all looks: the third one has the old disk."""
+    """All captures of a seed, and a third one with the old disk."""
     old = seed_with_old_disk(whole, number)
     if old is None:
         return None
@@ -97,8 +97,8 @@ def seed_that_went_back(whole: Given, number: int) -> Given | None:
 
 
 def named(name: str) -> Given:
-    """The cluster with the name of a scenario, or CLUSTER/ROUND of a recorded one, or seed-N,
-    seed-N-left, seed-N-old or seed-N-back."""
+    """The cluster with this name: a scenario's name, CLUSTER/ROUND of a recorded cluster, or
+    seed-N, seed-N-left, seed-N-old or seed-N-back."""
     if "/" in name:
         return recorded(name)
     if not name.startswith("seed-"):

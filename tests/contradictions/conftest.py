@@ -1,4 +1,4 @@
-"""The answers about clusters, each asked for once in a run."""
+"""The answers about clusters. Each answer is computed once in a run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.contradictions.answers import Answers, answers_of, lakes_of, read_lak
 from tests.contradictions.clusters import named
 
 IN_LAKE = ("seed-1", "seed-2-back", "seed-95-back", "seed-333-back")
-"""The seeds that are in a lake, too, where the answers about a few clusters are compared."""
+"""The seeds that are also in a lake, where the answers about a few clusters are compared."""
 Told = Callable[[str], Answers]
-"""The answers about a cluster by its name: see `named`."""
+"""Gives the answers about a cluster by its name; see `named`."""
 
 
 @pytest.fixture(scope="session")

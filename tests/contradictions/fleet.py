@@ -1,8 +1,8 @@
-"""A workload that writes what the active controller of a small cluster writes: brokers come and go
-with their nodes, partitions lose and find leaders.
+"""A workload that writes the records of a small cluster's active controller: brokers come and go
+with their nodes, and partitions lose and find leaders.
 
-Nodes are brokers too: all of them in combined mode, else only the observers. So the log tells who
-is down, a little late, as a real one does.
+Nodes are brokers, too: all of them in combined mode, else only the observers. So the log shows
+which nodes are down, a little late, as a real log does.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _FENCE = 1
 
 
 class Fleet(MetadataWorkload):
-    """nodes: the machines of the run, by node id; set once they are there. brokers: the ids of
-    those that are brokers."""
+    """The workload. nodes: the machines of the run, by node id; set once they exist. brokers: the
+    ids of the nodes that are brokers."""
 
     name = "fleet"
 
@@ -61,8 +61,8 @@ class Fleet(MetadataWorkload):
         return (encoded([begin(f"{number}")]), encoded(records), encoded([end()]))
 
     def _due(self, image: Image, offset: int) -> Iterator[MetadataRecord]:
-        """The records of a change of one node that the state doesn't show yet. offset: that of the
-        first record."""
+        """The records of a change of one node that the state doesn't show yet. offset: the offset
+        of the first record."""
         brokers = image.tables["brokers"].values
         if not image.tables["features"].values:
             yield from bootstrap()
@@ -121,7 +121,7 @@ def _live(brokers: Mapping[int, Any]) -> frozenset[int]:
 def _gone(
     key: tuple[str, int], partition: Partition, broker: int, live: frozenset[int]
 ) -> Iterator[MetadataRecord]:
-    """The broker leaves the ISR, unless it is the last one in it, and leads no more."""
+    """The broker leaves the ISR, unless it is the last broker in it, and no longer leads."""
     if broker not in partition.isr:
         return
     isr = tuple(one for one in partition.isr if one != broker) or partition.isr
@@ -133,7 +133,8 @@ def _gone(
 
 
 def _back(key: tuple[str, int], partition: Partition, broker: int) -> Iterator[MetadataRecord]:
-    """The broker joins the ISR again, and leads where nobody does and it may."""
+    """The broker joins the ISR again. It leads where the partition has no leader and the broker may
+    lead."""
     if broker not in partition.replicas:
         return
     if partition.leader == NO_NODE and broker in partition.isr:

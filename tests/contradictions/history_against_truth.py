@@ -1,5 +1,5 @@
-"""Rules by which what timeline, plan and the state say of a simulated cluster agrees with what the
-simulator knows (see tests.contradictions.against_truth)."""
+"""Rules by which the statements of timeline, plan and the state about a simulated cluster agree
+with what the simulator knows (see tests.contradictions.against_truth)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.contradictions.truth import End, Reign, Truth, entry_of
 
 
 def who_led_an_epoch_led_it(answers: Answers, truth: Truth) -> Iterator[Statement]:
-    """The simulator saw who appended the epoch's LeaderChange, and where."""
+    """The simulator saw which node appended the epoch's LeaderChange, and where."""
     for election in answers.elections:
         won = election.won
         reign = truth.reigns.get(won.epoch)
@@ -39,8 +39,8 @@ def who_led_an_epoch_led_it(answers: Answers, truth: Truth) -> Iterator[Statemen
 
 
 def no_cause_of_an_election_is_untrue(answers: Answers, truth: Truth) -> Iterator[Statement]:
-    """Better to say that a cause isn't known. Only what a log can show may be said: that a process
-    had ended, if it had; that a leader resigned, if it did."""
+    """An unknown cause is better than an untrue one. A command may only say what a log can show:
+    that a process had ended, if it had; that a leader resigned, if it did."""
     for event in answers.events:
         if event.event != "election":
             continue
@@ -54,8 +54,8 @@ def no_cause_of_an_election_is_untrue(answers: Answers, truth: Truth) -> Iterato
 
 
 def _cause(event: Event, former: Reign, answers: Answers, truth: Truth) -> Statement:
-    """The statement on one election. former: the leader before it. That a leader was silent, cut
-    off or removed, the truth here doesn't tell, so it isn't counted."""
+    """The statement about one election. former: the leader before it. The truth doesn't show
+    whether a leader was silent, cut off or removed, so these causes aren't counted."""
     reign = truth.reigns.get(event.leader_epoch)
     began = 0 if reign is None else reign.began_ms
     has_ended = former.ended_ms is not None and former.ended_ms <= began
@@ -99,13 +99,14 @@ def _voter_lost_records(event: Event, answers: Answers) -> bool:
 
 
 def the_state_is_that_of_the_committed_log(answers: Answers, truth: Truth) -> Iterator[Statement]:
-    """What check judges, plan answers by and restore writes is a state that the cluster had."""
+    """The state that check judges, that plan uses and that restore writes is a state that the
+    cluster had."""
     by, cluster = "check, plan, restore", answers.cluster
     if cluster is None or cluster.end_offset not in truth.states:
         yield unknown(by)
         return
     if cluster.end_offset > truth.end_then or not answers.given.is_whole:
-        return  # a tail that may not be the one that was committed in the end
+        return  # a tail that may not be the tail that was committed in the end
     ours = _values(cluster.image)
     theirs = _values(truth.states[cluster.end_offset])
     unlike = [name for name in theirs if ours.get(name) != theirs[name]]
@@ -116,8 +117,8 @@ def the_state_is_that_of_the_committed_log(answers: Answers, truth: Truth) -> It
 def partitions_without_leader_are_those_of_the_truth(
     answers: Answers, truth: Truth
 ) -> Iterator[Statement]:
-    """Nobody can write to them: check and the exposure count them, plan says of a stop that it
-    leaves none more."""
+    """Nobody can write to partitions without a leader. check and the exposure count them, and plan
+    says whether a stop leaves more of them."""
     cluster, now = answers.cluster, answers.exposure(NOW)
     if cluster is None or now is None or cluster.end_offset not in truth.states:
         return
@@ -141,8 +142,8 @@ def partitions_without_leader_are_those_of_the_truth(
 def _leaderless(
     partitions: Collection[Partition], down: Collection[int], stopped: Collection[int]
 ) -> int:
-    """How many partitions have no leader once these brokers are stopped: the controller takes one
-    of the ISR that is up."""
+    """The number of partitions without a leader once these brokers are stopped. The controller
+    chooses a replica of the ISR that is up."""
     gone = {*down, *stopped}
     return sum(
         one.leader == NO_NODE
@@ -152,7 +153,7 @@ def _leaderless(
 
 
 def the_agreed_branch_is_the_committed_log(answers: Answers, truth: Truth) -> Iterator[Statement]:
-    """Below its proven end the branch holds nothing but what was committed."""
+    """The branch holds only committed records below its proven end."""
     if answers.branch is None:
         return
     committed = set(truth.committed.values())
@@ -167,7 +168,7 @@ def the_agreed_branch_is_the_committed_log(answers: Answers, truth: Truth) -> It
 def branches_that_timeline_calls_superseded_were_not_committed(
     answers: Answers, truth: Truth
 ) -> Iterator[Statement]:
-    """What left the branch was never valid."""
+    """A record that left the branch was never valid."""
     committed = set(truth.committed.values())
     for tail in () if answers.branch is None else answers.branch.tails:
         if answers.branch.commitment(tail.start, tail) != "superseded":

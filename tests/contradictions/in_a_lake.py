@@ -1,4 +1,4 @@
-"""Rules by which a lake's tables and report agree with what the commands say of directories."""
+"""Rules by which a lake's tables and report agree with the commands on directories."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ _BAD = (Severity.ERROR, Severity.WARNING)
 
 
 _BY_DIRECTORIES = {snapshots.SNAPSHOT_CONTENT.id: snapshots.SNAPSHOT_UNVERIFIED.id}
-"""What a lake finds where directories show less."""
+"""Rules that find more in a lake than in directories, with the rules that find
+it in directories."""
 
 
 def divergence_points_are_those_of_diff(answers: Answers) -> Iterator[str]:
-    """The table and the command compare the same two logs. Beside all others, neither may follow
-    the other, as check says too."""
+    """The table and the command compare the same two logs. Beside all other logs, it may be that
+    neither of the two may follow the other; check says so, too."""
     alone = {
         frozenset((parting.loser.node_id, other))
         for _, parting in answers.judged.partings
@@ -55,7 +56,7 @@ def divergence_points_are_those_of_diff(answers: Answers) -> Iterator[str]:
 
 
 def the_table_of_exposures_is_the_command_s(answers: Answers) -> Iterator[str]:
-    """One function makes both, from the directories' state and from the lake's."""
+    """One function makes both, from the directories' state and from the lake's state."""
     rows = answers.rows("gold.failure_exposure")
     if not rows or not answers.is_one_history or answers.cluster is None:
         return
@@ -77,7 +78,7 @@ def the_table_of_exposures_is_the_command_s(answers: Answers) -> Iterator[str]:
 
 
 def health_is_the_same_in_the_lake(answers: Answers) -> Iterator[str]:
-    """The rules are the same, and so is the state."""
+    """The rules are the same, and the state is the same."""
     if not answers.is_one_history or answers.in_lake is None or answers.checked is None:
         return
     rows = answers.rows("gold.failure_exposure")
@@ -90,8 +91,8 @@ def health_is_the_same_in_the_lake(answers: Answers) -> Iterator[str]:
 
 
 def findings_about_files_are_the_same_in_the_lake(answers: Answers) -> Iterator[str]:
-    """A finding that one of the two lacks is missed by those who ask the other. Only a lake replays
-    to an offset inside a batch."""
+    """A user of one of the two would miss a finding that only the other has. Only a lake replays to
+    an offset inside a batch."""
     if answers.in_lake is None or not answers.is_one_history:
         return
     newest = {row["capture_id"] for row in answers.latest("gold.replica_status")}
@@ -115,14 +116,14 @@ def findings_about_files_are_the_same_in_the_lake(answers: Answers) -> Iterator[
 
 
 def each_cluster_in_a_lake_has_one_verdict(answers: Answers) -> Iterator[str]:
-    """Of a cluster without a row nobody learns who asks the table, such as Airflow's gate."""
+    """A user of the table, such as Airflow's gate, learns nothing about a cluster without a row."""
     count = len(answers.rows("gold.verdicts"))
     if answers.in_lake is not None and count != 1:
         yield f"gold.verdicts has {count} rows"
 
 
 def the_lake_s_verdict_is_that_of_check(answers: Answers) -> Iterator[str]:
-    """Airflow's gate and the report read the table, a person at night reads check."""
+    """Airflow's gate and the report read the table, and a person at night reads check."""
     rows = answers.rows("gold.verdicts")
     if not rows or not answers.is_one_history or answers.checked is None:
         return
@@ -146,7 +147,8 @@ def the_lake_s_verdict_is_that_of_check(answers: Answers) -> Iterator[str]:
 
 
 def the_report_is_headed_by_check_s_verdict(answers: Answers) -> Iterator[str]:
-    """Its first sentence is the worst fact; of logs that part its clauses tell, with times."""
+    """The report's first sentence is the worst fact. About logs that diverge, its clauses give
+    details with times."""
     if answers.in_lake is None or not answers.rows("gold.verdicts"):
         return
     (row,) = answers.rows("gold.verdicts")
@@ -161,8 +163,8 @@ def the_report_is_headed_by_check_s_verdict(answers: Answers) -> Iterator[str]:
 
 
 def the_report_names_the_voters_in_force(answers: Answers) -> Iterator[str]:
-    """It says of which voters nobody captured the log. A lake keeps a newest change of the voters
-    that only an earlier look has."""
+    """The report names the voters whose log was not captured. A lake keeps the newest change of the
+    voters even if only an earlier capture has it."""
     if answers.in_lake is None or not answers.is_one_history or answers.plan.voters is None:
         return
     voters = {one.node_id for one in answers.plan.voters}
@@ -180,8 +182,8 @@ def the_report_names_the_voters_in_force(answers: Answers) -> Iterator[str]:
 
 
 def leaders_of_epochs_are_equal(answers: Answers) -> Iterator[str]:
-    """An epoch has one leader, whoever tells of it. Where two histories contradict each other it
-    may have two, of which the table has one."""
+    """An epoch has one leader, whatever names it. Where two histories contradict each other an
+    epoch may have two leaders, and the table has one of them."""
     for row in answers.rows("gold.leader_epoch_history"):
         leader = row["leader_id"]
         told = {one.won.leader for one in answers.elections if one.won.epoch == row["epoch"]}
@@ -190,7 +192,7 @@ def leaders_of_epochs_are_equal(answers: Answers) -> Iterator[str]:
 
 
 def the_report_is_not_better_than_check(answers: Answers) -> Iterator[str]:
-    """The report is read by those who can't read check."""
+    """Readers of the report don't read check."""
     if answers.in_lake is None:
         return
     clauses = answers.in_lake.report.verdict.clauses  # about files and logs, as these findings
@@ -207,7 +209,7 @@ def the_report_is_not_better_than_check(answers: Answers) -> Iterator[str]:
 
 
 def snapshots_have_one_verdict(answers: Answers) -> Iterator[str]:
-    """A snapshot is restored from, or isn't."""
+    """A snapshot is either fit for a restore or not."""
     if answers.in_lake is None or not answers.is_one_history:
         return
     held = _verdicts_in_lake(answers)
@@ -217,7 +219,8 @@ def snapshots_have_one_verdict(answers: Answers) -> Iterator[str]:
 
 
 def the_report_s_losses_are_those_of_the_comparison(answers: Answers) -> Iterator[str]:
-    """Records that are committed, and that a majority holds, are not lost: one copy lacks them."""
+    """Records that are committed, and that a majority holds, are not lost: only one copy lacks
+    them."""
     if answers.in_lake is None or answers.plan.answer is not RecoveryDecision.SAFE:
         return
     for loss in answers.in_lake.report.evidence.losses:
@@ -242,11 +245,11 @@ IN_A_LAKE: tuple[Rule, ...] = (
 
 
 _Snapshot = tuple[int, int, int]
-"""A node's id, and the end offset and epoch of a snapshot of its newest look."""
+"""A node's id, and the end offset and epoch of a snapshot in its newest capture."""
 
 
 def _verdicts(answers: Answers) -> Iterator[tuple[_Snapshot, str]]:
-    """Those of check."""
+    """The verdicts of check on snapshots."""
     for member in answers.judged.members:
         for one in member.verdicts:
             if one.id is not None:
@@ -264,16 +267,16 @@ def _verdicts_in_lake(answers: Answers) -> dict[_Snapshot, str]:
 
 
 def _is_kept_by_the_lake(answers: Answers, end: int | None) -> bool:
-    """Whether a state that ends at this offset (exclusive) is one that only logs of earlier looks
-    hold, and no disk any more."""
+    """Whether only logs of earlier captures hold the state that ends at this offset (exclusive),
+    and no disk any more."""
     now = max((log.end_offset for log in answers.group.logs), default=0)
     ends = [log.end_offset for logs in answers.earlier for log in logs.values()]
     return end is not None and now < end <= max(ends, default=0)
 
 
 def _verified_by_earlier(answers: Answers) -> set[_Snapshot]:
-    """The snapshots that no log of the newest look reaches, but one that the lake has of an earlier
-    look."""
+    """The snapshots whose end no log of the newest capture reaches, but a log that the lake has of
+    an earlier capture."""
     if not answers.earlier:
         return set()
     held = _verdicts_in_lake(answers)

@@ -1,6 +1,6 @@
-"""Contradictions that are known and not mended yet: of each rule that is broken a cluster that
-shows it, and what is wrong. Who mends one takes it out here: its test then succeeds, and so it
-fails (strict)."""
+"""Known contradictions that are not mended yet: for each broken rule, a cluster that shows it, and
+what is wrong. After a mend, the entry must be removed: its test then succeeds, and so fails
+(strict)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 
 class Known(NamedTuple):
-    """cluster: a scenario's name, or seed-N, seed-N-left or seed-N-old. in_lake: whether only a
-    lake shows it."""
+    """A known contradiction. cluster: a scenario's name, or seed-N, seed-N-left or seed-N-old.
+    in_lake: whether only a lake shows it."""
 
     cluster: str
     reason: str

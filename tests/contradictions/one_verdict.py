@@ -1,5 +1,5 @@
-"""Rules about the verdict: no command knows of worse than it says, and more damage makes it no
-better."""
+"""Rules about the verdict: no command knows of anything worse than the verdict says, and more
+damage makes the verdict no better."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _START_NEITHER = {groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id}
 
 
 def the_verdict_is_no_better_than_any_answer(answers: Answers) -> Iterator[str]:
-    """At 3 a.m. a person reads the verdict alone."""
+    """At 3 a.m. a person reads only the verdict."""
     if answers.checked is None:
         return
     level = answers.verdict_on(evidence_of(answers.checked)).level
@@ -53,7 +53,7 @@ def the_verdict_is_no_better_than_any_answer(answers: Answers) -> Iterator[str]:
 
 
 def less_damage_makes_the_verdict_no_worse(answers: Answers) -> Iterator[str]:
-    """Else a second fault could turn an outage into less."""
+    """Otherwise a second fault could turn an outage into something less."""
     if answers.checked is None:
         return
     evidence = evidence_of(answers.checked)
@@ -65,7 +65,7 @@ def less_damage_makes_the_verdict_no_worse(answers: Answers) -> Iterator[str]:
 
 
 def _less(evidence: ClusterEvidence) -> Iterator[tuple[str, ClusterEvidence]]:
-    """(rule, the evidence without its findings) for each rule that found something."""
+    """(rule, the evidence without the rule's findings) for each rule with findings."""
     for rule in sorted({one.finding.rule.id for one in evidence.findings}):
         left = tuple(one for one in evidence.findings if one.finding.rule.id != rule)
         yield rule, replace(evidence, findings=left)

@@ -1,5 +1,5 @@
-"""Rules about several looks at a cluster: what the lake and timeline call gone is gone, and nothing
-else."""
+"""Rules about several captures of a cluster: what the lake and timeline call gone is gone, and
+nothing else is gone."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.contradictions.answers import Answers, Rule
 
 
 def truncations_are_what_vanished(answers: Answers) -> Iterator[str]:
-    """Records that a replica held, and that a later look at it lacks at offsets of which it still
-    has files, and where no damage may hide them. What stood behind a run of zeros was never
-    synced."""
+    """Records that a replica held, and that a later capture of it lacks. The capture must have
+    files of these offsets, and no damage that may hide them. Records after a run of zeros were
+    never synced."""
     if answers.in_lake is None or not answers.earlier:
         return
     gone = _gone(answers, synced=True)
@@ -33,7 +33,7 @@ def truncations_are_what_vanished(answers: Answers) -> Iterator[str]:
 
 
 def truncations_of_timeline_are_what_vanished(answers: Answers) -> Iterator[str]:
-    """timeline tells of the same looks as the lake."""
+    """timeline and the lake use the same captures."""
     gone = {key.node_id: ranges for key, ranges in _gone(answers).items()}
     for event in answers.events:
         if event.event == TRUNCATION:
@@ -44,7 +44,7 @@ def truncations_of_timeline_are_what_vanished(answers: Answers) -> Iterator[str]
 
 
 def a_disk_that_went_back_is_named(answers: Answers) -> Iterator[str]:
-    """A voter with an older disk must be counted for no majority; check says why, timeline when."""
+    """No majority may count a voter with an older disk. check says why, and timeline says when."""
     back = answers.given.went_back
     if back is None or not answers.earlier or answers.plan.voters is None:
         return
@@ -63,7 +63,7 @@ def a_disk_that_went_back_is_named(answers: Answers) -> Iterator[str]:
 
 
 def only_a_disk_that_went_back_is_named(answers: Answers) -> Iterator[str]:
-    """Who is kept from a majority without a reason may be missed for it."""
+    """A voter that is excluded from a majority without a reason may be missing in it."""
     back = answers.given.went_back
     if not answers.earlier:
         return
@@ -81,8 +81,8 @@ OVER_TIME: tuple[Rule, ...] = (
 
 
 def _gone(answers: Answers, *, synced: bool = False) -> dict[ReplicaKey, Ranges]:
-    """The offsets of entries that each replica lost from a look to the next. synced: of those alone
-    that it may have synced."""
+    """The offsets of entries that each replica lost from a capture to the next. synced: only
+    entries that the replica may have synced."""
     found: dict[ReplicaKey, Ranges] = {}
     looks = (*answers.earlier, {log.key: log for log in answers.group.logs})
     for (before, after), hidden in zip(itertools.pairwise(looks), answers.hidden[1:], strict=True):

@@ -37,7 +37,7 @@ row counts the statements that one rule of tests/contradictions holds to that.
 
 
 class Counts:
-    """The statements about the clusters of some seeds, counted."""
+    """The counts of statements about the clusters of some seeds."""
 
     def __init__(self, seeds: range) -> None:
         self.seeds, self.clusters = seeds, 0
@@ -48,7 +48,7 @@ class Counts:
             self._counted[rule, one.by, one.outcome.value] += one.count
 
     def keep(self) -> None:
-        """Write them into the folder that CONTRADICTION_COUNTS names, if it names one."""
+        """Writes the counts into the folder that CONTRADICTION_COUNTS names, if it names one."""
         folder = os.environ.get("CONTRADICTION_COUNTS")
         if folder is not None:
             rows = [[*key, count] for key, count in sorted(self._counted.items())]
@@ -59,7 +59,7 @@ class Counts:
 
 
 def record(folder: Path) -> str:
-    """The record of the counts that a folder has, each seed once."""
+    """The record of the counts in a folder, each seed once."""
     seeds: set[int] = set()
     clusters, counted = 0, Counter[tuple[str, str, str]]()
     for file in sorted(folder.glob("*.json")):
@@ -91,7 +91,7 @@ _ORDER = (Outcome.RIGHT, Outcome.UNKNOWN, Outcome.HIDDEN, Outcome.WRONG)
 
 
 def _ranges(seeds: Iterable[int]) -> str:
-    """Such as "0 to 499, 525 to 549"."""
+    """The seeds as ranges, such as "0 to 499, 525 to 549"."""
     found: list[list[int]] = []
     for seed in sorted(seeds):
         if found and found[-1][1] == seed - 1:

@@ -1,5 +1,5 @@
-"""Rules about what becomes of directories whose nodes are started: check, recover, rehearse, diff
-and timeline agree."""
+"""Rules about a start of the nodes of directories: check, recover, rehearse, diff and timeline
+agree."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _START_NEITHER = {groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id}
 
 
 def nothing_is_safe_where_check_says_to_start_neither(answers: Answers) -> Iterator[str]:
-    """A person who reads "safe" starts the nodes; where logs conflict, or committed records would
-    be truncated, that destroys one of two histories."""
+    """A person who reads "safe" starts the nodes. Where logs conflict, or committed records would
+    be truncated, a start destroys one of two histories."""
     for rule in sorted(_START_NEITHER & answers.between):
         for command, answer in _safeties(answers):
             if answer == "safe":
@@ -34,7 +34,7 @@ def nothing_is_safe_where_check_says_to_start_neither(answers: Answers) -> Itera
 
 
 def rehearse_is_not_safe_where_recover_refuses(answers: Answers) -> Iterator[str]:
-    """Both say what becomes of the same directories when they are started."""
+    """Both commands say what happens to the same directories when the nodes start."""
     if answers.plan.answer is RecoveryDecision.REFUSED:
         for command, answer in _safeties(answers):
             if command != "recover" and answer == "safe":
@@ -42,7 +42,7 @@ def rehearse_is_not_safe_where_recover_refuses(answers: Answers) -> Iterator[str
 
 
 def a_plan_that_is_safe_is_never_unsafe_in_its_runs(answers: Answers) -> Iterator[str]:
-    """The runs play the plan's own steps: what they lose, the plan loses."""
+    """The runs follow the plan's own steps: what the runs lose, the plan loses."""
     played = answers.rehearsed_plan
     is_safe = answers.plan.answer is RecoveryDecision.SAFE
     if is_safe and played is not None and played.answer is ScenarioSafety.UNSAFE:
@@ -50,7 +50,7 @@ def a_plan_that_is_safe_is_never_unsafe_in_its_runs(answers: Answers) -> Iterato
 
 
 def the_runs_of_a_plan_are_not_safer_than_the_plan(answers: Answers) -> Iterator[str]:
-    """What lost voters may have held, no run of the others can show."""
+    """No run of the other voters can show what lost voters may have held."""
     played = answers.rehearsed_plan
     is_safe = answers.plan.answer is RecoveryDecision.SAFE
     if not is_safe and played is not None and played.answer is ScenarioSafety.SAFE:
@@ -58,7 +58,8 @@ def the_runs_of_a_plan_are_not_safer_than_the_plan(answers: Answers) -> Iterator
 
 
 def nobody_leads_in_the_runs_whom_the_plan_lets_not_win(answers: Answers) -> Iterator[str]:
-    """The plan names who may win; another leader in its own runs shows that it doesn't know."""
+    """The plan names the possible winners. Another leader in its own runs shows that the plan is
+    wrong."""
     played, winners = answers.rehearsed_plan, {key.node_id for key in answers.plan.electable}
     if played is None or played.rehearsal is None or not winners:
         return
@@ -68,8 +69,8 @@ def nobody_leads_in_the_runs_whom_the_plan_lets_not_win(answers: Answers) -> Ite
 
 
 def losses_are_equal_in_plan_and_runs(answers: Answers) -> Iterator[str]:
-    """What a log loses to a leader depends on these two logs alone, and whether that was committed
-    on the captured files alone."""
+    """What a log loses to a leader depends only on these two logs. Whether the lost records were
+    committed depends only on the captured files."""
     by_leader = {
         key.node_id: {one.log.key.node_id: one for one in standings}
         for key, standings in answers.plan.led_by.items()
@@ -84,8 +85,7 @@ def losses_are_equal_in_plan_and_runs(answers: Answers) -> Iterator[str]:
 
 
 def nothing_is_unknown_in_the_runs_of_a_safe_plan(answers: Answers) -> Iterator[str]:
-    """recover says of such records that they were not committed, whoever wins of the voters that
-    may be relied on."""
+    """recover says that such records were not committed, whichever of the reliable voters wins."""
     if answers.plan.answer is not RecoveryDecision.SAFE:
         return
     winners = {key.node_id for key in answers.plan.electable}
@@ -105,7 +105,7 @@ def _unlike_losses(standing: RankedReplica, fate: Fate) -> Iterator[str]:
 
 
 def losses_are_equal_in_plan_and_comparison(answers: Answers) -> Iterator[str]:
-    """`diff` and the tables compare the pair of which the plan says what one of it loses."""
+    """`diff` and the tables compare the pair of logs for which the plan says what one log loses."""
     winner = answers.plan.winner
     for standing in answers.plan.ranking[1:]:
         pair = answers.group.between(winner.key, standing.log.key)
@@ -121,9 +121,9 @@ def losses_are_equal_in_plan_and_comparison(answers: Answers) -> Iterator[str]:
 
 
 def what_logs_lose_is_counted_by_one_judge(answers: Answers) -> Iterator[str]:
-    """Whether a record was ever committed doesn't depend on the command that is asked, where logs
-    conflict neither. check, recover and rehearse have all directories; diff has two, so it may not
-    know what all prove, but never says the opposite."""
+    """Whether a record was ever committed doesn't depend on the command, where logs don't conflict.
+    check, recover and rehearse have all directories. diff has two, so it may not know what all
+    prove, but it never says the opposite."""
     by_plan = answers.plan.commitment
     for _, parting in answers.judged.partings:
         lost = by_plan.counted(parting.loser, (OffsetRange(parting.offset, END_OF_OFFSETS),))
@@ -135,7 +135,7 @@ def what_logs_lose_is_counted_by_one_judge(answers: Answers) -> Iterator[str]:
             lost = by_plan.counted(keys[fate.node_id], fate.lost)
             if fate.losses != lost:
                 yield f"node {fate.node_id} loses {fate.losses} in a run, {lost} by recover"
-    # diff is given no earlier look, which alone shows that a disk forgot something
+    # diff gets no earlier capture, and only an earlier capture shows that a disk forgot something
     if all(voter.went_back is None for voter in answers.plan.quorum.voters):
         yield from _unlike_diff(answers)
 
@@ -155,7 +155,7 @@ def _unlike_diff(answers: Answers) -> Iterator[str]:
 
 
 def a_divergence_is_seen_by_all(answers: Answers) -> Iterator[str]:
-    """check, timeline and the report lead to it, or nobody looks."""
+    """check, timeline and the report must name it, or no user looks at it."""
     pairs = [
         diverge(a, b, answers.group.between(a.key, b.key)).relation
         for a in answers.group.holding
@@ -174,8 +174,7 @@ def a_divergence_is_seen_by_all(answers: Answers) -> Iterator[str]:
 
 
 def no_node_is_sound_that_cannot_be_relied_on(answers: Answers) -> Iterator[str]:
-    """recover leaves such a voter out of the majority, so check has to say what is wrong with
-    it."""
+    """recover leaves such a voter out of the majority, so check must say what is wrong with it."""
     verdicts = {one.examined.owner.key: directory_verdict(one) for one in answers.judged.members}
     for key, verdict in verdicts.items():
         is_named = {groups.STALE_VOTER.id, groups.REPLICA_WENT_BACK.id} & answers.between
@@ -199,7 +198,7 @@ def no_voter_is_sound_that_fails_in_every_run(answers: Answers) -> Iterator[str]
 
 
 def all_name_the_same_voters(answers: Answers) -> Iterator[str]:
-    """A majority of other voters is another majority."""
+    """Other voters form another majority."""
     told: dict[str, frozenset[int]] = {}
     if answers.judged.quorums:
         told["check"] = _ids(answers.judged.quorums[0].voters)
@@ -215,7 +214,8 @@ def all_name_the_same_voters(answers: Answers) -> Iterator[str]:
 
 
 def all_miss_the_same_voters(answers: Answers) -> Iterator[str]:
-    """A voter that isn't here is away for all; recover also leaves out what can't be read."""
+    """A voter whose directory isn't given is missing for all commands. recover also leaves out
+    directories that can't be read."""
     here = {one.log.key.node_id for one in answers.plan.ranking}
     told: dict[str, frozenset[int]] = {}
     if answers.judged.quorums:

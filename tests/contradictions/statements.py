@@ -1,4 +1,4 @@
-"""What the commands state about a simulated cluster, each statement held to the truth."""
+"""The statements of the commands about a simulated cluster, each compared with the truth."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tests.contradictions.answers import Answers
 
 
 class Outcome(Enum):
-    """What a statement is by the truth."""
+    """The result of comparing a statement with the truth."""
 
     RIGHT = "right"
     UNKNOWN = "unknown"
     """The command says that it doesn't know."""
     WRONG = "wrong"
     HIDDEN = "hidden"
-    """Untrue, and no file could show it: a disk was replaced by an older copy of itself, and
-    nothing else tells of what it held."""
+    """The statement is untrue, and no file could show it: a disk was replaced by an older copy of
+    itself, and nothing else shows what the disk held."""
 
 
 class Statement(NamedTuple):
-    """by: the command or table that states it. what: for a wrong one, what is wrong. count: of how
-    many equal statements this one stands for."""
+    """A statement. by: the command or table that states it. what: for a wrong statement, what is
+    wrong. count: the number of equal statements that it stands for."""
 
     by: str
     outcome: Outcome
@@ -50,16 +50,16 @@ def held(by: str, *, is_true: bool, what: str) -> Statement:
 
 
 def seen(answers: Answers, statement: Statement) -> Statement:
-    """The statement, which is hidden and not wrong where the files don't show all disks for what
-    they are."""
+    """The statement. A wrong one becomes hidden where the files can't show that a disk was
+    replaced."""
     if statement.outcome is Outcome.WRONG and not is_shown(answers):
         return statement._replace(outcome=Outcome.HIDDEN)
     return statement
 
 
 def is_shown(answers: Answers) -> bool:
-    """Whether the files show all disks for what they are. A disk that is an older copy shows only
-    if another file has a vote or an election of its node in a newer epoch than the disk knows."""
+    """Whether the files show every replaced disk. A disk that is an older copy shows only if
+    another file has a vote or an election of its node in a newer epoch than the disk knows."""
     node_id = answers.given.went_back
     if node_id is None or groups.REPLICA_WENT_BACK.id in answers.between:
         return True

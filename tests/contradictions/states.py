@@ -1,4 +1,4 @@
-"""Rules about the state that a log adds up to: check, restore and the lake have the same."""
+"""Rules about the state that a log adds up to: check, restore and the lake have the same state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.contradictions.answers import Answers, Rule
 
 
 def the_state_in_the_lake_is_that_of_the_directories(answers: Answers) -> Iterator[str]:
-    """The tables are asked where the directories are gone. Secrets are not in them."""
+    """Users query the tables where the directories are gone. The tables have no secrets."""
     if answers.in_lake is None or not answers.state or not answers.is_one_history:
         return
     held = {
@@ -29,7 +29,7 @@ def the_state_in_the_lake_is_that_of_the_directories(answers: Answers) -> Iterat
 
 
 def restore_takes_the_log_that_recover_goes_on_with(answers: Answers) -> Iterator[str]:
-    """A new cluster must not be another one than the old one would have become."""
+    """A new cluster must be the same as the old cluster would have become."""
     if answers.restored is None:
         return
     winner = answers.plan.winner
@@ -42,7 +42,7 @@ def restore_takes_the_log_that_recover_goes_on_with(answers: Answers) -> Iterato
 
 
 def recover_knows_of_what_no_majority_can_have_held(answers: Answers) -> Iterator[str]:
-    """plan and restore say of these records that they were not committed."""
+    """plan and restore say that these records were not committed."""
     plan, end = answers.plan, answers.plan.quorum.possible_end
     if plan.quorum.newest != plan.winner.key:
         return
@@ -55,7 +55,7 @@ def recover_knows_of_what_no_majority_can_have_held(answers: Answers) -> Iterato
 
 
 def restore_takes_the_state_that_check_judges(answers: Answers) -> Iterator[str]:
-    """What is called healthy is what a new cluster gets."""
+    """A new cluster gets the state that check calls healthy."""
     cluster, restored = answers.cluster, answers.restored
     if cluster is None or restored is None or not answers.is_one_history:
         return

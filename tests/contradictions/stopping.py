@@ -1,5 +1,5 @@
-"""Rules about what a cluster has now, and what is left of it when nodes stop: check, plan and the
-exposure agree."""
+"""Rules about the present state of a cluster, and about its state when nodes stop: check, plan and
+the exposure agree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BAD = (Severity.ERROR, Severity.WARNING)
 
 
 def nothing_is_healthy_with_partitions_without_leader(answers: Answers) -> Iterator[str]:
-    """Nobody can write to such a partition: it is an outage, and the first thing to say."""
+    """Nobody can write to such a partition: it is an outage, and the first fact to report."""
     now = answers.exposure(NOW)
     if now is None or not now.harm.leaderless or answers.checked is None:
         return
@@ -60,7 +60,7 @@ def _harmless(
 
 
 def a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one(answers: Answers) -> Iterator[str]:
-    """A false alarm keeps people from their work, and they learn to pass over it."""
+    """A false alarm keeps people from their work, and they learn to ignore alarms."""
     now = answers.exposure(NOW)
     for ids, stop in answers.stops.items():
         kind = BROKER if len(ids) == 1 else PAIR
@@ -75,8 +75,8 @@ def a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one(answers: Answer
 
 
 def no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters(answers: Answers) -> Iterator[str]:
-    """A node that is voter and broker has one process: where the log shows the broker as fenced,
-    the voter may be down too, and must not be counted on without a word."""
+    """A node that is voter and broker has one process. Where the log shows the broker as fenced,
+    the voter may be down, too, and must not be counted without a condition."""
     cluster = answers.cluster
     if cluster is None or not cluster.voters:
         return

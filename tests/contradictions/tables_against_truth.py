@@ -14,7 +14,8 @@ from tests.contradictions.truth import Truth
 def no_table_says_that_committed_records_were_lost(
     answers: Answers, truth: Truth
 ) -> Iterator[Statement]:
-    """Nor does the report, which is made of the tables. A disk that went back has lost them."""
+    """The report, which is made of the tables, doesn't say so either. A disk that went back has
+    lost such records."""
     if answers.in_lake is None:
         return
     back = answers.given.went_back
@@ -32,7 +33,7 @@ def no_table_says_that_committed_records_were_lost(
 
 
 def nobody_is_said_to_have_voted_twice(answers: Answers, truth: Truth) -> Iterator[Statement]:
-    """The simulator would have ended the run."""
+    """The simulator would have ended the run at a second vote."""
     for row in answers.rows("gold.votes"):
         what = f"node {row['voter_id']} voted twice in epoch {row['epoch']}"
         yield held("gold.votes", is_true=not row["is_double"], what=what)
@@ -41,7 +42,7 @@ def nobody_is_said_to_have_voted_twice(answers: Answers, truth: Truth) -> Iterat
 def changes_that_never_took_effect_were_not_committed(
     answers: Answers, truth: Truth
 ) -> Iterator[Statement]:
-    """Nor is a change proven that was not committed."""
+    """A change that was not committed isn't proven either."""
     committed = {
         (offset, one.epoch)
         for one in truth.committed.values()
@@ -62,7 +63,8 @@ def changes_that_never_took_effect_were_not_committed(
 def high_watermarks_are_not_above_what_was_committed(
     answers: Answers, truth: Truth
 ) -> Iterator[Statement]:
-    """It is a lower bound, of records that are committed when all has healed."""
+    """The high watermark in the tables is a lower bound: its records are committed when all faults
+    have ended."""
     end = max((one.last + 1 for one in truth.committed.values()), default=0)
     for row in answers.rows("gold.replica_status"):
         high = row["high_watermark"]

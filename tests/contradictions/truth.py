@@ -1,8 +1,8 @@
-"""Runs of the simulator under faults, captured twice, and the truth about them: what was committed,
-who led which epoch and how that ended, who was down.
+"""Runs of the simulator under faults, captured twice, and the truth about them: which records were
+committed, which node led each epoch and how its lead ended, and which nodes were down.
 
-After the captures the faults end, and the quorum recovers: only then is it certain what of a
-captured log is committed for good, and what is lost.
+After the captures the faults end, and the quorum recovers. Only then is it certain which records of
+a captured log are committed for good, and which are lost.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.contradictions.fleet import Fleet
 
 
 class End(Enum):
-    """How a leader came to lead no more."""
+    """The way in which a leader stopped leading."""
 
     PROCESS_ENDED = "process ended"
     RESIGNED = "resigned"
@@ -40,7 +40,7 @@ class End(Enum):
 
 
 class Entry(NamedTuple):
-    """A batch: offsets inclusive."""
+    """A batch. Its offsets are inclusive."""
 
     base: int
     last: int
@@ -50,7 +50,8 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Reign:
-    """One epoch's leader. began_ms, ended_ms: simulated time; ended: None where it led on."""
+    """One epoch's leader. began_ms, ended_ms: simulated time. ended: None where it continued to
+    lead."""
 
     epoch: int
     leader: ReplicaKey
@@ -62,13 +63,18 @@ class Reign:
 
 @dataclass(frozen=True)
 class Truth:
-    """What the simulator knows. committed_then: the committed batches at the newest capture, by
-    base offset. committed: those at the end, when all has healed. end_then: the end (exclusive) of
-    the former. reigns: by epoch, of all leaders that have written their LeaderChange. down: the
-    nodes that were down at the newest capture, each with the end (exclusive) of what it had
-    flushed: a power cut may have torn all above. starts: (time in simulated ms, node id) of
-    each start of a replica. voters: the voters in force at the committed end. states: the image
-    after each committed batch, by the batch's end offset (exclusive)."""
+    """What the simulator knows.
+
+    committed_then: the committed batches at the newest capture, by base offset.
+    committed: the committed batches at the end, when all faults have ended.
+    end_then: the end (exclusive) of committed_then.
+    reigns: by epoch, all leaders that have written their LeaderChange.
+    down: the nodes that were down at the newest capture, each with the end (exclusive) of what it
+        had flushed. A power cut may have torn everything above that end.
+    starts: (time in simulated ms, node id) of each start of a replica.
+    voters: the voters in force at the committed end.
+    states: the image after each committed batch, by the batch's end offset (exclusive).
+    """
 
     committed_then: Mapping[int, Entry]
     committed: Mapping[int, Entry]
@@ -81,8 +87,8 @@ class Truth:
     nodes: int
 
     def lacks(self, log: ReplicaLog) -> list[Entry]:
-        """The batches that were committed at the newest capture and that the log lacks. Below its
-        start a snapshot has them."""
+        """The batches that were committed at the newest capture and that the log lacks. A snapshot
+        has the batches below the log's start."""
         held = {entry_of(batch) for batch in log.batches}
         start = max((log.log_start, *(one.offset for one in log.snapshots)))
         wanted = (one for one in self.committed_then.values() if one.last >= start)
@@ -98,14 +104,14 @@ def _entry(entry: LedgerBatch) -> Entry:
 
 
 class CapturedRun(NamedTuple):
-    """captures: two, the earlier one first."""
+    """A captured run. captures: two captures, the earlier one first."""
 
     captures: tuple[Capture, Capture]
     truth: Truth
 
 
 def captured_run(seed: int, events: int = 1600) -> CapturedRun:
-    """The same each time."""
+    """A run of the simulator with this seed. The same seed gives the same run."""
     draws = Random(f"quorum of {seed}")
     run = _Run(seed, draws)
     run.run(events // 2)
@@ -161,8 +167,8 @@ class _Run(FaultyRun):
             node.offset_ms, node.drift = START_MS, 0
 
     def capture(self) -> Capture:
-        """All disks now, with a meta.properties that a machine's formatting has written. A disk
-        that was wiped and not started since holds nothing."""
+        """All disks at present, with a meta.properties as the machine's formatting has written it.
+        A disk that was wiped and not started since holds nothing."""
         files = {}
         for node in self.nodes.values():
             try:
@@ -183,7 +189,7 @@ class _Run(FaultyRun):
     def kill(self, node: SimulatedMachine) -> None:
         role = None if node.host is None else node.host.raft.role
         if isinstance(role, Leader) and role.epoch not in self.reigns:
-            # The power was cut in the step in which it wrote the record: `_stepped` never saw it.
+            # the power was cut in the step in which it wrote the record, so `_stepped` never saw it
             self.reigns[role.epoch] = Reign(role.epoch, role.local, role.epoch_start, self.now)
             self._leading[node.node_id] = role.epoch
         self._ends(node.node_id, End.PROCESS_ENDED)
@@ -205,7 +211,7 @@ class _Run(FaultyRun):
             self._ends(key.node_id, End.RESIGNED if isinstance(role, Resigned) else End.OVERRULED)
         for batch in effects.append:
             for one in batch.control:
-                # a leader may be overruled in the step in which it writes the record
+                # a leader may be deposed in the step in which it writes the record
                 is_own = isinstance(one, LeaderChange) and one.leader_id == key.node_id
                 if is_own and batch.epoch not in self.reigns:
                     self.reigns[batch.epoch] = Reign(batch.epoch, key, batch.base_offset, self.now)

@@ -1,4 +1,4 @@
-"""dbt's sources of a lake: YAML that the contracts of its tables give."""
+"""dbt's sources of a lake: YAML made from the contracts of its tables."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pipelines.tables.gold import GOLD
 from pipelines.tables.silver import SILVER
 
 LAYERS = {"silver": SILVER, "gold": GOLD}
-"""The tables that a model may read, by layer: those that an own table may be made from."""
+"""The tables that a model may read, by layer. An own table may read the same tables."""
 
 
 def yaml(layer: str) -> str:
-    """The file of a layer. JSON's texts and lists are YAML, too."""
+    """The file of a layer. JSON texts and lists are valid YAML."""
     return "\n".join(_lines(layer, LAYERS[layer])) + "\n"
 
 

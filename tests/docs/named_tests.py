@@ -1,5 +1,5 @@
-"""Tests and rules that a row of a table names: `tests/a/test_b.py::test_c`, with the folder left
-out where it is that of the one before."""
+"""Tests and rules that a row of a table names: `tests/a/test_b.py::test_c`. The folder may be left
+out where it is the folder of the test before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAMED = re.compile(r"`(?:(?P<folder>tests/[\w/]+)/)?(?P<file>\w+\.py)(?:::(?P<n
 
 
 def missing(row: str) -> list[str] | None:
-    """Those that aren't there; None where the row names none."""
+    """The named tests that don't exist; None where the row names no test."""
     found, folder = list(_NAMED.finditer(row)), ""
     absent = []
     for each in found:

@@ -1,8 +1,8 @@
 """Runs a notebook's code cells, in order and in one process, as Jupyter would; without Jupyter.
 
-    python -m tests.docs.notebook NOTEBOOK      prints the notebook with the outputs it gave now
+    python -m tests.docs.notebook NOTEBOOK      prints the notebook with the outputs of this run
 
-Of a cell's value there is the text, what it printed goes before it.
+An output is the text that a cell printed, and then the text of the cell's value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any
 
 
 def run(notebook: dict[str, Any]) -> dict[str, Any]:
-    """The same notebook, every code cell's outputs made anew; an error of a cell's is raised."""
+    """The same notebook with the outputs of every code cell made anew. An error of a cell is
+    raised."""
     names: dict[str, Any] = {"__name__": "__main__"}
     cells, count = [], 0
     for cell in notebook["cells"]:
@@ -30,12 +31,12 @@ def run(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def text(notebook: dict[str, Any]) -> str:
-    """As Jupyter writes it to disk."""
+    """The notebook as Jupyter writes it to disk."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def _executed(source: str, names: dict[str, Any]) -> tuple[str, Any]:
-    """What the cell prints, and its last line's value where that is an expression."""
+    """(what the cell prints, the value of its last line where that is an expression)."""
     body = ast.parse(source).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     with redirect_stdout(io.StringIO()) as printed:

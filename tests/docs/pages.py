@@ -42,8 +42,8 @@ _PROMPT = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. start, end: where its body stands in the page. copies: name in the page's
-    folder -> folder of the repository. shown_by: of the test that does the same, else empty."""
+    """A fenced block. start, end: the place of its body in the page. copies: name in the page's
+    folder -> folder of the repository. shown_by: the test that does the same; "" without one."""
 
     kind: str
     body: str
@@ -57,8 +57,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to type. expected: None where the page shows no output, which stands from start to
-    end otherwise."""
+    """A command that the reader types. expected: the output in the page, which stands from start to
+    end; None where the page shows no output."""
 
     kind: str
     text: str
@@ -69,14 +69,14 @@ class Step:
 
 
 def anchors(text: str) -> set[str]:
-    """What the headings of a page are linked to by."""
+    """The anchors of a page's headings."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
 
 
 def blocks(text: str) -> list[Block]:
-    """Every fenced block of a page; ValueError for one of a language that nobody would run or for
-    a comment before one that says nothing of the above."""
+    """Every fenced block of a page. Raises ValueError for a block in a language that no test runs,
+    and for a comment before a block that isn't one of the comments above."""
     found = list(_FENCE.finditer(text))
     marks = re.findall(r"^ *```", text, re.MULTILINE)
     if len(marks) != 2 * len(found):
@@ -105,8 +105,8 @@ def _block(found: re.Match[str]) -> Block:
 
 
 def steps(text: str) -> Iterator[Step]:
-    """What the page's reader types, in order, without what is shown elsewhere; ValueError for a
-    query without an answer."""
+    """The commands of the page's reader, in order, without blocks that another test shows. Raises
+    ValueError for a query without an answer."""
     found = blocks(text)
     for block, following in zip(found, [*found, None][1:], strict=True):
         if block.shown_by or block.kind not in COMMANDS:
@@ -138,7 +138,7 @@ def needs_lake(step: Step) -> bool:
 
 
 def rewritten(text: str, outputs: list[tuple[Step, str]]) -> str:
-    """The page with what really came out in the place of each expected output."""
+    """The page with the real output instead of each expected output."""
     for step, output in sorted(outputs, key=lambda one: one[0].start, reverse=True):
         if step.expected is not None:
             text = text[: step.start] + output + text[step.end :]

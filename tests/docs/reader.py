@@ -1,4 +1,4 @@
-"""Types what a page of the documentation says, in a folder like the one it speaks of."""
+"""Types the commands of a documentation page, in a folder like the one that the page describes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.docs.pages import DEMO_LAKE, ROOT, Step
 
 _WITHIN_S = 600.0
 _ABORTED_AT_EXIT = "terminate called without an active exception"
-"""The last words of a process in which a thread of a C++ library still runs while Python ends. One
-process of a page's own Python, with deltalake and pandas, ended so on a busy machine. Such a
-process runs once more."""
+"""The last words of a process in which a thread of a C++ library still runs while Python ends. A
+process of a page's Python, with deltalake and pandas, ended so on a busy machine. Such a process
+runs once more."""
 _FILTER = re.compile(r"( 2>&1)?(?: \| head -(\d+))?$")
 _SHELL = re.compile(r"[|<>&;$`(){}*~]")
 _NAMES = ("kraftlake", ".venv/bin/kraftlake")
@@ -38,10 +38,11 @@ for cell in sys.stdin:
 
 
 class Reader:
-    """kraftlake runs in this process, which is quick; whatever else there is, in a shell."""
+    """Runs the commands: kraftlake in this process, which is quick, and everything
+    else in a shell."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        """folder: an empty one, and the working directory."""
+        """folder: an empty folder, which becomes the working directory."""
         self._folder = folder
         self._capsys = capsys
         self._notebook: subprocess.Popen[str] | None = None
@@ -53,13 +54,13 @@ class Reader:
         command.chmod(0o755)
 
     def give_lake(self, lake: Path) -> None:
-        """lake: is what the page calls the demo's."""
+        """lake: the lake that the page calls the demo's."""
         place = self._folder / DEMO_LAKE
         place.parent.mkdir()
         place.symlink_to(lake)
 
     def output(self, step: Step) -> str:
-        """What comes out; fails where the command does."""
+        """The output of the step. Fails where the command fails."""
         for name, source in step.block.copies:
             if not Path(self._folder, name).exists():
                 shutil.copytree(ROOT / source, self._folder / name)
@@ -87,7 +88,8 @@ class Reader:
         return "".join(printed.splitlines(keepends=True)[:kept])
 
     def _kraftlake(self, arguments: list[str], *, with_stderr: bool = False) -> str:
-        """with_stderr: the page shows what goes wrong, so the command may fail."""
+        """The output of kraftlake. with_stderr: whether the page shows an error, so that the
+        command may fail."""
         self._capsys.readouterr()
         code = run_command(app, arguments)
         said = self._capsys.readouterr()
@@ -95,7 +97,7 @@ class Reader:
         return said.out + said.err if with_stderr else said.out
 
     def _cell(self, text: str) -> str:
-        """What a cell prints in the one process of the page's notebook."""
+        """The output of a cell in the process of the page's notebook."""
         if self._notebook is None:
             self._log = (self._folder / "notebook.log").open("w")
             self._notebook = subprocess.Popen(
@@ -147,13 +149,14 @@ def _errors(stderr: str) -> list[str]:
 
 
 def logical_lines(script: str) -> list[str]:
-    """The lines of a script that are no comments, those that a backslash ends joined."""
+    """The lines of a script that are no comments. Lines that end with a backslash are joined with
+    the next line."""
     joined = script.replace("\\\n", " ").splitlines()
     return [line for line in joined if line.strip() and not line.lstrip().startswith("#")]
 
 
 def words(line: str) -> list[str] | None:
-    """kraftlake's arguments, None where the line is another command or needs a shell."""
+    """kraftlake's arguments; None where the line is another command or needs a shell."""
     bare = re.sub(r"'[^']*'|\"[^\"$`]*\"", "", line)  # quoted text is no shell syntax
     bare = re.sub(r"(^|\s)#.*", "", bare)
     if _SHELL.search(bare):

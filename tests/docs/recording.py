@@ -1,8 +1,8 @@
-"""A command on a terminal as an SVG that plays: the command is typed, then its lines appear.
+"""A command on a terminal as an SVG animation: the command is typed, then its lines appear.
 
-Who asks for less motion, or has a viewer that plays nothing, sees the last picture. The SVG asks
-for no font and no file. It wraps lines between words, below the text that they go on with, where a
-terminal would cut them anywhere.
+A viewer without animation, or a user who asks for less motion, sees the last picture. The SVG needs
+no font and no file. It wraps lines between words, and aligns them below their text, where a
+terminal would break them anywhere.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mo
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the picture. label: its coloured begin, "" for none. colour: a class of the style
-    sheet."""
+    """A line of the picture. label: its coloured beginning; "" for none. colour: a class of the
+    style sheet."""
 
     label: str
     colour: str
@@ -50,10 +50,10 @@ class Line:
 
 
 def output_on_a_terminal(command: list[str], folder: Path, variables: dict[str, str]) -> str:
-    """What the command prints where its output is a terminal, with the codes of colours.
+    """What the command prints to a terminal, with the codes of colours.
 
-    Raises CalledProcessError where the command fails: it ends with neither 0 nor 1, which says that
-    something is wrong with a cluster.
+    Raises CalledProcessError where the command fails. The exit code 1, which says that something is
+    wrong with a cluster, is no failure.
     """
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(COLUMNS), **variables}
@@ -79,7 +79,7 @@ def _read(terminal: int) -> bytes:
 
 
 def wrapped(printed: str) -> list[Line]:
-    """The lines of the picture, in which no line has more than COLUMNS characters."""
+    """The lines of the picture. No line has more than COLUMNS characters."""
     return [line for text in printed.splitlines() for line in _wrapped(text)]
 
 
@@ -100,7 +100,7 @@ def _wrapped(text: str) -> list[Line]:
 
 
 def svg(command: str, lines: list[Line], title: str, description: str) -> str:
-    """The picture of what a person types, and of the lines that come then."""
+    """The picture of the command that a person types, and of the lines that follow."""
     typed_s = _PAUSE_S + len(command) * _CHARACTER_S
     rows = [_typed(command)]
     for number, line in enumerate(lines, start=1):

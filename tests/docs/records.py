@@ -1,5 +1,5 @@
-"""The tables and sentences of the record files, in which campaigns and tests against real Kafka
-leave their figures."""
+"""The tables and sentences of the record files, which have the figures of campaigns and of tests
+against real Kafka."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NUMBER = re.compile(r"[\d,]+")
 
 
 def rows(record: str, *columns: str) -> list[dict[str, str]]:
-    """The rows of all tables of a record that have these columns: cells by their column.
+    """The rows of all tables of a record that have these columns, as cells by column.
 
-    record: its path in the repository. Raises LookupError where no table has them.
+    record: the record's path in the repository. Raises LookupError where no table has the columns.
     """
     found = [
         row for table in _tables(REPOSITORY / record) for row in table if row.keys() >= {*columns}
@@ -28,19 +28,19 @@ def rows(record: str, *columns: str) -> list[dict[str, str]]:
 
 
 def total(record: str, column: str, *beside: str) -> int:
-    """The sum of a column's numbers, of the first number in each cell. beside: other columns that
+    """The sum of a column's numbers, with the first number in each cell. beside: other columns that
     the table has."""
     return sum(number(row[column]) for row in rows(record, column, *beside))
 
 
 def number(cell: str) -> int:
-    """The first number of a cell; 0 where there is none."""
+    """The first number in a cell; 0 where there is none."""
     found = _NUMBER.search(cell)
     return int(found[0].replace(",", "")) if found else 0
 
 
 def said(record: str, sentence: str) -> dict[str, str]:
-    """The figures of the last sentence of this form. sentence: a figure stands as {its name}.
+    """The figures of the last sentence of this form. sentence: a text with {name} for each figure.
 
     Raises LookupError where the record has no such sentence.
     """
@@ -52,7 +52,8 @@ def said(record: str, sentence: str) -> dict[str, str]:
 
 
 def pattern(sentence: str) -> re.Pattern[str]:
-    """What finds a sentence of this form wherever its lines break: a group for each figure."""
+    """A pattern for sentences of this form, wherever their lines break, with a group for each
+    figure."""
     parts = re.split(r"\{(\w+)\}", sentence)
     words = [r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in parts[::2]]
     figures = [rf"(?P<{name}>\d[\d,.]*\d|\d)" for name in parts[1::2]]

@@ -1,4 +1,5 @@
-"""Every text that the program may print, as the code has it: to hold the pages' error lines to."""
+"""Every text that the program may print, from the code. The pages' error lines are compared with
+these texts."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tests.docs.pages import ROOT
 
 _FOLDERS = ("jobs", "pipelines", "replica")
 _LEAST = 12
-"""Characters of its own that a text needs: `{path}: {reason}` would be anything."""
+"""The least number of constant characters in a text: `{path}: {reason}` would match anything."""
 _ANYTHING = "\0"
 
 
@@ -26,7 +27,7 @@ def _said() -> frozenset[str]:
 
 
 def _texts(node: ast.AST) -> Iterator[str]:
-    """The node as text, with what is only known at run time left open."""
+    """The node as text, with gaps for what is only known at run time."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield re.sub(r"\{[^}]*\}", _ANYTHING, node.value)
     elif isinstance(node, ast.JoinedStr):
@@ -40,7 +41,7 @@ def _texts(node: ast.AST) -> Iterator[str]:
 
 
 def is_said(line: str) -> bool:
-    """Whether the program may print that line; a file's name may come before it."""
+    """Whether the program may print this line. A file's name may come before it."""
     text = line.removeprefix("kraftlake: error: ")
     words = text.split(": ")
     tails = [": ".join(words[first:]) for first in range(min(len(words), 3))]
@@ -48,7 +49,7 @@ def is_said(line: str) -> bool:
 
 
 def _may_be(parts: list[str], lines: list[str]) -> bool:
-    """Whether one of the lines has these parts, and anything between them."""
+    """Whether one of the lines has these parts, with any text between them."""
     if any(part not in lines[0] for part in parts):
         return False
     pattern = re.compile(".+".join(map(re.escape, parts)))

@@ -1,4 +1,4 @@
-"""What our tables lack of a Kafka release or have otherwise: a line for each, which begins with the
+"""The differences between our tables and a Kafka release: a line for each, which begins with the
 file to edit."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Facts = Mapping[str, Any]
 _RANGE = re.compile(r"\[(-?[0-9.]+),\.\.\.")
 _TYPES = {one.name: one for one in Type}
 _OLDEST_LEVEL = 7
-"""3.3-IV3: KRaft was no more than a preview below it."""
+"""3.3-IV3. Below this level KRaft was only a preview."""
 
 _RECORDS = "replica/metadata/records.py"
 _APIS = "replica/wire/apis/"
@@ -40,8 +40,9 @@ _KNOWN_SETTINGS = "replica/doctor/startup/known_settings.py"
 
 
 def drift(facts: Facts, tables: Tables, *, is_newest: bool) -> list[str]:
-    """is_newest: the facts are of the newest release known, or of one after it. Our tables hold
-    what any release up to that has; so an older one may lack what they have."""
+    """The differences. is_newest: whether the facts are of the newest known release, or of a later
+    one. Our tables have what any release up to the newest has, so an older release may lack some of
+    it."""
     return [
         *_in(_RECORDS, _records(facts, tables, is_newest)),
         *_in(_APIS, _apis(facts, tables, is_newest)),
@@ -63,7 +64,7 @@ def drift(facts: Facts, tables: Tables, *, is_newest: bool) -> list[str]:
 
 
 def _in(place: str, lines: Iterable[str]) -> Iterator[str]:
-    """The lines, each behind the file whose edit ends the difference."""
+    """The lines, each after the file whose edit ends the difference."""
     return (f"{place}: {line}" for line in lines)
 
 
@@ -100,7 +101,7 @@ def _apis(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
             continue
         if api.name != name:
             yield f"{name}: our request of key {row['key']} is called {api.name}"
-        most = max(row["newestStable"], api.versions[-1])  # one that is unstable may change yet
+        most = max(row["newestStable"], api.versions[-1])  # an unstable version may still change
         for side, structure in (("request", api.request), ("response", api.response)):
             cut = {**row[side], "newest": min(row[side]["newest"], most)}
             kafka = without_left_out_texts(by_kafka(cut))
@@ -117,8 +118,8 @@ def _control_types(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[st
 
 
 def _written(messages: Mapping[str, Any], tables: Tables) -> Iterator[str]:
-    """Fields that our code writes of control records and of quorum-state, for which no table of
-    ours has types and defaults."""
+    """The fields that our code writes of control records and of quorum-state. No table of ours has
+    types and defaults for them."""
     for name, row in messages.items():
         kafka, ours = by_kafka(row), tables.written[name]
         for version in kafka.versions:
@@ -158,7 +159,7 @@ def _by_level(facts: Facts) -> dict[int, Mapping[str, Any]]:
 
 
 def _readers(facts: Facts, tables: Tables) -> Iterator[str]:
-    """What a release reads of a log, in every part of our table's row of this release."""
+    """What a release reads of a log, in every part of our table's row for this release."""
     ours = tables.readers.get(facts["release"])
     if ours is None:
         return
@@ -183,7 +184,8 @@ def _readers(facts: Facts, tables: Tables) -> Iterator[str]:
 
 
 def _levels(facts: Facts, tables: Tables) -> Iterator[str]:
-    """Names of metadata.version's levels, and the newest that a cluster of the release has."""
+    """The names of metadata.version's levels, and the newest level of a cluster
+    with this release."""
     levels = _by_level(facts)
     for level, row in levels.items():
         ours = tables.releases.get(level)
@@ -198,11 +200,10 @@ def _levels(facts: Facts, tables: Tables) -> Iterator[str]:
 
 
 def _questions(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
-    """What each level of metadata.version is and may. Each line begins with the file to
-    edit."""
+    """The properties of each level of metadata.version. Each line begins with the file to edit."""
     levels = _by_level(facts)
     answers = dict(tables.answers)
-    if not is_newest:  # which changes a level that is unstable in it as it likes
+    if not is_newest:  # an older release may change an unstable level in any way
         levels = {level: row for level, row in levels.items() if row["isProduction"]}
     else:
         answers["isProduction"] = {level: level not in known.UNSTABLE for level in levels}
@@ -267,7 +268,7 @@ def _configs(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
 
 
 def _as_text(default: str | None) -> str:
-    """As a properties file would have it; an empty list is no text."""
+    """The default as in a properties file; an empty list becomes no text."""
     return "" if default in (None, "[]") else default
 
 
@@ -278,15 +279,15 @@ def _passwords(facts: Facts, tables: Tables) -> Iterator[str]:
 
 
 def _known_configs(facts: Facts, tables: Tables) -> Iterator[str]:
-    """Configs whose values we may show."""
+    """The configs whose values may be shown."""
     plain = {name for name, row in facts["configs"].items() if row["type"] != "PASSWORD"}
     for name in sorted(plain.union(*facts["keptConfigs"].values()) - tables.known_configs):
         yield f"config {name}: Kafka knows it, and our table does not: it would be withheld"
 
 
 def _known_settings(facts: Facts, tables: Tables) -> Iterator[str]:
-    """Settings by which `check --config` judges a server.properties. A bound of ours may be wider
-    than a release's, never narrower: a value that Kafka takes is no fault."""
+    """The settings by which `check --config` judges a server.properties. A bound of ours may be
+    wider than a release's bound, but never narrower: a value that Kafka accepts is no fault."""
     first, second, *_ = (int(part) for part in facts["release"].split("."))
     for name, row in facts["configs"].items():
         kind = tables.settings(name, (first, second))
@@ -305,8 +306,8 @@ def _known_settings(facts: Facts, tables: Tables) -> Iterator[str]:
 
 
 def _topic_configs(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
-    """A line for each config of topics whose default, or whose configs of brokers, our table has
-    otherwise than Kafka."""
+    """A line for each topic config whose default, or whose broker configs, differ between our table
+    and Kafka."""
     kafka = facts["topicConfigs"]
     ours = {one.name: one for one in tables.topic_configs}
     for name, row in kafka.items():
@@ -323,7 +324,7 @@ def _topic_configs(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[st
 
 
 def _kept_configs(facts: Facts, tables: Tables) -> Iterator[str]:
-    """Dynamic configs that our table says every release from 4.2 on keeps in its image."""
+    """The dynamic configs that, by our table, every release from 4.2 on keeps in its image."""
     for resource_type, kafka in facts["keptConfigs"].items():
         ours = tables.kept_configs.get(int(resource_type), frozenset())
         for name in sorted(ours - set(kafka)):

@@ -13,14 +13,14 @@ from tests.interop.kafka_jars import broker_class_path
 
 _PROGRAM = Path(__file__).with_name("KafkaFacts.java")
 _SHORT_RUN = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""Java's own compiler, which compiles the program first, ends before optimizing it has paid: 2 s of
-processor time instead of 4."""
+"""Options for a short run: Java's optimizing compiler takes more time than it saves here. 2 s of
+processor time instead of 4 s."""
 
 
 @cache
 def facts_of(version: str) -> dict[str, Any]:
-    """CalledProcessError where the jars can't be fetched, or where a class is not as it was: the
-    program's own words are on stderr then."""
+    """The facts. Raises CalledProcessError where the jars can't be fetched, or where a class has
+    changed; then stderr has the program's output."""
     ran = subprocess.run(
         [str(java().executable), *_SHORT_RUN, "-cp", broker_class_path(version), str(_PROGRAM)],
         check=True,

@@ -1,5 +1,5 @@
-"""What Kafka has and kraftlake leaves out or has otherwise by choice, and what a level of a feature
-tells that no table of kraftlake holds. `make kafka-drift` reports whatever is not in here."""
+"""What Kafka has and kraftlake leaves out or changes by choice, and properties of feature levels
+that no table of kraftlake holds. `make kafka-drift` reports every other difference."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ UNSPOKEN = frozenset(
 """Requests that kraftlake neither serves nor sends."""
 
 RAFT_CONFIGS = ("controller.", "metadata.", "internal.controller.", "internal.metadata.")
-"""What the configs of a quorum and its log begin with."""
+"""The beginnings of the names of configs of a quorum and its log."""
 
 UNREAD = frozenset(
     {
@@ -108,27 +108,27 @@ UNREAD = frozenset(
         "metadata.log.segment.min.bytes",
     }
 )
-"""Configs of a quorum and its log that a replica of ours does not read."""
+"""Configs of a quorum and its log that a replica of kraftlake doesn't read."""
 
 OTHERWISE = frozenset(
     {
         # as large as metadata.log.segment.bytes, where Kafka has none
         "internal.metadata.log.segment.bytes",
-        # of releases up to 4.2; a replica still takes it
+        # of releases up to 4.2; a replica still accepts it
         "internal.metadata.max.fetch.size.in.bytes",
-        # KIP-630's, which Kafka never had
+        # of KIP-630; Kafka never had them
         "metadata.snapshot.min.changed_records.ratio",
         "metadata.snapshot.min.new_records.size",
         "metadata.start.offset.lag.time.max.ms",
         # -1 where Kafka 4 has no default: both refuse to start without it
         "node.id",
-        # a replica may listen nowhere, and has no folder that nobody named
+        # a replica may have no listener, and has no default folder
         "listeners",
         "log.dir",
         "listener.security.protocol.map",
-        # as long as for an answer
+        # as long as the time for an answer
         "socket.connection.setup.timeout.ms",
-        # bounded, as a replica shares its machine with others
+        # bounded, because a replica shares its machine with other programs
         "max.connections",
         "queued.max.request.bytes",
         "socket.request.max.bytes",
@@ -137,7 +137,8 @@ OTHERWISE = frozenset(
         "connection.failed.authentication.delay.ms",
     }
 )
-"""Configs that a replica of ours reads with another default than Kafka's, or that only it has."""
+"""Configs with another default in a replica of kraftlake than in Kafka, and configs that only such
+a replica has."""
 
 FEATURES = {
     "eligible.leader.replicas.version": 1,
@@ -147,10 +148,11 @@ FEATURES = {
     "streams.version": 1,
     "transaction.version": 2,
 }
-"""The newest level of each feature but metadata.version; all begin with 0."""
+"""The newest level of each feature except metadata.version. All features begin with 0."""
 
 UNSTABLE = (34,)
-"""Levels of metadata.version that the newest release knows, and no cluster of it finalizes."""
+"""Levels of metadata.version that the newest release knows, but that none of its clusters
+finalizes."""
 
 ANSWERS: dict[str, dict[int, object]] = {
     "isMetadataTransactionSupported": {13: True},
@@ -165,15 +167,15 @@ ANSWERS: dict[str, dict[int, object]] = {
     "partitionChangeRecordVersion": {7: 0, 17: 1, 23: 2},
     "registerControllerRecordVersion": {15: 0},
 }
-"""Of MetadataVersion's methods, which ask what a level of metadata.version is or may: the answer
-from a level on. Below the first it is false, or there is none. tables.py adds the methods that a
-table of ours answers."""
+"""By method of MetadataVersion, which is a property of a level: the answer from a level on. Below
+the first level it is false, or there is none. tables.py adds the methods that a table of ours
+answers."""
 
 UNLISTED_TOPIC_CONFIGS = frozenset({"internal.segment.bytes"})
 """Configs of topics without a row in replica/metadata/topic_configs.py, although Kafka has them."""
 
 OLDER_TOPIC_DEFAULTS = {("3.9", "message.timestamp.after.max.ms"): str(2**63 - 1)}
-"""Defaults that were others in an older release, by release and config."""
+"""Defaults that an older release had, by release and config."""
 
 OLDER_TYPES: dict[str, tuple[Type, ...]] = {"group.share.max.size": (Type.SHORT,)}
-"""Settings whose type was another one in an older release."""
+"""Settings that had another type in an older release."""

@@ -1,6 +1,6 @@
-"""Messages as Kafka's classes and our tables both describe them, in one form to compare.
+"""Messages in Kafka's classes and in our tables, in one form to compare.
 
-A layout is what one version of a message holds: the path of each field, such as endPoints.port,
+A layout is the content of one version of a message: the path of each field, such as endPoints.port,
 with its shape, in the order of the wire and then by tag.
 """
 
@@ -18,8 +18,8 @@ _OUR_NAMES = {"boolean": "bool", "records": "bytes"}
 
 @dataclass(frozen=True)
 class Shape:
-    """type: as in our tables, with [] in front for an array. default: as JSON has it; that of a
-    structure is in the fields below."""
+    """The shape of a field. type: as in our tables, with [] in front for an array. default: in
+    JSON's form; a structure's defaults are in its fields."""
 
     type: str
     nullable: bool
@@ -40,9 +40,9 @@ Layout = Mapping[str, Shape]
 
 @dataclass(frozen=True)
 class Described:
-    """A message in all its versions. layout: what a version holds, which for one of our tables may
-    be a version that the table doesn't declare. is_flexible: whether a version has compact lengths
-    and tags (KIP-482)."""
+    """A message in all its versions. layout: gives the content of a version; it may be a version
+    that our table doesn't declare. is_flexible: whether a version has compact lengths and tags
+    (KIP-482)."""
 
     versions: range
     layout: Callable[[int], Layout]
@@ -50,7 +50,7 @@ class Described:
 
 
 def by_kafka(message: Mapping[str, Any]) -> Described:
-    """What KafkaFacts.java tells of a generated class, every default of it as it is."""
+    """The message as KafkaFacts.java describes a generated class, with all its defaults."""
     versions = message["versions"]
     return Described(
         range(message["oldest"], message["newest"] + 1),
@@ -60,9 +60,9 @@ def by_kafka(message: Mapping[str, Any]) -> Described:
 
 
 def without_left_out_texts(message: Described) -> Described:
-    """Null as the default of a text that may be null and has no tag. Kafka's classes have an empty
-    one, where their code sets null; in ours whoever writes the message leaves it out. No byte of
-    a message depends on it."""
+    """The message with null as the default of a nullable text without a tag. Kafka's classes have
+    an empty text there, and Kafka's code sets null; in our code the writer of the message leaves
+    the field out. No byte of a message depends on this."""
 
     def layout(version: int) -> Layout:
         rows = message.layout(version).items()
@@ -76,7 +76,7 @@ def without_left_out_texts(message: Described) -> Described:
 
 
 def of_record(schema: RecordSchema) -> Described:
-    """A metadata record of our table."""
+    """A metadata record in our table."""
     return Described(
         schema.versions,
         lambda version: dict(_our_rows(schema.fields, version)),
@@ -85,7 +85,7 @@ def of_record(schema: RecordSchema) -> Described:
 
 
 def of_structure(structure: Structure) -> Described:
-    """A request or a response of our tables."""
+    """A request or a response in our tables."""
     return Described(
         structure.versions,
         lambda version: dict(_our_rows(structure.fields, version)),
@@ -100,7 +100,7 @@ def _kafka_rows(fields: Iterable[Mapping[str, Any]], above: str = "") -> _Rows:
     for field in fields:
         kind, default = field["type"], field["default"]
         if kind == "records" and default is None:
-            default = ""  # Kafka's language has no other default for records
+            default = ""  # for records, Kafka's language has no other default
         name = ("[]" if field["array"] else "") + _OUR_NAMES.get(kind, kind)
         yield above + field["name"], Shape(name, field["nullable"], field["tag"], default)
         if kind == "struct":
@@ -116,5 +116,5 @@ def _our_rows(fields: tuple[Field, ...], version: int, above: str = "") -> _Rows
 
 
 def _plain(default: Any) -> Any:
-    """As KafkaFacts.java writes it."""
+    """The default in the form of KafkaFacts.java."""
     return {(): [], b"": ""}.get(default, default) if not isinstance(default, list) else default

@@ -1,4 +1,4 @@
-"""What differs between a message of Kafka's classes and that of our tables, in lines."""
+"""The differences between a message in Kafka's classes and in our tables, as lines."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from tests.drift.layouts import Described, Layout
 
 _Said = dict[str, list[int]]
-"""What is to be said -> the versions that it is said of."""
+"""A difference -> the versions that have it."""
 
 
 def differences(name: str, kafka: Described, ours: Described, *, is_newest: bool) -> Iterator[str]:
-    """name: of the message, in front of each line. is_newest: Kafka's release is none of the older
-    ones, whose messages our tables go beyond."""
+    """The differences. name: the name of the message, in front of each line. is_newest: whether
+    Kafka's release is the newest; our tables have more than the messages of older releases."""
     for version in kafka.versions:
         if version >= ours.versions.stop:
             yield f"{name}: version {version} is not in our table"
@@ -54,8 +54,8 @@ def _of_version(kafka: Described, ours: Described, version: int) -> Iterator[str
 
 
 def _orders(layout: Layout, other: Layout) -> dict[str, list[str]]:
-    """By the path of a structure, its fields that are in both layouts, in the order of the wire;
-    tagged fields are written by rising tag."""
+    """By the path of a structure: its fields that are in both layouts, in the order of the wire.
+    Tagged fields are in ascending order of their tags."""
     found: dict[str, list[str]] = {}
     for path, shape in layout.items():
         above, _, name = path.rpartition(".")
@@ -69,7 +69,7 @@ def _flexible(message: Described, version: int) -> str:
 
 
 def spelled(what: str, numbers: list[int]) -> str:
-    """Such as version 3, or versions 3 to 5."""
+    """The versions in words, such as version 3, or versions 3 to 5."""
     if len(numbers) == 1:
         return f"{what} {numbers[0]}"
     if numbers == list(range(numbers[0], numbers[-1] + 1)):

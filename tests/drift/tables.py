@@ -1,4 +1,4 @@
-"""Kraftlake's own tables, as a value: what `make kafka-drift` holds to Kafka's classes."""
+"""kraftlake's own tables as a value. `make kafka-drift` compares them with Kafka's classes."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from replica.wire.schema import Api
 from tests.drift.known import ANSWERS, FEATURES
 
 CHANGES_QUESTION = "didMetadataChange"
-"""What METADATA_CHANGES answers."""
+"""The method of MetadataVersion that METADATA_CHANGES answers."""
 _OLDEST_LEVEL = 7
 
 
 def configs_read() -> dict[str, str]:
-    """Keys of server.properties that a replica asks for, each with its default as text, "" for
-    none: seen by reading the settings of a replica whose file says no more than it must."""
+    """The keys of server.properties that a replica reads, each with its default as text, "" for
+    none. They are found by reading the settings of a replica from a minimal file."""
     must = {
         "node.id": "1",
         "process.roles": "controller",
@@ -59,8 +59,8 @@ def configs_read() -> dict[str, str]:
 
 
 def answers() -> dict[str, dict[int, object]]:
-    """As ANSWERS, with those that a table of ours gives: the versions and types of records that a
-    snapshot holds at a level, and which levels changed records."""
+    """ANSWERS together with the answers of our tables: the versions and types of records that a
+    snapshot holds at a level, and the levels that changed records."""
     found = dict(ANSWERS)
     for question, record in _RECORD_VERSIONS.items():
         since = reversed(RECORDS_SINCE[record])
@@ -85,7 +85,7 @@ _RECORD_TYPES = {
 }
 
 SNAPSHOT_QUESTIONS = frozenset({*_RECORD_VERSIONS, *_RECORD_TYPES})
-"""Methods of MetadataVersion that are answered by the table of what a snapshot holds."""
+"""Methods of MetadataVersion that the table of a snapshot's content answers."""
 
 _VOTER = LeaderVoter(1, ZERO_UUID)
 CONTROL_MESSAGES: dict[str, tuple[ControlType, Callable[[int], ControlMessage]]] = {
@@ -109,7 +109,8 @@ _CONTROL_VERSIONS = {schema.api_key: schema.versions for schema in CONTROL_RECOR
 
 
 def written_fields() -> dict[str, dict[int, frozenset[str]]]:
-    """The paths of what our code writes of each control record and of quorum-state, by version."""
+    """The paths of the fields that our code writes of each control record and of quorum-state, by
+    version."""
     found = {
         name: {version: _paths(to_plain(example(version))) for version in _CONTROL_VERSIONS[kind]}
         for name, (kind, example) in CONTROL_MESSAGES.items()
@@ -133,11 +134,17 @@ def _paths(value: object, above: str = "") -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Tables:
-    """Each with its content, so that a test can take something away. error_names: by number;
-    releases: by level; newest_levels and readers: by release; controls: the numbers of control
-    record types;
-    is_secret: whether the value of a config is redacted; kept_configs: by resource type;
-    known_configs: whose values are shown; settings: the kind of a node's setting in a release."""
+    """The content of each table, so that a test can remove something.
+
+    error_names: by number.
+    releases: by level.
+    newest_levels, readers: by release.
+    controls: the numbers of control record types.
+    is_secret: whether the value of a config is redacted.
+    kept_configs: by resource type.
+    known_configs: configs whose values are shown.
+    settings: the kind of a node's setting in a release.
+    """
 
     records: tuple[RecordSchema, ...] = RECORDS
     apis: Mapping[int, Api] = field(default_factory=lambda: dict(APIS))
@@ -167,7 +174,7 @@ class Tables:
 
 
 class _Listening(Properties):
-    """Notes what it is asked for, and by which default."""
+    """Properties that record which keys are read, and with which default."""
 
     def __init__(self, values: Mapping[str, str], read: dict[str, str], prefix: str = "") -> None:
         super().__init__("server.properties", values, prefix)

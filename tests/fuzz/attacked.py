@@ -1,8 +1,8 @@
-"""The replicas under attack: three voters, each a `kraftlake replica run` with a load of its own,
-and what may be seen of them from outside.
+"""The attacked replicas: three voters, each a `kraftlake replica run` with a load of its own, and
+what can be seen of them from outside.
 
-Voters know each other by password, on a listener of their own; on the other everybody may read,
-replicate, append and change the quorum, and nobody may vote.
+Voters know each other by password, on a listener of their own. On the other listener every client
+may read, replicate, append and change the quorum, and no client may vote.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HOST = "127.0.0.1"
 TOPIC, TOPIC_ID = "orders", "AAAAAAAAAAAAAAAAAAAAAg"
 CLUSTER_ID = "kraftlake-fuzz-cluster"
 WITHIN_S = 60.0
-"""For each answer to a client that behaves well."""
+"""The most seconds for each answer to a correct client."""
 VOTERS = (1, 2, 3)
 LOAD = "50,100"
 _DIRECTORY = "fuzz" * 5 + "%dA"
@@ -42,12 +42,13 @@ _JAAS = (
     'username="voter" password="of-voters" user_voter="of-voters";'
 )
 _FAULTS = ("Traceback", "xception", "never retrieved", "Error:")
-"""In what a replica says: signs of something that nobody has foreseen."""
+"""Texts in a replica's output that show an unforeseen error."""
 
 
 @dataclass
 class Attacked:
-    """One replica. port: for everybody; voters_port: where voters log in."""
+    """One attacked replica. port: the port for every client. voters_port: the port on which voters
+    log in."""
 
     node_id: int
     folder: Path
@@ -61,7 +62,8 @@ class Attacked:
 
     @property
     def voter(self) -> Voter:
-        """As it describes itself, with both listeners; format named the first one only."""
+        """The voter as it describes itself, with both listeners. Its formatting named only the
+        first listener."""
         key = ReplicaKey(self.node_id, _DIRECTORY % self.node_id)
         ports = {"CONTROLLER": self.voters_port, "CLIENTS": self.port}
         return Voter(key, tuple(Endpoint(name, HOST, port) for name, port in ports.items()))
@@ -73,7 +75,7 @@ class Attacked:
 
     @property
     def election(self) -> bytes:
-        """quorum-state, byte for byte."""
+        """The bytes of quorum-state."""
         return (self.partition / "quorum-state").read_bytes()
 
     @property
@@ -94,19 +96,19 @@ class Attacked:
         self.process = started(self.folder / "output.txt", *command)
 
     def stop(self) -> int:
-        """In order; the exit code."""
+        """Ends the replica in order. Gives the exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(WITHIN_S)
 
     def kill(self) -> None:
-        """kill -9."""
+        """Ends the replica by SIGKILL."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
 
     def assert_sound(self) -> None:
-        """It runs, and nothing has happened that its authors had not thought of."""
+        """Asserts that the replica runs, and that no unforeseen error occurred."""
         assert self.process is not None
         assert self.process.poll() is None, f"node {self.node_id} ended:\n{self.said[-5000:]}"
         said = self.said
@@ -115,7 +117,8 @@ class Attacked:
 
 @dataclass
 class Quorum:
-    """Voters 1 to 3, started on entry and killed on exit. leader: who is elected then."""
+    """Voters 1 to 3, started on entry and killed on exit. leader: the voter that
+    is elected then."""
 
     folder: Path
     replicas: dict[int, Attacked] = field(default_factory=dict)
@@ -158,7 +161,7 @@ class Quorum:
                 replica.process.wait()
 
     def _is_led(self) -> bool:
-        """One leader in all of quorum-state's, and something in all logs."""
+        """Whether all quorum-states name one leader, and all logs have records."""
         states = {decode(replica.election).leader_id for replica in self.replicas.values()}
         leader = self.replicas.get(max(states))
         if len(states) > 1 or leader is None:
@@ -183,7 +186,7 @@ def _tried(is_so: Callable[[], bool]) -> bool:
 
 
 def _format(replica: Attacked, servers: str, voters: str) -> None:
-    """A busy machine is no reason for another leader: elections are for who died."""
+    """Formats a replica. Its timeouts are long, so that a busy machine causes no election."""
     voting, open_to_all = f"{HOST}:{replica.voters_port}", f"{HOST}:{replica.port}"
     lines = {
         "process.roles": "controller",
@@ -210,8 +213,8 @@ def _format(replica: Attacked, servers: str, voters: str) -> None:
 
 
 async def watermark(port: int) -> int:
-    """The high watermark that a client which behaves well is told. It may have to try again, as
-    where a crowd has all connections; raises where it isn't served in time."""
+    """The high watermark that a correct client gets. The client may have to try again, for example
+    where other clients hold all connections. Raises where it isn't served in time."""
     deadline = time.monotonic() + WITHIN_S
     while True:
         try:

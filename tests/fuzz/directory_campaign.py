@@ -79,7 +79,7 @@ COMMANDS_OF_EACH = 7
 
 
 class FoundError(Exception):
-    """A command that did what no command may do."""
+    """A command did what no command may do."""
 
 
 def _damaged_text(data: bytes, chance: random.Random) -> bytes:
@@ -111,7 +111,7 @@ def _damaged_file(path: Path, chance: random.Random) -> bytes:
 
 
 def make_input(folder: Path, seed: int, number: int) -> list[tuple[str, ...]]:
-    """The nodes below folder/nodes; the commands that are to look at them."""
+    """The nodes below folder/nodes, and the commands to run on them."""
     chance = random.Random(f"{seed} {number}")
     source = chance.choice(_CAPTURES)
     nodes = sorted(path.name for path in source.iterdir())
@@ -132,7 +132,7 @@ def make_input(folder: Path, seed: int, number: int) -> list[tuple[str, ...]]:
 
 
 def capture(command: tuple[str, ...]) -> int:
-    """The command's exit code. FoundError."""
+    """Runs the command. Gives its exit code. Raises FoundError."""
     streams = [io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2)]
     with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
         code = run(app, list(command))

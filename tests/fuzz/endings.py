@@ -1,4 +1,4 @@
-"""How a hostile client ends what it sends on a connection."""
+"""The ways in which a hostile client ends its data on a connection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HUGE = (2**31 - 1, 17 * 1024 * 1024, 10**9)
 
 @dataclass
 class Ending:
-    """request: that a frame can be made of."""
+    """An ending. request: the request that its frame is made of."""
 
     target: Target
     writer: asyncio.StreamWriter
@@ -33,7 +33,7 @@ class Ending:
 
     def damaged(self) -> bytes:
         request = self.request
-        # a damaged host is a name that would be looked up
+        # a damaged host would be looked up as a name
         while request.api is ADD_RAFT_VOTER or self.chance.random() < 0.5:
             request = self.target.sound(self.chance)
         return framed(damaged(encode_request(request), self.chance))
@@ -42,7 +42,7 @@ class Ending:
         return framed(self.frame)[: self.chance.randrange(1, len(self.frame) + 4)]
 
     def long_wait(self) -> bytes:
-        """A fetch at the end of the log that would wait for ever."""
+        """A fetch at the end of the log that would wait without end."""
         request = self.request
         while request.api is not FETCH:
             request = self.target.request(self.chance)
@@ -53,7 +53,8 @@ class Ending:
         return framed(encode_request(request))
 
     async def slow(self) -> bytes:
-        """Byte by byte, and not all; until it is closed for what came before."""
+        """Sends some of the frame byte by byte, until the replica closes the connection for an
+        earlier fault."""
         for byte in framed(self.frame)[:_SLOW_BYTES]:
             if self.writer.transport.is_closing():
                 break
@@ -82,6 +83,6 @@ ENDINGS: dict[str, Callable[[Ending], bytes | Awaitable[bytes]]] = {
     "end": lambda end: b"",
 }
 HELD = ("half open", "silent", "long wait")
-"""After these the connection stays as it is."""
+"""The endings after which the connection stays open."""
 WITHOUT_FRAME = ("silent", "end")
 LIKELY = ("damaged", "damaged", "damaged", *ENDINGS)

@@ -1,4 +1,4 @@
-"""What an evil producer puts where a record batch belongs."""
+"""What a hostile producer sends in place of a record batch."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _EXTREME = (0, 1, -1, 2**31 - 1, -(2**31), 1_000_000)
 
 
 def records(chance: Random) -> bytes | None:
-    """Of one partition in a Produce request."""
+    """The records of one partition in a Produce request."""
     return chance.choice(_KINDS)(chance)
 
 
 def valid(chance: Random) -> bytes:
-    """One to three records that nobody has reason to refuse."""
+    """One to three records that no replica has a reason to refuse."""
     values = [VALUE_MARK + chance.randbytes(12) for _ in range(chance.randint(1, 3))]
     return value_batch(0, 0, chance.choice((0, 1, 2**40)), values)
 
 
 def _with_crc(data: bytearray) -> bytes:
-    """Its CRC made right, so that what is wrong lies deeper."""
+    """The batch with its CRC corrected, so that the fault is deeper."""
     if len(data) >= HEADER.size:
         _ = struct.pack_into(">I", data, _AT_CRC, crc32c.crc32c(bytes(data[CRC_START:])))
     return bytes(data)
@@ -105,7 +105,8 @@ def _large(chance: Random) -> bytes:
 
 
 def _bomb(chance: Random) -> bytes:
-    """Few bytes that inflate to many; seldom, for each costs the replica a fraction of a second."""
+    """A few bytes that inflate to many. These are rare, because each costs the replica a fraction
+    of a second."""
     if chance.random() < 0.995:
         return _compressed_garbage(chance)
     codec = chance.choice((GZIP, SNAPPY, LZ4, ZSTD))

@@ -1,5 +1,5 @@
-"""Requests of every API that a replica serves: well formed with hostile values, or no request at
-all. The same dice give the same request."""
+"""Requests of every API that a replica serves: well-formed requests with hostile values, and bytes
+that are no request. The same seed gives the same request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _ALL = {
     API_VERSIONS.key: API_VERSIONS.versions,
 }
 _CHOSEN = (*_ALL, *(api.key for api in (FETCH, PRODUCE) for _ in range(5)))
-"""Most is to be broken in these two."""
+"""The APIs to choose from. FETCH and PRODUCE come more often, because they
+have the most to break."""
 _MOST = {Kind.INT8: 127, Kind.INT16: 2**15 - 1, Kind.INT32: 2**31 - 1, Kind.INT64: 2**63 - 1}
 _UUIDS = (ZERO_UUID, METADATA_TOPIC_ID, "kafkakafkakafkakafka1A", "_____________________w")
 _TEXTS = ("", "x", "\0", "é" * 40, "__consumer_offsets", "a" * 300)
@@ -55,8 +56,8 @@ _SELDOM = 0.002
 
 @dataclass
 class Target:
-    """What the frames are about. epoch, end: of the log as far as it is known, so that many values
-    are nearly right."""
+    """The subject of the frames. epoch, end: of the log as it is known, so that many values are
+    nearly right."""
 
     topic: str
     topic_id: str
@@ -71,7 +72,7 @@ class Target:
         self.constant: dict[str, tuple[Any, ...]] = {**_LIKELY, **named, **ids}
 
     def request(self, chance: Random) -> WireRequest:
-        """A request that can be read, with values that nobody sane would send."""
+        """A request that can be read, with values that no correct client sends."""
         key = chance.choice(_CHOSEN)
         api, version = APIS[key], chance.choice(_ALL[key])
         message = self._message(api.request.fields, version, chance)
@@ -79,7 +80,7 @@ class Target:
         return WireRequest(api, version, chance.randrange(2**31), client_id, message)
 
     def sound(self, chance: Random) -> WireRequest:
-        """One that Kafka sent, but about this topic."""
+        """A request that Kafka sent, changed to this topic."""
         return chance.choice(self.recorded)
 
     def _renamed(self, request: WireRequest) -> WireRequest:
@@ -129,7 +130,7 @@ class Target:
         return _extreme(field, chance)
 
     def _likely(self, name: str) -> tuple[Any, ...]:
-        """Values that come through the first checks; empty for names without any."""
+        """Values that pass the first checks; empty for names without such values."""
         if "poch" in name:  # leaderEpoch, replicaEpoch, lastFetchedEpoch, ...
             return (*(self.epoch,) * 3, self.epoch - 1, self.epoch + 1, 0, 2**30)
         if name in _OFFSETS:
@@ -142,7 +143,7 @@ def _extreme(field: Field, chance: Random) -> Any:
     if field.name in ("maxWaitMs", "timeoutMs"):
         return chance.choice((0, -1, -(2**31)))  # long waits are a fault of their own
     if field.name == "host":
-        return chance.choice(("", "127.0.0.1", "::1"))  # nobody's name is looked up
+        return chance.choice(("", "127.0.0.1", "::1"))  # no name is looked up
     if kind is Kind.BYTES:
         return records(chance) or b""
     if kind is Kind.BOOL:
@@ -159,12 +160,12 @@ def _extreme(field: Field, chance: Random) -> Any:
 
 
 def _holds_bytes(field: Field) -> bool:
-    """Records may be large already."""
+    """Whether the field holds bytes, which may be large already."""
     return field.kind is Kind.BYTES or any(map(_holds_bytes, field.fields))
 
 
 def _recorded() -> list[WireRequest]:
-    """The requests among the golden frames that a replica serves."""
+    """The requests that a replica serves among the golden frames."""
     found = []
     for line in _GOLDEN.read_text().splitlines():
         each = json.loads(line)
@@ -176,5 +177,5 @@ def _recorded() -> list[WireRequest]:
 
 
 def is_answered(request: WireRequest) -> bool:
-    """Only a Produce with acks=0 gets no answer."""
+    """Whether the request is answered. Only a Produce with acks=0 gets no answer."""
     return request.api is not PRODUCE or request.message.get("acks") != 0

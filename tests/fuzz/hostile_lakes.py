@@ -54,7 +54,7 @@ _SHOWS_A_BUG = ("Traceback", "panicked at", "internal error", "Exception in thre
 
 @dataclass(frozen=True)
 class Command:
-    """words: with {lake} and {out}. writes: whether it may change the lake."""
+    """A command. words: with {lake} and {out}. writes: whether it may change the lake."""
 
     words: tuple[str, ...]
     writes: bool = False
@@ -97,12 +97,12 @@ BY_SPARK = [
 def make_base(place: Path) -> None:
     """A sound lake of a recorded cluster."""
     words = ["ingest", "--lake", str(place), "--build", str(DATA)]
-    ended, said, _ = _run(words, place.parent, 900)  # It may compile the bulk reader first.
+    ended, said, _ = _run(words, place.parent, 900)  # it may compile the bulk reader first
     assert ended == 0, said
 
 
 def make_hostile(base: Path, lake: Path, seed: int) -> list[str]:
-    """A copy of the base with faults from a seed. Returns what they are."""
+    """Makes a copy of the base with faults from a seed. Gives a text about each fault."""
     rng = random.Random(seed)
     shutil.copytree(base, lake)
     told = []
@@ -111,13 +111,13 @@ def make_hostile(base: Path, lake: Path, seed: int) -> list[str]:
         table = rng.choice(TABLES)
         with suppress(
             OSError, LookupError, ValueError, TypeError, AttributeError
-        ):  # An earlier fault has removed what it needs.
+        ):  # an earlier fault has removed what it needs
             told.append(f"{fault.__name__} {table}: {fault(rng, lake.joinpath(*table.split('.')))}")
     return told
 
 
 def make_outside(place: Path) -> None:
-    """What the faults name beside the lake, and nothing may open."""
+    """Makes the files beside the lake that the faults name, and that no command may open."""
     place.mkdir()
     import pyarrow as pa
     from pyarrow import parquet
@@ -127,7 +127,7 @@ def make_outside(place: Path) -> None:
 
 
 def _tree(place: Path) -> dict[str, tuple[int, int]]:
-    """Size and time of each file. Locks come and go."""
+    """The size and time of each file, without lock files."""
     return {
         str(path.relative_to(place)): (path.lstat().st_size, path.lstat().st_mtime_ns)
         for path in place.rglob("*")
@@ -137,7 +137,7 @@ def _tree(place: Path) -> dict[str, tuple[int, int]]:
 
 @contextmanager
 def _watching(folder: Path) -> Iterator[list[str]]:
-    """Names of files of the folder that were opened, made, changed or removed in the block."""
+    """The names of the folder's files that were opened, made, changed or removed in the block."""
     libc = ctypes.CDLL(None, use_errno=True)
     watch = libc.inotify_init1(os.O_NONBLOCK)
     # IN_OPEN, IN_ACCESS, IN_MODIFY, IN_CREATE, IN_DELETE, IN_MOVED_TO
@@ -161,8 +161,7 @@ def _watching(folder: Path) -> Iterator[list[str]]:
 
 
 def _run(words: Sequence[str], folder: Path, seconds: float = MAX_SECONDS) -> tuple[int, str, int]:
-    """(exit code or TOO_LONG, what it said on stderr, peak MiB) of a command in a forked
-    process."""
+    """(exit code or TOO_LONG, its stderr, peak MiB) of a command in a forked process."""
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as out:
         child = os.fork()
         if child == 0:
@@ -198,7 +197,7 @@ def _as_command(words: Sequence[str], folder: Path, said: int, out: int) -> None
 
 
 class _TookTooLongError(BaseException):
-    """Passes through all that handles exceptions."""
+    """Ends a block after its time. It passes through every handler of Exception."""
 
 
 @contextmanager
@@ -224,7 +223,8 @@ def _start_spark(lake: Path) -> None:
 
 
 def _end_spark() -> None:
-    """Of a command that took too long: py4j's connection is in the middle of an answer."""
+    """Ends Spark after a command that took too long, because py4j's connection is in the middle of
+    an answer."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -237,7 +237,8 @@ def _end_spark() -> None:
 
 
 def _run_here(words: Sequence[str], folder: Path) -> tuple[int, str, int]:
-    """The same in this process, whose Spark session the commands share."""
+    """Runs the command as `_run` does, but in this process, whose Spark session
+    the commands share."""
     from jobs.cli.main import app
     from jobs.cli.outcome import run
 
@@ -263,7 +264,7 @@ def _run_here(words: Sequence[str], folder: Path) -> tuple[int, str, int]:
 
 @dataclass(frozen=True)
 class Broken:
-    """What a command did that it must not do."""
+    """A forbidden act of a command."""
 
     seed: int
     words: str
@@ -272,7 +273,7 @@ class Broken:
 
 
 def judge(base: Path, work: Path, seed: int, command: Command, *, here: bool) -> Broken | None:
-    """Runs a command on the lake of the seed. None where all holds."""
+    """Runs a command on the seed's lake. None where it did nothing forbidden."""
     lake, outside, out, current = (work / n for n in ("lake", "outside", "out", "current"))
     for place in (lake, out, current):
         shutil.rmtree(place, ignore_errors=True)
@@ -286,7 +287,7 @@ def judge(base: Path, work: Path, seed: int, command: Command, *, here: bool) ->
     with _watching(outside) as opened:
         code, said, peak = (_run_here if here else _run)(words, current)
     limit = MAX_SPARK_SECONDS if here else MAX_SECONDS
-    if code == TOO_LONG:  # What it said of its end means nothing.
+    if code == TOO_LONG:  # its output about its end means nothing
         problems = [f"took longer than {limit} s"]
     else:
         problems = [f"exit code {code}"] if code not in CODES else []
@@ -308,7 +309,7 @@ def judge(base: Path, work: Path, seed: int, command: Command, *, here: bool) ->
 def campaign(
     work: Path, first: int, seconds: float, *, by_spark: bool
 ) -> tuple[Counter[str], list[Broken]]:
-    """Runs until the time is over. Returns how often each command ran, and what was broken."""
+    """Runs until the time is over. Gives how often each command ran, and what was broken."""
     base = work / "base"
     if not base.exists():
         make_base(base)
@@ -323,7 +324,7 @@ def campaign(
             if time.monotonic() >= until:
                 break
             if by_spark:
-                _start_spark(base)  # which takes a part of no command's time
+                _start_spark(base)  # so that no command's time includes the start
             ran[command.words[0]] += 1
             broken = judge(base, work, seed, command, here=by_spark)
             if broken is not None:

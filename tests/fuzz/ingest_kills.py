@@ -54,7 +54,7 @@ def command(lake: Path, nodes: tuple[str, ...], captured_at: str) -> list[str]:
 
 
 def ingest(lake: Path, nodes: tuple[str, ...], captured_at: str) -> None:
-    """Undisturbed. CalledProcessError where it fails."""
+    """Runs the ingest undisturbed. Raises CalledProcessError where it fails."""
     asked = command(lake, nodes, captured_at)
     subprocess.run(asked, check=True, cwd=REPOSITORY, capture_output=True)
 
@@ -68,7 +68,7 @@ def second(lake: Path) -> None:
 
 
 def _started(lake: Path) -> tuple[subprocess.Popen[str], IO[str]]:
-    """The second ingest as a process, and what it says to its user."""
+    """The second ingest as a process, and its output to the user."""
     asked = command(lake, AFTER, AFTER_AT)
     process = subprocess.Popen(
         asked, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -80,8 +80,8 @@ def _started(lake: Path) -> tuple[subprocess.Popen[str], IO[str]]:
 def kill_second(
     lake: Path, *, at_line: str | None = None, after_s: float | None = None
 ) -> str | None:
-    """The second ingest, killed when it says a line that ends so, or some seconds after its first
-    line; the last line of its own that it said, None where it had ended before."""
+    """Runs the second ingest, and kills it when it prints a line with this end, or some seconds
+    after its first line. Gives its last line; None where it had ended before."""
     process, said = _started(lake)
     last = ""
     for line in said:
@@ -99,7 +99,7 @@ def kill_second(
 
 
 def working_s(lake: Path) -> float:
-    """How long the second ingest works undisturbed: the seconds from its first line to its end."""
+    """The seconds that the second ingest takes undisturbed, from its first line to its end."""
     process, said = _started(lake)
     while not said.readline().startswith("ingest:"):
         pass
@@ -111,7 +111,7 @@ def working_s(lake: Path) -> float:
 
 
 def tables(lake: Path) -> dict[str, list[str]]:
-    """Every row of the bronze tables, in an order that has nothing to do with how they lie."""
+    """Every row of the bronze tables, in an order that doesn't depend on their files."""
     from deltalake import DeltaTable, QueryBuilder
 
     found = {}
@@ -125,7 +125,8 @@ def tables(lake: Path) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class Killed:
-    """after_s: when, in seconds from its first line on; said: the last line it said."""
+    """A kill. after_s: the seconds from the first line to the kill. said: the last
+    line before it."""
 
     after_s: float
     said: str
@@ -133,15 +134,16 @@ class Killed:
 
 @dataclass(frozen=True)
 class Round:
-    """One lake: its kills, and whether the run behind the last of them made the tables right."""
+    """One lake: its kills, and whether the tables were right after the run that followed the last
+    kill."""
 
     kills: tuple[Killed, ...]
     equal: bool
 
 
 def campaign(kills: int, seed: int, folder: Path) -> list[Round]:
-    """At least so many random kills, up to KILLS_OF_ROUND of them one after another on a fresh
-    copy of the first ingest's lake."""
+    """Makes at least `kills` random kills, up to KILLS_OF_ROUND of them one after another on a
+    fresh copy of the first ingest's lake."""
     draw = random.Random(seed)
     base, whole = folder / "base", folder / "whole"
     first(base)
@@ -162,15 +164,16 @@ def campaign(kills: int, seed: int, folder: Path) -> list[Round]:
 
 
 def _undisturbed(base: Path, whole: Path) -> float:
-    """Makes `whole` a copy of the first ingest's lake, with the second one in it. Returns what
-    working_s does."""
+    """Makes `whole` a copy of the first ingest's lake, with the second ingest in it. Gives the
+    result of working_s."""
     shutil.rmtree(whole, ignore_errors=True)
     shutil.copytree(base, whole)
     return working_s(whole)
 
 
 def _killed_in_a_row(lake: Path, draw: random.Random, took: float, most: int) -> Iterator[Killed]:
-    """Until one has ended before it could be killed; took: seconds that one works undisturbed."""
+    """Kills ingests until one has ended before it could be killed. took: the seconds of an
+    undisturbed ingest."""
     for _ in range(most):
         after_s = draw.uniform(0.0, took)
         said = kill_second(lake, after_s=after_s)
@@ -188,7 +191,7 @@ def _tell(before: int, done: Round) -> None:
 
 
 def report(rounds: list[Round], seed: int, seconds: float) -> str:
-    """INGEST_KILLS.md."""
+    """The text of INGEST_KILLS.md."""
     kills = [kill for one in rounds for kill in one.kills]
     said = Counter(kill.said.rpartition(": ")[2] for kill in kills)
     rows = "\n".join(f"| {line} | {count} |" for line, count in sorted(said.items()))

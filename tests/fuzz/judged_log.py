@@ -1,5 +1,5 @@
-"""What there may be in the log of a quorum that was attacked: its leader's load, what clients had
-appended, and of control records only those that voters themselves cause."""
+"""What the log of an attacked quorum may have: its leader's load, the records that clients
+appended, and only those control records that voters themselves cause."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from replica.storage.batches import control_records
 
 @dataclass(frozen=True)
 class JudgedLog:
-    """foreign: base offset -> record bytes of each batch that isn't of the leader's own load, whose
-    records have one value and are most of all. voter_updates: how often a voter's entry in the
-    voter set was replaced by what that voter says of itself."""
+    """A judged log. foreign: base offset -> record bytes of each batch that isn't of the leader's
+    own load. The load's records have one value, and are most of all records. voter_updates: how
+    often a voter's entry in the voter set was replaced by the voter's own description."""
 
     foreign: dict[int, bytes]
     voter_updates: int
 
 
 def judged(log: bytes, voters: VoterSet) -> JudgedLog:
-    """voters: as each of them describes itself.
+    """The judgement of a log. voters: as each voter describes itself.
 
-    Raises AssertionError for a batch that isn't sound (its CRC, its place, its epoch, its records,
-    a producer), and for control records other than the begin of the one epoch and updates.
+    Raises AssertionError for a batch that isn't sound (its CRC, place, epoch, records or producer),
+    and for control records except the begin of the one epoch and updates.
     """
     result = scan(log, expected_offset=0)
     assert not result.damages, f"a damaged log: {result.damages[:3]}"
@@ -55,7 +55,7 @@ def judged(log: bytes, voters: VoterSet) -> JudgedLog:
 
 
 def _voter_updates(control: dict[int, bytes], voters: VoterSet) -> int:
-    """How many batches of control records follow the one that begins the epoch."""
+    """The number of control batches after the batch that begins the epoch."""
     begin = control_records(control.pop(0))
     match begin:
         case (LeaderChange(), KRaftVersion(1), KRaftVoters(known)):

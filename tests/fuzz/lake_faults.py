@@ -1,7 +1,7 @@
-"""What a stranger may do to a table of a lake: one function for each kind of fault.
+"""Faults that a stranger may put into a table of a lake: one function for each kind of fault.
 
-A function takes a source of chance and the table's folder. It returns what it did. Paths that lead
-out of the lake name the folder `outside` beside it.
+A function takes a source of chance and the table's folder. It returns a text about the fault. Paths
+that lead out of the lake name the folder `outside` beside it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def actions_of(table: Path) -> list[dict[str, Any]]:
             try:
                 found.append(json.loads(line))
             except (ValueError, RecursionError):
-                continue  # An earlier fault made it.
+                continue  # an earlier fault made it
     return [one for one in found if isinstance(one, dict)]
 
 
@@ -225,7 +225,7 @@ def a_commit_of_garbage(rng: random.Random, table: Path) -> str:
 
 
 def a_name_twice(_: random.Random, table: Path) -> str:
-    """JSON in which readers take the first or the last of two."""
+    """JSON with one name twice, of which readers take the first or the last."""
     add = json.dumps({"add": _last(table, "add")})
     twice = add.replace('"path":', '"path": "../../../outside/secret.parquet", "path":', 1)
     number = int(_commits(table)[-1].name[:20]) + 1
@@ -257,7 +257,8 @@ def a_compacted_log(rng: random.Random, table: Path) -> str:
 
 
 def a_checkpoint(rng: random.Random, table: Path) -> str:
-    """Of version 2, in JSON, with sidecars; or a hint at one; or what is none."""
+    """A checkpoint of version 2, in JSON, with sidecars; or a hint at a checkpoint; or a file that
+    is no checkpoint."""
     last = int(_commits(table)[-1].name[:20])
     sidecar = {"path": _path(rng, table), "sizeInBytes": 100, "modificationTime": 0}
     actions: list[dict[str, Any]] = [
@@ -304,7 +305,7 @@ def _real_checkpoint(table: Path, sidecar: dict[str, Any]) -> None:
 
 
 def a_version_checksum(rng: random.Random, table: Path) -> str:
-    """A .crc file, by which Spark may take protocol and metadata without the log."""
+    """A .crc file, from which Spark may take protocol and metadata without the log."""
     last = int(_commits(table)[-1].name[:20])
     metadata = _last(table, "metaData")
     metadata["configuration"][f"delta.constraints.c{rng.randrange(9)}"] = f"{RUNS} IS NULL"
@@ -340,7 +341,8 @@ def an_odd_data_file(rng: random.Random, table: Path) -> str:
 
 
 def an_odd_end(rng: random.Random, table: Path) -> str:
-    """The log says that a data file ends elsewhere; in some lakes a footer that lies ends there."""
+    """An entry of the log with another size of a data file. In some lakes a false footer ends
+    there."""
     adds = [one["add"] for one in actions_of(table) if isinstance(one.get("add"), dict)]
     add = rng.choice(adds)
     place = table / add["path"]
@@ -355,7 +357,7 @@ def an_odd_end(rng: random.Random, table: Path) -> str:
 
 
 def other_rows(rng: random.Random, table: Path) -> str:
-    """A data file of ours with other values: names and ids of the stranger's choice."""
+    """A data file of kraftlake's with other values: names and ids that the stranger chose."""
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -41,8 +41,9 @@ _TABLE = "| date | kills | of |"
 
 @dataclass(eq=False)
 class Appending(threading.Thread):
-    """One batch of one or two records after the other, each with content of its own, until told to
-    stop. acknowledged: content -> offset. unknown: content of batches of which nobody knows."""
+    """Appends one batch of one or two records after the other, each with content of its own, until
+    it is stopped. acknowledged: content -> offset. unknown: the content of batches without an
+    answer."""
 
     quorum: MixedQuorum
     acknowledged: dict[bytes, int] = field(default_factory=dict)
@@ -88,7 +89,7 @@ class Appending(threading.Thread):
 
 @dataclass
 class QuorumKills:
-    """killed: by role."""
+    """A campaign of kills. killed: the number of kills by role."""
 
     quorum: MixedQuorum
     chance: Random
@@ -96,7 +97,7 @@ class QuorumKills:
     epochs: set[int] = field(default_factory=set)
 
     def run(self, kills: int) -> Appending:
-        """Until all three hold what is committed, which is then judged."""
+        """Runs until all three replicas hold what is committed, and judges the logs."""
         appending = Appending(self.quorum)
         self._led()
         appending.start()
@@ -107,12 +108,14 @@ class QuorumKills:
         return appending
 
     def _roles(self) -> Iterator[str]:
-        """The leader once in each three, as often as chance would have it, at any place."""
+        """The roles to kill. The leader is among each three once, at a random place, as often as
+        chance would choose it."""
         while True:
             yield from self.chance.sample(("leader", "follower", "follower"), 3)
 
     def _kill_one(self, role: str, appending: Appending) -> None:
-        """At any moment; the next one not before the two others, or all three, append again."""
+        """Kills a replica at a random moment. The next kill waits until the other two, or all
+        three, append again."""
         time.sleep(self.chance.uniform(0, _LONGEST_PAUSE_S))
         leader = self._led()
         followers = [one for one in self.quorum.voters.values() if one is not leader]
@@ -153,7 +156,7 @@ class QuorumKills:
 
 
 def appended_in(log: bytes) -> dict[bytes, list[int]]:
-    """Where each of the appender's records is."""
+    """The offsets of each of the appender's records."""
     found: dict[bytes, list[int]] = {}
     result = scan(log, expected_offset=0)
     assert not result.damages
@@ -172,7 +175,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process is left behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process is left running
     began = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="kills-") as folder,

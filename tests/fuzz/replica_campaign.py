@@ -54,14 +54,15 @@ _RECENT = 1000
 _SAMPLE_S = 2.0
 _TELL_EVERY = 30
 _PATIENCE_S = 10.0
-"""For an answer to what ends a connection: it may ask to wait."""
+"""The most seconds for an answer to a frame that ends a connection: such a
+frame may ask to wait."""
 _AT_LEADER, _WHERE_VOTERS_LOG_IN = 0.4, 0.1
 
 
 @dataclass
 class Sample:
-    """One look: frames sent until then, seconds, memory in KiB of the leader and of both followers,
-    the high watermark, and how long it took until all readers were served up to that."""
+    """A sample: the frames sent so far, the seconds, the memory in KiB of the leader and of both
+    followers, the high watermark, and the time until all readers were served up to it."""
 
     frames: int
     at_s: float
@@ -72,8 +73,8 @@ class Sample:
 
 @dataclass
 class Attack:
-    """frames, most_s: to be sent, and in how many seconds. counts: what was sent, by kind, and what
-    became of it."""
+    """An attack. frames, most_s: the frames to send, and the seconds for them. counts: the sent
+    frames by kind, and their results."""
 
     quorum: Quorum
     seed: int
@@ -93,7 +94,7 @@ class Attack:
         self._began = time.monotonic()
 
     async def run(self) -> None:
-        """Raises AssertionError or TimeoutError for what must not happen."""
+        """Runs the attack. Raises AssertionError or TimeoutError for what must not happen."""
         await self._sample()
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(self._watch())
@@ -111,7 +112,8 @@ class Attack:
             await self._sample()
 
     async def _sample(self) -> None:
-        """All serve readers, and all hold what is committed; or this raises."""
+        """Takes a sample. Raises where a replica doesn't serve readers, or lacks
+        committed records."""
         quorum, began = self.quorum, time.monotonic()
         committed = await watermark(quorum.leader.port)
         for replica in quorum.followers:
@@ -138,8 +140,8 @@ class Attack:
             await self._burst(replica, chance)
 
     async def _burst(self, replica: Attacked, chance: Random) -> None:
-        """Requests on one connection, then something that ends it. Where voters log in, the first
-        request without a password is the last."""
+        """Sends requests on one connection, then something that ends it. On the voters' listener
+        the first request without a password is the last."""
         end = chance.choice(LIKELY)
         at_voters = chance.random() < _WHERE_VOTERS_LOG_IN
         port = replica.voters_port if at_voters else replica.port
@@ -171,8 +173,8 @@ class Attack:
         self.sent += number
 
     def _request(self, chance: Random, number: int) -> tuple[WireRequest, bytes]:
-        """With its frame. One in four is new; the others come again, in other company, at other
-        replicas, where the log has gone on."""
+        """A request with its frame. A quarter of them is new. The others are repeated among other
+        requests, at other replicas, whose logs have grown."""
         if len(self._recent) == _RECENT and chance.random() < 0.75:
             found, frame = chance.choice(self._recent)
         else:
@@ -190,7 +192,7 @@ class Attack:
             self.offered.update(hash(each) for each in _record_bytes(data))
 
     async def _end(self, kind: str, writer: asyncio.StreamWriter, chance: Random) -> bool:
-        """Whether the connection is left open."""
+        """Ends the connection. Gives whether it is left open."""
         request = self.target.request(chance)
         self._offer(request)
         made = ENDINGS[kind](Ending(self.target, writer, request, chance))
@@ -198,12 +200,13 @@ class Attack:
         if not writer.transport.is_closing():
             writer.write(last)
             if kind not in HELD:
-                with contextlib.suppress(OSError):  # it may have been closed for what came before
+                # the replica may have closed it for an earlier fault
+                with contextlib.suppress(OSError):
                     writer.write_eof()
         return kind in HELD
 
     def _hold(self, writer: asyncio.StreamWriter) -> None:
-        """Say nothing more on it; the oldest is let go."""
+        """Keeps the connection silent, and closes the oldest silent connection."""
         self._held.append(writer)
         if len(self._held) > MOST_HELD:
             self._held.pop(0).transport.abort()
@@ -211,7 +214,8 @@ class Attack:
     async def _answers(
         self, reader: asyncio.StreamReader, asked: deque[WireRequest], patience: asyncio.Timeout
     ) -> None:
-        """Each answer is one to the request whose turn it is; `asked` is what has none."""
+        """Reads answers. Each is the answer to the next request; `asked` has the requests without
+        an answer."""
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 while asked and not is_answered(asked[0]):
@@ -222,17 +226,17 @@ class Attack:
                 raw = await reader.readexactly(size)
                 self.counts["answers"] += 1
                 if not asked:
-                    continue  # to the frame at the end, which nobody can read
+                    continue  # go on to the frame at the end, which no replica can read
                 request = asked[0]
                 assert correlation_id_of(raw) == request.correlation_id, f"not to {request}"
                 asked.popleft()
-                # not all, for that takes longer than to answer
+                # not all, because encoding takes longer than answering
                 if request.api is PRODUCE or request.correlation_id % 8 == 0:
                     message = decode_response(request.api, request.version, raw)
                     self._acknowledge(request, message)
 
     def _acknowledge(self, request: WireRequest, message: dict[str, object]) -> None:
-        """Of a Produce: what must be in the log from now on."""
+        """Notes which records must be in the log from now on, for a Produce."""
         if request.api is not PRODUCE:
             return
         answers = [
@@ -250,7 +254,7 @@ class Attack:
                 at += batch.last_offset - batch.base_offset + 1
 
     async def _crowd(self) -> None:
-        """More connections than a replica takes, at once; afterwards it serves as before."""
+        """Opens more connections at once than a replica takes. Afterwards it serves as before."""
 
         async def one() -> None:
             with contextlib.suppress(OSError):
@@ -264,8 +268,8 @@ class Attack:
             writer.transport.abort()
 
     def judge(self, elections: list[bytes]) -> None:
-        """What all hold in the end, followers stopped in order. elections: quorum-state of each,
-        before the attack."""
+        """Judges the logs at the end, after followers stopped in order. elections: quorum-state of
+        each replica before the attack."""
         quorum = self.quorum
         assert _elections(quorum) == elections, "somebody's message changed a vote or an epoch"
         for replica in quorum.replicas.values():
@@ -287,7 +291,8 @@ class Attack:
         self.counts["voter set updates by voters themselves"] = found.voter_updates
 
     def assert_bounded(self) -> None:
-        """No replica has grown by more than a bomb or two need, since a tenth of the frames."""
+        """Asserts that no replica has grown by more than the memory of two bombs since a tenth of
+        the frames."""
         for which in range(len(self.quorum.replicas)):
             settled = [s.resident[which] for s in self.samples if s.frames >= self.sent // 10]
             grown = max(settled) - settled[0]
@@ -306,7 +311,7 @@ def _record_sets(request: WireRequest) -> list[bytes]:
 
 
 def _record_bytes(data: bytes) -> list[bytes]:
-    """Of each batch, without its header, as far as they can be told apart."""
+    """The bytes of each batch without its header, where batches can be told apart."""
     found = []
     with contextlib.suppress(DataError):
         for batch in batches_in(data, start=0, expected_offset=None, check_crc=False):
@@ -319,7 +324,7 @@ def _elections(quorum: Quorum) -> list[bytes]:
 
 
 def attack(folder: Path, seed: int, frames: int, most_s: float = 1e9) -> Attack:
-    """The whole campaign; raises where anything was broken."""
+    """Runs the whole campaign. Raises where anything was broken."""
     with Quorum(folder) as quorum:
         campaign = Attack(quorum, seed, frames, most_s)
         elections = _elections(quorum)
@@ -336,7 +341,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1e9, help="end then, with what there is")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process is left behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process is left running
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
@@ -371,7 +376,7 @@ def _report(campaign: Attack) -> str:
 
 
 def _slope(samples: list[Sample], which: int) -> float:
-    """Least squares over the last half, in MiB for 100,000 frames."""
+    """The slope by least squares over the last half, in MiB for 100,000 frames."""
     points = [(s.frames / 1e5, s.resident[which] / 1024) for s in samples[len(samples) // 2 :]]
     x, y = (sum(values) / len(points) for values in zip(*points, strict=True))
     spread = sum((px - x) ** 2 for px, _ in points)

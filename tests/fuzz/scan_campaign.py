@@ -47,14 +47,14 @@ def one_input(pool: Pool, seed: int, number: int) -> tuple[bytes, dict[str, obje
 
 
 def hold_equal_as_file(data: bytes, path: Path, arguments: dict[str, object]) -> int:
-    """As hold_equal, the bulk reader reading from a file through its window."""
+    """Does what hold_equal does, but the bulk reader reads from a file through its window."""
     path.write_bytes(data)
     with open_file(str(path), MAX_LOG_BYTES) as file:
         return hold_equal(data, **arguments, buffer=file)  # type: ignore[arg-type]
 
 
 def hold_meaning(data: bytes, arguments: dict[str, object]) -> None:
-    """As hold_meaning_equal, from memory: the replay needs its bytes until it ends."""
+    """Does what hold_meaning_equal does, from memory: the replay needs its bytes until it ends."""
     expected, redactor = arguments["expected"], arguments["redactor"]
     hold_meaning_equal(data, expected=expected, redactor=redactor)  # type: ignore[arg-type]
 
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def campaign(path: Path) -> int:
-    """path: of the file that inputs are written to, one after another."""
+    """Runs the campaign. path: the file to which inputs are written, one after another."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--inputs", type=int, default=10_000)

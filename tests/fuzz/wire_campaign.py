@@ -56,11 +56,11 @@ _HOST = "127.0.0.1"
 _MOST_GROWTH = 200 * 1024 * 1024
 
 Seed = tuple[Api, int, bool, bytes]
-"""API, version, whether it is a request, the frame."""
+"""(API, version, whether it is a request, the frame)."""
 
 
 def seeds() -> list[Seed]:
-    """Frames before they are damaged."""
+    """The frames before they are damaged."""
     by_name = {api.name: api for api in APIS.values()}
     recorded = [json.loads(line) for line in _GOLDEN.read_text().splitlines()]
     found = [
@@ -82,7 +82,8 @@ def seeds() -> list[Seed]:
 
 
 def damaged(frame: bytes, chance: random.Random) -> bytes:
-    """One to four faults: bytes changed, taken out, put in, made extreme, an end cut off."""
+    """The frame with one to four faults: bytes changed, removed, inserted or made extreme, or the
+    end cut off."""
     data = bytearray(frame)
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(len(data) + 1)
@@ -110,7 +111,7 @@ def one(pool: list[Seed], seed: int, number: int) -> Seed:
 
 
 def decode(case: Seed) -> str:
-    """What became of a frame; any exception but ours goes through."""
+    """The result of decoding a frame. Raises any exception except KraftlakeError."""
     api, version, is_request, frame = case
     try:
         return _request(frame) if is_request else _response(api, version, frame)
@@ -138,13 +139,15 @@ def _response(api: Api, version: int, frame: bytes) -> str:
 
 
 async def _served(client: Client, request: WireRequest) -> Message | None:
-    """As a replica does before its core is asked; errors of ours close the connection."""
+    """Reads and serves a request as a replica does before its core. A KraftlakeError closes the
+    connection."""
     _BY_KEY[request.api.key].server.read(_PARTITION, request.message, request.version)
     return {}
 
 
 async def at_server(pool: list[Seed], seed: int, frames: int) -> Counter[str]:
-    """Each frame on a connection of its own; then one good request, which must be answered."""
+    """Sends each frame on a connection of its own, and then a correct request, which must be
+    answered."""
     server = Server(Service(_served, _SERVED))
     port = await server.start(_HOST, 0)
     answered: Counter[str] = Counter()
@@ -190,7 +193,7 @@ def main() -> int:
 
 
 def campaign(pool: list[Seed], seed: int, frames: int) -> Counter[str]:
-    """What became of the frames; says which one it was where something else was raised."""
+    """The results of decoding the frames. Names the frame at which another exception was raised."""
     counts: Counter[str] = Counter()
     for number in range(frames):
         try:
@@ -202,7 +205,7 @@ def campaign(pool: list[Seed], seed: int, frames: int) -> Counter[str]:
 
 
 def _peak() -> int:
-    """Of this process so far, in bytes."""
+    """The peak memory of this process so far, in bytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 

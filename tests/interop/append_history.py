@@ -1,9 +1,9 @@
-"""Whether appends to one log are linearizable, judged by the log that is there in the end.
+"""Whether appends to one log are linearizable, judged by the final log.
 
-A search for an order, as porcupine and knossos make it, is not needed: the log is the order.
-Appends are linearizable in that order where each that was acknowledged is in the log once, none
-that was refused is in it, none is in it twice, and none stands before another that had ended before
-it began (Herlihy and Wing, 1990: the order of the log extends the order in time).
+A search for an order, as porcupine and knossos do it, is not needed: the log is the order. Appends
+are linearizable in that order where each acknowledged append is in the log once, no refused append
+is in it, none is in it twice, and none comes before another that had ended before it began (Herlihy
+and Wing, 1990: the order of the log extends the order in time).
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from enum import Enum
 
 
 class Outcome(Enum):
-    """What the client knows of its append."""
+    """What the client knows about its append."""
 
     ACKNOWLEDGED = "acknowledged"
     REFUSED = "refused"
-    """It is not in the log, and never will be."""
+    """The append is not in the log, and never will be."""
     UNKNOWN = "unknown"
-    """It may be in the log, now or later, or never: no answer came, or one that says no more."""
+    """The append may be in the log, now or later, or never: no answer came, or an answer that says
+    no more."""
 
 
 @dataclass(frozen=True)
 class Append:
-    """value: no other append has it. began, ended: s of one clock; ended counts where the append
-    was acknowledged."""
+    """An append. value: no other append has the same. began, ended: seconds of one clock; ended
+    counts where the append was acknowledged."""
 
     value: str
     began: float
@@ -37,8 +38,8 @@ class Append:
 
 
 def contradictions(history: Sequence[Append], log: Sequence[str]) -> list[str]:
-    """A sentence for each that contradicts it, none where the appends are linearizable. log: the
-    values in the order of the log."""
+    """A sentence for each append that contradicts the log; none where the appends are linearizable.
+    log: the values in the order of the log."""
     return [*_in_the_log(history, log), *_in_order(history, log)]
 
 

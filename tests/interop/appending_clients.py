@@ -1,9 +1,10 @@
-"""Clients that append to a quorum of Kafka's controllers and kraftlake's replicas, and keep what
-they know of each append.
+"""Clients that append to a quorum of Kafka's controllers and kraftlake's replicas, and record the
+outcome of each append.
 
-An append is a new value of one dynamic broker default: a record in the log whoever leads. Kafka's
-leader is asked by IncrementalAlterConfigs, kraftlake's by Produce of the record itself. A client
-asks each value once, mostly of the node that leads by the disks, sometimes of any other.
+An append is a new value of one dynamic broker default: a record in the log, whichever node leads.
+Kafka's leader gets IncrementalAlterConfigs, kraftlake's leader a Produce of the record itself. A
+client sends each value once, mostly to the node that leads by the disks, sometimes to any other
+node.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ CLIENTS = 3
 _PAUSE_S = 0.03
 _TIMEOUT_S = 3.0
 _ANY_NODE = 0.1
-"""In so many of the appends a client asks any node."""
+"""The share of appends that a client sends to any node."""
 _BROKER, _SET = 4, 0
 _RESOURCE = {"resourceType": _BROKER, "resourceName": ""}
 
 
 @dataclass
 class Clients:
-    """history: of all appends that have ended, by any client."""
+    """The clients. history: all appends that have ended, of all clients."""
 
     quorum: PartitionedQuorum
     seed: int
@@ -97,8 +98,9 @@ async def _produced(node: Node, value: str) -> Outcome:
 
 
 async def _altered(node: Node, value: str) -> Outcome:
-    """Kafka says NOT_CONTROLLER also of what it has appended before it lost the leadership, which
-    another leader may commit: any error is an outcome that nobody knows."""
+    """The outcome of an append to Kafka. Kafka also answers NOT_CONTROLLER for a record that it
+    appended before it lost the leadership and that another leader may commit. So the outcome of any
+    error is unknown."""
     changed = {"name": NAME, "configOperation": _SET, "value": value}
     request = {"resources": [{**_RESOURCE, "configs": [changed]}], "validateOnly": False}
     config = ClientConfig(timeout_s=_TIMEOUT_S)
@@ -113,7 +115,7 @@ async def _altered(node: Node, value: str) -> Outcome:
 
 @contextmanager
 def appending(quorum: PartitionedQuorum, seed: int) -> Iterator[Clients]:
-    """Clients, each in a thread of its own. All appends have ended when the block is left."""
+    """Clients, each in a thread of its own. All appends have ended when the block ends."""
     clients = Clients(quorum, seed)
     with in_threads(clients.is_over, (partial(clients.live, each) for each in range(CLIENTS))):
         yield clients

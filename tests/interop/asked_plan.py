@@ -1,4 +1,4 @@
-"""What `kraftlake plan` answers about one change."""
+"""The answer of `kraftlake plan` about one change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tests.kraftlake_process import kraftlake
 
 
 def planned(source: Path | str, *change: object) -> dict[str, Any]:
-    """source: a node's directory, or the address of a controller of the running quorum."""
+    """The answer. source: a node's directory, or the address of a controller of
+    the running quorum."""
     paths = (source,) if isinstance(source, Path) else ("-b", source)
     ran = kraftlake("plan", "--json", *map(str, (*change, *paths)))
     assert ran.returncode in (0, 1, 3), ran.stderr

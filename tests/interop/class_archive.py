@@ -1,6 +1,6 @@
-"""A class data sharing archive of Kafka's classes: with it a node starts in a third of the time.
+"""A class data sharing archive of Kafka's classes. With it a node starts in a third of the time.
 
-A JVM that the archive wasn't made by, or for other jars, goes on without it and says nothing.
+A JVM that didn't make the archive, or that has other jars, runs without it and prints nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _TRAINING_S, _POLL_S = 120, 0.1
 
 @cache
 def java() -> Java:
-    """The one that all nodes run on; it is looked for once."""
+    """The Java that all nodes run on. It is searched for once."""
     return find_java()
 
 
 def archive_options(version: str = NEWEST) -> tuple[str, ...]:
-    """What a JVM is told so that it uses the archive; nothing where none has been made."""
+    """The JVM's options that use the archive; none where no archive has been made."""
     archive = _archive(version)
     if not archive.is_file():
         return ()
@@ -33,8 +33,8 @@ def archive_options(version: str = NEWEST) -> tuple[str, ...]:
 
 
 def make_archive(version: str, main_class: str, *arguments: object, until: Path) -> None:
-    """Run a node once until it has written a file, and keep the classes that it loaded; at once
-    where that has been done. Whoever can't have an archive does without."""
+    """Runs a node once until it has written a file, and keeps the classes that it loaded. Returns
+    at once where the archive exists. Where an archive can't be made, nodes run without it."""
     archive = _archive(version)
     if archive.is_file():
         return
@@ -64,7 +64,7 @@ def _train(version: str, made: Path, command: tuple[str, ...], until: Path) -> N
 
 
 def _archive(version: str) -> Path:
-    """Beside the jars, named after the JVM."""
+    """The archive's path, beside the jars, with a name made of the JVM's."""
     home = java().home
     about = (home / "release").read_bytes() if (home / "release").is_file() else b""
     key = crc32(about + str(home).encode())

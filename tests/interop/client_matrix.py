@@ -1,5 +1,6 @@
-"""Which APIs in which versions each client asks a replica for: the table in CLIENTS.md, which the
-tests hold to what passes their proxies. REWRITE_CLIENTS=1 takes it over from what they see."""
+"""The APIs and versions that each client asks a replica for: the table in CLIENTS.md. Tests compare
+it with the requests that pass their proxies. REWRITE_CLIENTS=1 writes the table anew from these
+requests."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def asked_by(calls: Iterable[Call]) -> Asked:
 
 
 def hold_to_matrix(client: Client, calls: Iterable[Call]) -> None:
-    """Fails where a client asked for what the table doesn't say."""
+    """Fails where a client asked for an API or a version that the table lacks."""
     seen, (version, written) = asked_by(calls), _written().get(client.name, ("", {}))
     assert seen, "no call passed"
     if os.environ.get(REWRITE):

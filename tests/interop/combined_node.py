@@ -10,8 +10,8 @@ NODE_ID = 1
 
 
 def combined_node(folder: Path, **settings: object) -> tuple[Controller, str]:
-    """(the node, where clients connect to it). settings: more of its server.properties, with _ in
-    the place of the dots."""
+    """(the node, the address for clients). settings: more lines of its server.properties, with _
+    for the dots."""
     controller, plain = free_ports(2)
     bootstrap = f"127.0.0.1:{plain}"
     usual = {

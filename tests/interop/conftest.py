@@ -1,4 +1,4 @@
-"""The releases of Kafka that a test runs against."""
+"""The releases of Kafka against which tests run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.interop.kafka_jars import NEWEST, VERSIONS, class_path_or_skip
 
 
 def _releases() -> list[object]:
-    """The newest first; the others are for `make test-all`."""
+    """The releases, the newest first. Older releases are for `make test-all`."""
     return [
         pytest.param(version, marks=[] if version == NEWEST else [pytest.mark.slow])
         for version in reversed(VERSIONS)
@@ -17,7 +17,8 @@ def _releases() -> list[object]:
 
 @pytest.fixture(scope="module", params=_releases())
 def kafka_version(request: pytest.FixtureRequest) -> str:
-    """One of kafka_jars.VERSIONS, whose jars are there; a test that asks for it runs with each."""
+    """One of kafka_jars.VERSIONS, whose jars are there. A test with this fixture runs with each
+    release."""
     version: str = request.param
     class_path_or_skip(version)
     return version

@@ -1,4 +1,4 @@
-"""A quorum of Kafka's controllers on 127.0.0.1, static or dynamic, and its tools."""
+"""A quorum of Kafka's controllers on 127.0.0.1, static or dynamic, and Kafka's tools for it."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ _DIRECTORIES = {node_id: f"{'voter' * 4}{node_id}A" for node_id in (1, 2, 3)}
 
 @dataclass
 class Quorum:
-    """Controllers on 127.0.0.1. `nodes` grows by observers; voters are those of `ports`."""
+    """Controllers on 127.0.0.1. `nodes` also has observers; the voters are the nodes of `ports`."""
 
     folder: Path
     is_static: bool
     ports: dict[int, int]
     nodes: dict[int, Controller] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
-    """What Kafka's tools have said."""
+    """The output of Kafka's tools."""
 
     def node(self, node_id: int, version: str = NEWEST) -> Controller:
-        """Controller `node_id` of a release on its directory; not formatted, not started."""
+        """Controller `node_id` of a release on its directory. It is neither formatted
+        nor started."""
         if node_id in self.nodes:
             self.nodes[node_id].kill()
         ports = self.ports if node_id in self.ports else self.ports | {node_id: free_ports(1)[0]}
@@ -43,7 +44,7 @@ class Quorum:
         return made
 
     def observer(self, node_id: int, version: str = NEWEST) -> Controller:
-        """Formatted, not started."""
+        """An observer, formatted and not started."""
         made = self.node(node_id, version)
         made.format(CLUSTER_ID, "--no-initial-controllers")
         return made
@@ -60,14 +61,14 @@ class Quorum:
         return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
 
     def features(self, feature: str, level: int) -> bool:
-        """kafka-features upgrade: whether Kafka takes it."""
+        """Runs kafka-features upgrade. Gives whether Kafka accepts it."""
         return self._took(_FEATURES, "upgrade", "--feature", f"{feature}={level}")
 
     def upgrade(self, release: str) -> bool:
         return self.features("metadata.version", NEWEST_LEVELS[release])
 
     def downgrade(self, release: str, *options: str) -> bool:
-        """Whether Kafka lowers metadata.version to a release's newest level. options: of
+        """Whether Kafka lowers metadata.version to a release's newest level. options: options of
         kafka-features downgrade, such as --unsafe."""
         level = str(NEWEST_LEVELS[release])
         return self._took(
@@ -87,8 +88,8 @@ class Quorum:
                           "add-controller")  # fmt: skip
 
     def to_dynamic(self) -> str:
-        """What comes of kafka-features upgrade: refused, or done; the tool of Kafka 3.9 also says
-        of a level that it was upgraded where the quorum stays as it is."""
+        """The outcome of kafka-features upgrade: refused, or done. The tool of Kafka 3.9 also says
+        that a level was upgraded where the quorum stays unchanged."""
         if not self.features("kraft.version", 1):
             return "refused"
         deadline = time.monotonic() + _SOON_S
@@ -99,7 +100,7 @@ class Quorum:
         return "said to be done, but the voters stay static"
 
     def has_kraft_version(self, node_id: int) -> bool:
-        """Whether the log of a node that runs has the control record of kraft.version 1."""
+        """Whether the log of a running node has the control record of kraft.version 1."""
         ran = kraftlake("dump", "--json", "--type", "KRAFT_VERSION", self.nodes[node_id].log_dir)
         rows = map(json.loads, ran.stdout.splitlines())
         return any(row["data"]["kRaftVersion"] == 1 for row in rows)
@@ -121,7 +122,7 @@ class Quorum:
 def made(
     folder: Path, *formatting: str, versions: tuple[str, ...] = (NEWEST,) * 3, is_static: bool
 ) -> Quorum:
-    """Voters 1, 2 and so on, formatted, not started."""
+    """Voters 1, 2 and so on, formatted and not started."""
     for version in versions:
         class_path_or_skip(version)
     ports = dict(enumerate(free_ports(len(versions)), 1))

@@ -1,12 +1,12 @@
-"""TCP proxies on 127.0.0.1 in front of the nodes of a quorum, which cut ways between them, delay
-what passes, and lose connections.
+"""TCP proxies on 127.0.0.1 in front of the nodes of a quorum. They cut ways between nodes, delay
+frames, and lose connections.
 
-A way is from one node to another: what node 1 asks node 2 and what node 1 answers node 2 go the
-same way. Who connects is known by the client id of its first request, `raft-client-N` of node N, of
-Kafka and kraftlake alike; others pass untouched. Frames stay whole. A frame on a way that is cut
-waits until the way is healed. It then passes, also where its sender has given up the connection and
-asked again by a newer one, so frames of older connections come after those of newer ones; or it is
-lost, with its connection.
+A way leads from one node to another: node 1's requests to node 2 and node 1's answers to node 2
+take the same way. A client is known by the client id of its first request: `raft-client-N` of node
+N, of Kafka and kraftlake alike. Frames of other clients pass unchanged. Frames stay whole. A frame
+on a cut way waits until the way is healed. Then it passes, even if its sender has given up the
+connection and asked again on a newer one, so frames of older connections come after frames of newer
+ones. Or it is lost, with its connection.
 """
 
 from __future__ import annotations
@@ -25,18 +25,21 @@ from replica.wire.frame import framed, read_frame
 from tests.interop.proxies import MAX_BYTES, START, client_id, listening
 
 Way = tuple[int, int]
-"""From a node, to a node."""
+"""(from node, to node)."""
 _RAFT_CLIENT = re.compile(rb"raft-client-(\d+)")
 _POLL_S = 0.01
 
 
 @dataclass
 class Faults:
-    """Set by the thread of a test, read by that of the proxies; each is replaced as a whole.
+    """The faults of the proxies. A test's thread sets them, and the proxies' thread reads them;
+    each is replaced as a whole.
 
-    cut: ways on which nothing passes. delay_s: each frame on all ways waits for a random time up to
-    it. lost: (since when, ways): what had come before on these ways and waits still is lost, and
-    its connection. passed, held, discarded: how many frames.
+    cut: ways on which nothing passes.
+    delay_s: each frame on all ways waits for a random time up to this.
+    lost: (time, ways): frames that came before this time on these ways and still wait are lost,
+        with their connection.
+    passed, held, discarded: numbers of frames.
     """
 
     cut: frozenset[Way] = frozenset()
@@ -47,43 +50,43 @@ class Faults:
     discarded: int = 0
 
     def heal(self, *, loses: bool) -> None:
-        """All ways pass again, without delay; loses: what waits is lost."""
+        """All ways pass again, without delay. loses: whether waiting frames are lost."""
         if loses:
             self.lost = (time.monotonic(), self.cut)
         self.cut = frozenset()
         self.delay_s = 0.0
 
     def break_connections(self, ways: frozenset[Way]) -> None:
-        """Connections on these ways end with the next frame that comes there."""
+        """Connections on these ways end with the next frame on them."""
         self.lost = (time.monotonic() + 0.5, ways)
 
 
 class Link:
-    """What is told of each frame of one connection, in order. An answer that is lost on its way was
-    answered, and is never told; a request that is lost was sent, and is never asked. This class
-    itself keeps nothing."""
+    """Gets each frame of one connection, in order. An answer that is lost on its way was answered,
+    and is never told. A lost request was sent, and is never asked. This class itself keeps nothing.
+    """
 
     def sent(self, frame: bytes) -> None:
-        """The client's request is here."""
+        """The client's request has arrived."""
 
     def asked(self) -> None:
-        """The oldest request that was sent has gone on to the node."""
+        """The oldest sent request has gone on to the node."""
 
     def answered(self, frame: bytes) -> None:
-        """The node's answer is here."""
+        """The node's answer has arrived."""
 
     def told(self) -> None:
         """The oldest answer has gone on to the client."""
 
 
 Watch = Callable[[int | None, int], Link]
-"""Called for each connection with the node that asks, None for anybody else, and the node that is
-asked."""
+"""Called for each connection with the node that asks (None for any other client) and the node that
+is asked."""
 
 
 @dataclass
 class CuttingProxies:
-    """faults: what happens on the ways, set by the test. watch: who is told what passes."""
+    """The proxies. faults: the faults on the ways, set by the test. watch: gets what passes."""
 
     faults: Faults = field(default_factory=Faults)
     watch: Watch = lambda source, node_id: Link()
@@ -92,7 +95,8 @@ class CuttingProxies:
     async def carry(
         self, node_id: int, target: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """One connection. Requests that came go on to the node also where the client has gone."""
+        """Carries one connection. Requests that have arrived go on to the node even where the
+        client has gone."""
         first = await read_frame(reader, MAX_BYTES)
         if first is None:
             return
@@ -172,7 +176,7 @@ async def _read(
     frames: asyncio.Queue[tuple[float, bytes] | None],
     came: Callable[[bytes], None],
 ) -> None:
-    """All frames, then None, also where the connection breaks."""
+    """Reads all frames, then gives None, also where the connection breaks."""
     with contextlib.suppress(OSError, KraftlakeError):
         while (frame := await read_frame(reader, MAX_BYTES)) is not None:
             came(frame)
@@ -181,7 +185,7 @@ async def _read(
 
 
 def _source(frame: bytes) -> int | None:
-    """The node that asks; None for anybody else."""
+    """The node that asks; None for any other client."""
     if len(frame) < START.size:
         return None
     found = _RAFT_CLIENT.fullmatch(client_id(frame))
@@ -192,7 +196,7 @@ def _source(frame: bytes) -> int | None:
 def cutting_proxies(
     targets: Mapping[int, tuple[int, int]], watch: Watch | None = None
 ) -> Iterator[CuttingProxies]:
-    """Proxies that listen while the block runs. targets: as of listening."""
+    """Proxies that listen while the block runs. targets: as in listening."""
     found = CuttingProxies() if watch is None else CuttingProxies(watch=watch)
     with listening(targets, found.carry):
         yield found

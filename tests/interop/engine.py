@@ -1,4 +1,4 @@
-"""Our engine as the only voter, on a directory that it or a real Kafka made."""
+"""Our engine as the only voter, on a directory that it or a real Kafka node made."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.interop.kafka_node import Controller
 
 
 def settings_of(controller: Controller) -> NodeSettings:
-    """Read from the very server.properties that Kafka reads."""
+    """The settings, read from the same server.properties that Kafka reads."""
     return settings_in(read_properties(str(controller.properties)))
 
 
 class Engine:
-    """now_ms: a clock that each step moves on by 1 ms."""
+    """The engine. now_ms: a clock that advances by 1 ms in each step."""
 
     def __init__(self, settings: NodeSettings) -> None:
         files = LocalDisk()
@@ -41,7 +41,7 @@ class Engine:
         )
 
     def lead(self) -> None:
-        """A lone voter elects itself, if not at once then when its election timeout is over."""
+        """Lets the only voter elect itself, at once or after its election timeout."""
         for _ in range(10):
             self._do(self.host.tick)
             if isinstance(self.host.raft.role, Leader):
@@ -50,7 +50,7 @@ class Engine:
         raise AssertionError(f"a lone voter is {self.host.raft.role}")
 
     def propose(self, proposals: Iterable[Proposal]) -> None:
-        """Append and commit batches, each of them flushed."""
+        """Appends and commits batches, each of them flushed."""
         for proposal in proposals:
             self.step(Propose(self.host.raft.role.epoch, (proposal,)))
 
@@ -69,7 +69,7 @@ class Engine:
 
 @contextmanager
 def running(settings: NodeSettings) -> Iterator[Engine]:
-    """Locked, opened and leading; closed in order."""
+    """The engine, locked, opened and leading. It is closed in order."""
     with DirectoryLock(settings.log_dir):
         engine = Engine(settings)
         engine.lead()

@@ -1,4 +1,4 @@
-"""Holds the reducer to Kafka's own image code on random sequences of records."""
+"""Compares the reducer with Kafka's own image code on random sequences of records."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ _UNKNOWN_CONFIGS = {
     (32, "no.such.config"),
 }
 """Resource type and name of configs in the sequences that Kafka 4 does not know. From 4.3 on the
-image of a node has them not; that of a broker (4) has every config of brokers."""
+image of a node lacks them; the image of a broker (4) has every config of brokers."""
 
 
 def release_of(version: str) -> Release:
-    """What a Kafka release reads, as its own classes tell."""
+    """What a Kafka release reads, by its own classes."""
     facts = facts_of(version)
     levels = (int(level) for level, row in facts["levels"].items() if row["isProduction"])
     read = Release({row["name"]: row["newest"] for row in facts["records"]}, max(levels))
     if numbers(version) >= (4, 0):
         return read
-    # 3.9 knows no groups with configs, and takes kraft.version for a feature like others
+    # 3.9 has no groups with configs, and treats kraft.version as an ordinary feature
     types = tuple(each for each in read.resource_types if each != _GROUP)
     features = tuple(name for name in read.features if name != KRAFT_VERSION)
     return replace(read, resource_types=types, features=features, careless=0)
 
 
 def hold_equal(driver: ImageDriver, seed: int) -> Counter[str]:
-    """Runs the sequence of a seed through both, and compares after each delta: the images, which
-    records were refused, and the snapshots written from Kafka's image. Records of configs that the
-    release leaves out of its image are none of the reducer's.
+    """Runs the sequence of a seed through both, and compares after each delta: the images, the
+    refused records, and the snapshots written from Kafka's image. The reducer doesn't get records
+    of configs that the release leaves out of its image.
 
-    Returns counts of what was compared and of each named fault met; after a fault that changes the
-    image the reducer goes on from Kafka's. Raises UnexplainedError at any other difference.
+    Returns counts of what was compared, and of each named fault. After a fault that changes the
+    image the reducer continues from Kafka's image. Raises UnexplainedError at any other difference.
     """
     commits = Sequence(Random(seed), release_of(driver.version)).commits(_COMMITS)
     records = [record for commit in commits for batch in commit for record in batch]
@@ -92,7 +92,8 @@ def hold_equal(driver: ImageDriver, seed: int) -> Counter[str]:
 
 
 def _without_unknown_configs(records: list[MetadataRecord]) -> tuple[list[MetadataRecord], int]:
-    """(the records with others in their place that say nothing, how many)."""
+    """(the records, with records that change nothing in place of unknown configs; the number of
+    replaced records)."""
     nothing = new_record("NO_OP_RECORD", 0, {})
     kept = [nothing if _is_unknown_config(record) else record for record in records]
     return kept, sum(map(_is_unknown_config, records))

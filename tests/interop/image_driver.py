@@ -1,4 +1,4 @@
-"""Kafka's MetadataBatchLoader and image writer as a process to ask (ImageDriver.java)."""
+"""Kafka's MetadataBatchLoader and image writer as a process (ImageDriver.java)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,16 @@ _INT = struct.Struct(">i")
 
 @dataclass(frozen=True)
 class Published:
-    """An image that Kafka published. last_offset: of the last record it contains. failed: applying
-    the delta threw, so the image is the one before. image: read back from the records that say
-    everything, None where Kafka fails to write it (a security protocol that doesn't exist). own:
-    the records as the image's own features have them, None where image is, where it has no
-    metadata.version, or its records can't say all (ELR in an old PARTITION_RECORD)."""
+    """An image that Kafka published.
+
+    last_offset: of the last record that it contains.
+    failed: whether applying the delta threw, so that the image is the one before.
+    image: read back from records that hold everything; None where Kafka fails to write it (a
+        security protocol that doesn't exist).
+    own: the records by the image's own features; None where image is None, where it has no
+        metadata.version, or where its records can't hold everything (ELR in an old
+        PARTITION_RECORD).
+    """
 
     last_offset: int
     failed: bool
@@ -38,14 +43,14 @@ class Published:
 
 @dataclass(frozen=True)
 class KafkaReplay:
-    """refused: offsets of the records whose replay threw."""
+    """The result of a replay. refused: offsets of the records whose replay threw."""
 
     refused: frozenset[int]
     images: tuple[Published, ...]
 
 
 class ImageDriver:
-    """A context manager around the JVM; `replay` asks it about one sequence. version: Kafka's."""
+    """A context manager around the JVM. `replay` runs one sequence. version: Kafka's."""
 
     def __init__(self, version: str = NEWEST) -> None:
         self.version = version
@@ -53,7 +58,7 @@ class ImageDriver:
             [str(find_java().executable), "-Xmx512m", "-cp", class_path(version), str(_DRIVER)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # slf4j has no binding, and says so
+            stderr=subprocess.DEVNULL,  # slf4j has no binding, and prints that
         )
 
     def __enter__(self) -> ImageDriver:
@@ -64,7 +69,7 @@ class ImageDriver:
         self._process.communicate()
 
     def replay(self, commits: Seq[Commit]) -> KafkaReplay:
-        """What Kafka makes of the commits, offsets counted from 0."""
+        """Kafka's result for the commits; offsets count from 0."""
         out, answer = self._process.stdin, self._process.stdout
         assert out is not None
         assert answer is not None
@@ -94,7 +99,7 @@ def _published(answer: IO[bytes]) -> Published:
 
 
 def _image(records: tuple[MetadataRecord, ...], metadata_version: int) -> Image:
-    """The image that the records say, but for the metadata.version in whose terms they are."""
+    """The image of the records, except the metadata.version in whose terms they are."""
     replay = Replay()
     for index, record in enumerate(records):
         if record.type == "FEATURE_LEVEL_RECORD" and record.fields["name"] == METADATA_VERSION:

@@ -24,7 +24,8 @@ STARTED = "Kafka Server started"
 
 
 class KafkaCluster:
-    """Started on entry, killed on exit. `nodes`: controllers 1 to 3, and the broker 11."""
+    """The cluster, started on entry, killed on exit. `nodes`: controllers 1 to 3, and the broker
+    11."""
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class KafkaCluster:
 
     @property
     def controllers(self) -> str:
-        """Their addresses, with commas between."""
+        """The addresses of the controllers, with commas between them."""
         return ",".join(f"127.0.0.1:{self.ports[node_id]}" for node_id in CONTROLLERS)
 
     @property
@@ -106,7 +107,7 @@ class KafkaCluster:
             time.sleep(0.1)
 
     def leader(self, other_than: int = -1) -> int:
-        """Who leads, as the leader itself says; waits for one, not `other_than`."""
+        """The leader, by its own answer. Waits for a leader that isn't `other_than`."""
         found: list[int] = []
 
         def is_elected() -> bool:
@@ -121,13 +122,14 @@ class KafkaCluster:
         return found[0]
 
     def described(self, node_id: int) -> dict[str, Any] | None:
-        """DescribeQuorum's partition as a node answers it; None where it doesn't lead or answer."""
+        """DescribeQuorum's partition in a node's answer; None where the node doesn't lead or
+        answer."""
         if not self.nodes[node_id].is_running or self.nodes[node_id].is_stopped:
             return None
         return asyncio.run(_described(self.ports[node_id]))
 
     def epoch_of(self, node_id: int) -> int:
-        """Of its quorum-state."""
+        """The epoch in a node's quorum-state."""
         return decode((self.nodes[node_id].partition / "quorum-state").read_bytes()).leader_epoch
 
 

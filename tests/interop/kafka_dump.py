@@ -21,7 +21,7 @@ _PAYLOAD = "payload: "
 def kafka_dump(
     files: Iterable[Path], *options: str, version: str = NEWEST, within_s: float = 120
 ) -> subprocess.CompletedProcess[str]:
-    """What it prints of log files, checkpoints and indexes, one after the other."""
+    """The output of kafka-dump-log for log files, checkpoints and indexes, one after the other."""
     names = ",".join(map(str, files))
     return run_tool(
         str(_DRIVER), dump_tool(version), names, *options, version=version, within_s=within_s
@@ -29,14 +29,14 @@ def kafka_dump(
 
 
 def unexpected(ran: subprocess.CompletedProcess[str]) -> str:
-    """What it says on stderr, but for one line about every segment behind the first: the tool of
-    4.3 takes the offset before a file's first to be -1."""
+    """The tool's stderr, without one line about every segment after the first: the tool of 4.3
+    expects -1 as the offset before a file's first one."""
     return _BEFORE_THE_FIRST.sub("", ran.stderr)
 
 
 def dumped(text: str) -> Iterator[tuple[int, int, Any]]:
-    """Offset, timestamp and content of each record that it printed with --print-data-log and
-    --cluster-metadata-decoder; None for the content of a change of leaders, which Kafka 3.9 does
+    """Offset, timestamp and content of each record that was printed with --print-data-log and
+    --cluster-metadata-decoder. The content is None for a change of leaders, which Kafka 3.9 does
     not print."""
     for offset, time, content in _RECORD.findall(text):
         if content.startswith(_PAYLOAD):
@@ -48,6 +48,6 @@ def dumped(text: str) -> Iterator[tuple[int, int, Any]]:
 
 
 def payloads(text: str) -> list[str]:
-    """The text of each metadata record that it printed, as it stands."""
+    """The text of each printed metadata record, unchanged."""
     contents = (content for _, _, content in _RECORD.findall(text))
     return [each.removeprefix(_PAYLOAD) for each in contents if each.startswith(_PAYLOAD)]

@@ -1,7 +1,7 @@
 """Kafka's jars: controller and broker, the command-line tools, the metadata shell, and a logger to
 stderr.
 
-VERSIONS are the releases that tests run against; NEWEST is what a test uses that names none.
+VERSIONS are the releases that tests run against. NEWEST is the release of a test that names none.
 """
 
 from __future__ import annotations
@@ -14,39 +14,40 @@ from tests.interop.maven_jars import Jar, Jars, or_skip
 VERSIONS = ("3.9.2", "4.1.2", "4.3.1", "4.4.0")
 NEWEST = VERSIONS[-1]
 _TOOLS_OF = {"4.4.0": "4.3.1"}
-"""Releases whose kafka-tools and kafka-shell Maven Central doesn't have, and the release whose
+"""Releases whose kafka-tools and kafka-shell are missing in Maven Central, with the release whose
 tools and shell run with their classes instead."""
 _LOGGER = Jar("org.slf4j", "slf4j-simple", "1.7.36")
 _OTHER_LOGGERS = "slf4j-reload4j-"
-"""3.9 brings a logger of its own; SLF4J complains about a second one, and takes any of the two."""
+"""3.9 has a logger of its own. SLF4J complains about a second logger, and
+takes either of the two."""
 
 
 def class_path(version: str = NEWEST) -> str:
-    """Kafka's jars as a Java class path; CalledProcessError where they can't be fetched."""
+    """Kafka's jars as a Java class path. Raises CalledProcessError where they can't be fetched."""
     return os.pathsep.join(_paths(version).values())
 
 
 def tools_class_path(version: str = NEWEST) -> str:
-    """The same for its command-line tools. Where these are of an older release, the jars of that
-    come behind: the tools find there what has moved since."""
+    """The class path of Kafka's command-line tools. Where the tools are of an older release, the
+    jars of that release come after: the tools find classes there that have moved since."""
     first, behind = _paths(version), _paths(_TOOLS_OF.get(version, version))
     return os.pathsep.join((first | {n: p for n, p in behind.items() if n not in first}).values())
 
 
 def broker_class_path(version: str) -> str:
-    """The same of any release of Kafka, VERSIONS or not, and perhaps without the tools."""
+    """The class path of any release of Kafka, in VERSIONS or not, perhaps without the tools."""
     if version in VERSIONS:
         return class_path(version)
     return f"{Jars('kafka-broker', version, (_broker(version), _LOGGER)).fetched()}/*"
 
 
 def class_path_or_skip(version: str = NEWEST) -> str:
-    """The same for a test."""
+    """The class path for a test, which is skipped where the jars can't be fetched."""
     return or_skip(lambda: class_path(version), f"Kafka {version}")
 
 
 def jar_folder(version: str) -> Path:
-    """Where a version's jars are kept, once they are fetched."""
+    """The folder of a version's jars, once they are fetched."""
     return _jars(version).folder
 
 
@@ -56,12 +57,12 @@ def dump_tool(version: str = NEWEST) -> str:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """A version as numbers, which compare as the releases follow each other."""
+    """A version as numbers, which compare in the order of the releases."""
     return tuple(map(int, version.split(".")))
 
 
 def _paths(version: str) -> dict[str, str]:
-    """By the name of the file."""
+    """The paths of the jars, by file name."""
     found = sorted(_jars(version).fetched().glob("*.jar"))
     return {jar.name: str(jar) for jar in found if not jar.name.startswith(_OTHER_LOGGERS)}
 
@@ -73,5 +74,5 @@ def _jars(version: str) -> Jars:
 
 
 def _broker(version: str) -> Jar:
-    """With all of a node."""
+    """The jar with everything that a node needs."""
     return Jar("org.apache.kafka", "kafka_2.13", version)

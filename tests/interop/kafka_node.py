@@ -1,4 +1,4 @@
-"""Real Kafka controllers as processes on 127.0.0.1, and its command-line tools."""
+"""Real Kafka controllers as processes on 127.0.0.1, and Kafka's command-line tools."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ LISTENER = "CONTROLLER"
 _START_S, _STOP_S, _TOOL_S = 120, 60, 120
 _POLL_S = 0.1
 _GIVEN: set[int] = set()
-"""Ports that this process gave out; who has one may not listen there yet."""
+"""Ports that this process has given out; their users may not listen there yet."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now, each given once; below those that outgoing connections take
-    meanwhile."""
+    """Ports on which nothing listens now, each given once. They are below the ports of outgoing
+    connections."""
     with ExitStack() as stack:
         return [_bound(stack.enter_context(socket.socket())) for _ in range(count)]
 
@@ -43,7 +43,7 @@ def _bound(free: socket.socket) -> int:
 def run_tool(
     main_class: str, *arguments: object, version: str = NEWEST, within_s: float = _TOOL_S
 ) -> subprocess.CompletedProcess[str]:
-    """A command-line tool of Kafka's; what its classes log at WARN or above is in stderr."""
+    """Runs a command-line tool of Kafka. Its stderr has what its classes log at WARN or above."""
     return subprocess.run(
         tool_command("warn", main_class, map(str, arguments), version),
         capture_output=True,
@@ -54,8 +54,8 @@ def run_tool(
 
 
 class Controller:
-    """A controller on the log directory `folder`/log, which may be there; started on entry, and
-    stopped on exit. `log` is what it logs, at INFO."""
+    """A controller on the log directory `folder`/log, which may exist; started on entry, and
+    stopped on exit. `log` is its log at INFO."""
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class Controller:
         settings: Mapping[str, object] | None = None,
         version: str = NEWEST,
     ) -> None:
-        """ports: each voter's. is_static: named by controller.quorum.voters (kraft.version 0).
-        version: Kafka's, one of kafka_jars.VERSIONS."""
+        """ports: the port of each voter. is_static: whether controller.quorum.voters names the
+        voters (kraft.version 0). version: Kafka's, one of kafka_jars.VERSIONS."""
         self.version = version
         self.log_dir = folder / "log"
         self.port = ports[node_id]
@@ -101,7 +101,7 @@ class Controller:
         return self._log_file.read_text(errors="replace")
 
     def format(self, cluster_id: str, *arguments: str) -> None:
-        """kafka-storage format, in this process's stead."""
+        """Does what kafka-storage format does, in this process."""
         command = ("format", "-t", cluster_id, "-c", self.properties, *arguments)
         ran = run_tool("kafka.tools.StorageTool", *command, version=self.version)
         assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -110,7 +110,8 @@ class Controller:
         self._run(java_command("info", "kafka.Kafka", [str(self.properties)], self.version))
 
     def stop(self, within_s: float = _STOP_S) -> int:
-        """In order, as by kafka-server-stop; the exit code (143 after SIGTERM)."""
+        """Stops the node in order, as kafka-server-stop does. Gives the exit code (143 after
+        SIGTERM)."""
         assert self._process is not None
         self._process.terminate()
         try:
@@ -120,14 +121,14 @@ class Controller:
             self._process.wait()
 
     def kill(self) -> None:
-        """kill -9, also of one that is stopped; nothing where it doesn't run."""
+        """Sends SIGKILL, also to a stopped process. Does nothing where it doesn't run."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self.is_stopped = False
 
     def freeze(self) -> None:
-        """SIGSTOP: it keeps its connections, and answers nothing."""
+        """Sends SIGSTOP: the node keeps its connections, and answers nothing."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         self.is_stopped = True
@@ -138,7 +139,8 @@ class Controller:
         self.is_stopped = False
 
     def wait_for(self, text: str) -> None:
-        """Until it has logged `text`; fails with its log where it ended, or took too long."""
+        """Waits until the node has logged `text`. Fails with its log where it ended, or took too
+        long."""
         deadline = time.monotonic() + _START_S
         while text not in self.log:
             assert self.is_running, f"ended before {text!r}:\n{self.log[-5000:]}"
@@ -146,7 +148,7 @@ class Controller:
             time.sleep(_POLL_S)
 
     def wait_for_end(self) -> int:
-        """Its exit code."""
+        """Waits for the node's end. Gives its exit code."""
         assert self._process is not None
         return self._process.wait(_START_S)
 
@@ -180,7 +182,8 @@ def java_command(
     *,
     is_short_lived: bool = True,
 ) -> list[str]:
-    """is_short_lived: start soon rather than run fast later, as benchmarks want it."""
+    """The command line of a Java program. is_short_lived: whether it should start soon rather than
+    run fast later, as benchmarks need."""
     return [
         str(java().executable),
         f"-Xmx{heap}",
@@ -197,6 +200,6 @@ def java_command(
 def tool_command(
     level: str, main_class: str, arguments: Sequence[str] | map[str], version: str = NEWEST
 ) -> list[str]:
-    """The same of a command-line tool."""
+    """The command line of a command-line tool."""
     *options, _, main = java_command(level, main_class, (), version)
     return [*options, tools_class_path(version), main, *arguments]

@@ -36,7 +36,7 @@ SECOND_REMOVAL = "second removal not refused"
 ODD_CLEAR = "CLEAR_ELR refused by one side"
 
 Outcome = tuple[Image, frozenset[int]]
-"""The image after a delta, and the offsets of the records that it refused."""
+"""The image after a delta, and the offsets of the records that were refused."""
 
 _BEGIN, _END, _ABORT = MARKERS
 _SCRAM = ("USER_SCRAM_CREDENTIAL_RECORD", "REMOVE_USER_SCRAM_CREDENTIAL_RECORD")
@@ -44,9 +44,10 @@ _SCRAM = ("USER_SCRAM_CREDENTIAL_RECORD", "REMOVE_USER_SCRAM_CREDENTIAL_RECORD")
 
 @dataclass(frozen=True)
 class Delta:
-    """The records that one publication brings. base: Kafka's image before it. records: (offset,
-    record). ends_commit: published by the end of a commit, not by a BEGIN within it. keeps_created:
-    Kafka is older than 4.3, and does not forget a topic that the delta created and removed."""
+    """The records of one publication. base: Kafka's image before it. records: (offset, record).
+    ends_commit: whether the end of a commit published it, and not a BEGIN within the commit.
+    keeps_created: whether Kafka is older than 4.3, and does not forget a topic that the delta
+    created and removed."""
 
     base: Image
     records: tuple[tuple[int, MetadataRecord], ...]
@@ -55,9 +56,9 @@ class Delta:
 
     @property
     def _behind_abort(self) -> tuple[str, ...] | None:
-        """The types of the records behind the ABORT; None where no transaction was aborted.
+        """The types of the records after the ABORT; None where no transaction was aborted.
 
-        A BEGIN starts a delta, so it holds one transaction at most.
+        A BEGIN starts a delta, so a delta holds one transaction at most.
         """
         types = tuple(record.type for _, record in self.records)
         ends = [index for index, name in enumerate(types) if name in (_END, _ABORT)]
@@ -67,7 +68,8 @@ class Delta:
 
     @property
     def is_applied(self) -> bool:
-        """False for the delta of an aborted transaction, which Kafka drops, or means to."""
+        """Whether the delta is applied. Kafka drops the delta of an aborted transaction, or is
+        meant to drop it."""
         return self._behind_abort is None or self.has_undone_abort
 
     @property
@@ -78,7 +80,7 @@ class Delta:
         return not self.ends_commit or any(name not in MARKERS for name in behind)
 
     def replayed_without_markers(self) -> tuple[Image, frozenset[int]]:
-        """(the image, offsets refused) as though no record were a transaction marker."""
+        """(the image, refused offsets), as if no record were a transaction marker."""
         replay = Replay(self.base)
         refused = {
             offset
@@ -89,22 +91,24 @@ class Delta:
 
 
 def without_zk(image: Image) -> Image:
-    """Kafka 4 knows no ZooKeeper: it has the record type still, and ignores it. Kafka 3.9 tells a
-    state of the migration in every image, also where no record named one."""
+    """The image without ZooKeeper. Kafka 4 doesn't support ZooKeeper: it still has the record type,
+    and ignores it. Kafka 3.9 has a state of the migration in every image, even where no record
+    named one."""
     return Image({**image.tables, "zk_migration": EntityTable()})
 
 
 class TopicsByKafka:
-    """What TopicsDelta and ConfigurationsDelta make of a delta's topics, faults and all.
+    """The topics of a delta by TopicsDelta and ConfigurationsDelta, with their faults.
 
-    broken: ids of topics without image in the delta. configs: the table at its end; leaked: those
-    of them that a removal should have taken.
+    broken: ids of topics without image in the delta.
+    configs: the table at the delta's end. leaked: the configs in it that a removal should have
+        deleted.
     has_namesakes: whether two topics had one name at a time, as after a fault that lost a
-    REMOVE_TOPIC; which of them Kafka then finds by name hangs on where commits end.
-    misses_a_topic: whether a record spoke of a topic that Kafka has not: 3.9 takes such a record
-    that Kafka 4 refuses, and loses the delta as Kafka 4 does.
-    second_removals, odd_clears: offsets of REMOVE_TOPIC that Kafka takes though the topic is gone,
-    and of CLEAR_ELR that Kafka alone refuses or alone takes.
+        REMOVE_TOPIC. Which of them Kafka then finds by name depends on where commits end.
+    misses_a_topic: whether a record names a topic that Kafka doesn't have: 3.9 accepts such a
+        record that Kafka 4 refuses, and loses the delta as Kafka 4 does.
+    second_removals, odd_clears: offsets of REMOVE_TOPIC that Kafka accepts though the topic is
+        gone, and of CLEAR_ELR that only Kafka refuses or only Kafka accepts.
     """
 
     def __init__(self, delta: Delta) -> None:
@@ -159,11 +163,12 @@ class TopicsByKafka:
             self.leaked |= of_topic
 
     def _clear(self, offset: int, name: str) -> None:
-        """What the delta removed is skipped silently if it was in the base, else it breaks."""
+        """Handles CLEAR_ELR. A topic that the delta removed is skipped silently if it was in the
+        base; else the delta breaks."""
         if not name:
             gone = {i for i in self._created.values() if i not in self._live} - set(self._in_base)
             if gone:
-                # Kafka stops at one of them; which partitions it cleared hangs on a hash map.
+                # Kafka stops at one of them; which partitions it cleared depends on a hash map
                 self.broken |= gone
                 self.odd_clears.add(offset)
         elif name not in self._live.values():
@@ -184,7 +189,7 @@ class TopicsByKafka:
 
 
 def second_acl_removals(delta: Delta) -> frozenset[int]:
-    """Offsets of removals of ACLs that were in the base and are gone already."""
+    """The offsets of removals of ACLs that were in the base and are already gone."""
     base, live = delta.base.tables["acls"].values, set(delta.base.tables["acls"].values)
     found = set()
     for offset, record in delta.records:
@@ -198,8 +203,8 @@ def second_acl_removals(delta: Delta) -> frozenset[int]:
 
 
 def losing_mechanisms(delta: Delta) -> frozenset[int]:
-    """SCRAM mechanisms that may lose whatever the delta sets: it removes some user, and all that
-    the mechanism had before."""
+    """SCRAM mechanisms that may lose whatever the delta sets: the delta removes some user, and all
+    users that the mechanism had before."""
     is_set = {
         (str(record.fields["name"]), record.fields["mechanism"]): record.type == _SCRAM[0]
         for _, record in delta.records
@@ -215,7 +220,7 @@ def losing_mechanisms(delta: Delta) -> frozenset[int]:
 
 
 class UnexplainedError(AssertionError):
-    """Kafka and the reducer differ in a way that no named fault foretells."""
+    """Kafka and the reducer differ in a way that no named fault predicts."""
 
 
 def faults_in(
@@ -224,7 +229,7 @@ def faults_in(
     kafka: tuple[Image, frozenset[int]],
     failed: bool,
 ) -> frozenset[str]:
-    """The names of the faults that the delta shows; ours and kafka: (image, offsets refused).
+    """The names of the faults that the delta shows. ours, kafka: (image, refused offsets).
 
     failed: whether Kafka reported that applying the delta threw. Raises UnexplainedError.
     """

@@ -22,7 +22,7 @@ WITHIN_S = 60.0
 
 @dataclass
 class Replica:
-    """A replica that is or was a process; `directory_id` is the one it is formatted with."""
+    """A replica that is or was a process. `directory_id` is the id with which it was formatted."""
 
     folder: Path
     node_id: int
@@ -51,7 +51,7 @@ class Replica:
         self.process = started(output, "replica", "run", "-c", self.properties)
 
     def stop(self) -> None:
-        """In order where it can, by force where not."""
+        """Stops the replica in order where possible, else by force."""
         if self.process is None:
             return
         self.process.terminate()
@@ -65,8 +65,9 @@ class Replica:
 
 @dataclass
 class KraftlakeQuorum:
-    """Voters 1 to 3; started on entry, ended on exit with all that were added. settings: lines of
-    server.properties for all. is_static: named by controller.quorum.voters (kraft.version 0)."""
+    """Voters 1 to 3, started on entry, and ended on exit with all added replicas. settings: lines
+    of server.properties for all. is_static: whether controller.quorum.voters names the voters
+    (kraft.version 0)."""
 
     folder: Path
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class KraftlakeQuorum:
 
     @property
     def bootstrap(self) -> str:
-        """All voters it began with."""
+        """The addresses of the first voters."""
         return ",".join(self.replicas[node_id].address for node_id in (1, 2, 3))
 
     def __enter__(self) -> KraftlakeQuorum:
@@ -104,7 +105,7 @@ class KraftlakeQuorum:
             replica.stop()
 
     def add(self, node_id: int, **settings: object) -> Replica:
-        """Another replica, formatted without voters and started: an observer to begin with."""
+        """Adds a replica, formatted without voters and started. It begins as an observer."""
         replica = self._place(node_id, free_ports(1)[0])
         self._write_properties(replica, settings)
         self._format(replica)
@@ -112,7 +113,7 @@ class KraftlakeQuorum:
         return replica
 
     def wait_for_leader(self) -> Replica:
-        """The one that all running voters name, once it knows what is committed."""
+        """The leader that all running voters name, once it knows what is committed."""
         deadline = time.monotonic() + WITHIN_S
         while True:
             found = self._leader()
@@ -162,7 +163,8 @@ class KraftlakeQuorum:
 
 
 def append_record(address: str, type_name: str, **fields: Value) -> None:
-    """One metadata record of version 0, committed; address: of any replica."""
+    """Appends one metadata record of version 0, and waits for its commit. address:
+    of any replica."""
     value = base64.b64encode(encode(new_record(type_name, 0, fields))).decode()
     line = json.dumps({"value": {"base64": value}})
     ran = kraftlake("replica", "append", "-b", address, "--records", text=line)

@@ -1,5 +1,6 @@
-"""The table of docs/reference/kafka-releases.md: what was run with each release of Kafka, and what
-came of it. The tests that ran hold the table to what they saw; REWRITE_RELEASES=1 takes it over."""
+"""The table of docs/reference/kafka-releases.md: what was run with each release of Kafka, with the
+results. The tests compare the table with what they saw; REWRITE_RELEASES=1 writes the table anew.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +25,11 @@ ROWS = {
     "upgraded": "a directory upgraded from the release before",
     "tool": "kafka-metadata-quorum on a quorum of kraftlake",
 }
-"""What a test names -> the row's title."""
+"""The name in a test -> the row's title."""
 
 
 def hold(version: str, row: str, cell: str) -> None:
-    """Fails where the table says anything else of a release."""
+    """Fails where the table has another text about a release."""
     title, cells = ROWS[row], _by_version()
     if os.environ.get(REWRITE):
         cells.setdefault(title, {})[version] = cell
@@ -41,7 +42,7 @@ def hold(version: str, row: str, cell: str) -> None:
 
 
 def written() -> dict[str, list[str]]:
-    """The cells of each row, by its title; those of the header have the title ""."""
+    """The cells of each row, by the row's title; the header has the title ""."""
     rows = (cells_of(line) for line in _lines() if line.startswith("| "))
     return {title: cells for title, *cells in rows}
 
@@ -57,8 +58,8 @@ def _lines() -> list[str]:
 
 
 def _rewrite(cells: dict[str, dict[str, str]]) -> None:
-    """Write the table with a column for each of VERSIONS and a line for each of ROWS. A cell
-    that no test has seen yet is empty."""
+    """Writes the table with a column for each of VERSIONS and a line for each of ROWS. A cell that
+    no test has seen yet is empty."""
     lines = _lines()
     at = [number for number, line in enumerate(lines) if line.startswith("|")]
     rows = [["", *VERSIONS]]

@@ -1,4 +1,4 @@
-"""Jars fetched once from Maven Central by the Ivy inside pyspark into the user's cache."""
+"""Jars that the Ivy inside pyspark fetches once from Maven Central into the user's cache."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FETCH_TIMEOUT_S = 600
 
 @dataclass(frozen=True)
 class Jar:
-    """with_closure: with everything it needs at run time."""
+    """A jar. with_closure: whether to fetch everything that it needs at run time."""
 
     organisation: str
     name: str
@@ -39,7 +39,7 @@ class Jar:
 
 @dataclass(frozen=True)
 class Jars:
-    """What is used together."""
+    """Jars that are used together."""
 
     name: str
     version: str
@@ -47,12 +47,14 @@ class Jars:
 
     @property
     def folder(self) -> Path:
-        """Where they are kept; named after the list of them: another list is another folder."""
+        """The folder of the jars. Its name is a hash of their list, so another list has another
+        folder."""
         checksum = crc32(self._module.encode())
         return cache_dir("jars", f"{self.name}-{self.version}-{checksum:08x}")
 
     def fetched(self) -> Path:
-        """The folder; CalledProcessError or TimeoutExpired where they can't be had."""
+        """Fetches the jars and gives their folder. Raises CalledProcessError or TimeoutExpired
+        where they can't be fetched."""
         folder = self.folder
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +66,7 @@ class Jars:
 
     @property
     def _module(self) -> str:
-        """What Ivy is asked for."""
+        """The module that Ivy fetches."""
         return f"""<ivy-module version="2.0">
   <info organisation="kraftlake" module="{self.name}"/>
   <configurations><conf name="default"/></configurations>
@@ -74,8 +76,8 @@ class Jars:
 
 
 def or_skip(fetch: Callable[[], str], what: str) -> str:
-    """What `fetch` gives; without Java or a network the test is skipped, as nothing is wrong with
-    what it tests."""
+    """The result of `fetch`. Without Java or a network the test is skipped, because what it tests
+    isn't wrong."""
     try:
         return fetch()
     except UsageError as error:

@@ -15,7 +15,7 @@ _WAIT_S, _POLL_S = 120, 0.2
 
 
 class MigratingCluster:
-    """The processes, none of them started; killed on exit."""
+    """The processes of the cluster. None is started at first; they are killed on exit."""
 
     def __init__(self, folder: Path) -> None:
         self._zookeeper: subprocess.Popen[bytes] | None = None
@@ -61,7 +61,7 @@ class MigratingCluster:
             self._zookeeper = subprocess.Popen(command, stdout=log, stderr=log)
 
     def start_controller(self, *, migrates: bool) -> None:
-        """Start the controller, or start it again with or without the migration."""
+        """Starts the controller, or starts it again, with or without the migration."""
         more = {**self._of_quorum, **(self._of_migration if migrates else {})}
         self._restart(
             self.controller,
@@ -75,7 +75,7 @@ class MigratingCluster:
         )
 
     def start_broker(self, number: int, mode: str) -> None:
-        """Start a broker, or start it again. mode: zookeeper, migrating or kraft."""
+        """Starts a broker, or starts it again. mode: zookeeper, migrating or kraft."""
         identity = {"process.roles": "broker", "node.id": number}
         if mode != "kraft":
             identity = {"broker.id": number, **self._of_migration}
@@ -119,7 +119,7 @@ class MigratingCluster:
 
 
 def wait_until(holds: object, what: str) -> None:
-    """Until `holds()` is true."""
+    """Waits until `holds()` is true."""
     assert callable(holds)
     deadline = time.monotonic() + _WAIT_S
     while not holds():

@@ -1,7 +1,7 @@
 """Quorums of kraftlake voters and kafka.tools.TestRaftServer, all as processes on 127.0.0.1.
 
-Each leader appends a load of its own. What is committed is asked of the nodes: the high watermark
-in the answer to a fetch.
+Each leader appends a load of its own. The nodes tell what is committed: the high watermark in the
+answer to a fetch.
 """
 
 from __future__ import annotations
@@ -31,23 +31,25 @@ from tests.interop.kafka_node import free_ports, java_command
 from tests.kraftlake_process import Process, logged, started
 
 TOPIC, TOPIC_ID = "__raft_performance_test", "AAAAAAAAAAAAAAAAAAAAAg"
-"""Those of TestRaftServer; its cluster id is the zero UUID."""
+"""The topic of TestRaftServer; its cluster id is the zero UUID."""
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 RATE, BYTES = 100, 100
 WITHIN_S = 120.0
-"""For anything that shall happen: it is not what a test measures, and machines can be busy."""
+"""The most seconds for any expected event. It isn't what a test measures, and
+machines can be busy."""
 _BLOCK_BYTES = 16 * 1024 * 1024
 OURS, KAFKAS = "kraftlake", "kafka"
 _SERVER = "kafka.tools.TestRaftServer"
 _HEAP = "2g"
-"""Its reader keeps a buffer for each size of batch that it has seen. Kafka 4.4.0's writes 5,000
-records of 256 bytes a second where no option says otherwise."""
+"""The heap of a TestRaftServer: its reader keeps a buffer for each size of batch that it has seen.
+Kafka 4.4.0's writes 5,000 records of 256 bytes per second by default."""
 
 
 @dataclass
 class Voter:
-    """A voter that is or was a process. kind: OURS or KAFKAS; version: Kafka's. workload: ours'
-    records a second, and bytes of each, where that is measured; tests need only little."""
+    """A voter that is or was a process. kind: OURS or KAFKAS. version: Kafka's. workload: the
+    records per second of our voters, and the bytes of each, where that is measured; tests need only
+    little."""
 
     node_id: int
     kind: str
@@ -66,7 +68,7 @@ class Voter:
         return self.folder / "server.properties"
 
     def log(self, start: int = 0, end: int | None = None) -> bytes:
-        """All segments, one after the other, from byte `start` to byte `end`."""
+        """The bytes of all segments, one after the other, from byte `start` to byte `end`."""
         found = b""
         for path in sorted(self.partition.glob("*.log")):
             with path.open("rb") as segment:
@@ -78,12 +80,12 @@ class Voter:
 
     @property
     def size(self) -> int:
-        """Bytes of all segments."""
+        """The bytes of all segments."""
         return sum(path.stat().st_size for path in self.partition.glob("*.log"))
 
     @property
     def election(self) -> tuple[int, int]:
-        """(epoch, leader id) as on its disk."""
+        """(epoch, leader id) on the voter's disk."""
         try:
             state = decode((self.partition / "quorum-state").read_bytes())
         except (OSError, KraftlakeError):
@@ -100,14 +102,14 @@ class Voter:
             self.process = logged(output, self._command_of_kafka())
 
     def kill(self) -> None:
-        """kill -9."""
+        """Sends SIGKILL."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
             self.process = None
 
     def stop(self) -> int:
-        """In order; the exit code."""
+        """Stops the voter in order. Gives the exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(WITHIN_S)
@@ -122,10 +124,11 @@ class Voter:
 
 @dataclass
 class MixedQuorum:
-    """Voters 1 to 3, the first `kraftlake` of them ours; started on entry, killed on exit.
+    """Voters 1 to 3, of which the first `kraftlake` are ours; started on entry, killed on exit.
 
-    The kind that there is one of notices a lost leader earlier than the others, as it would hardly
-    ever lead otherwise. properties: further ones of all voters. client: how they are asked.
+    The kind with only one voter notices a lost leader earlier than the others, because it would
+    hardly ever lead otherwise. properties: more properties of all voters. client: the settings of
+    the test's connections to them.
     """
 
     folder: Path
@@ -169,7 +172,8 @@ class MixedQuorum:
         return [voter for voter in self.voters.values() if voter.process is not None]
 
     def leader(self, above_epoch: int = 0) -> Voter:
-        """Who leads the newest epoch, by a majority of the disks; waits for one above an epoch."""
+        """The leader of the newest epoch, by a majority of the disks. Waits for a leader of an
+        epoch above the given one."""
         found: list[Voter] = []
 
         def is_elected() -> bool:
@@ -182,7 +186,7 @@ class MixedQuorum:
         return found[0]
 
     def committed(self) -> int:
-        """The high watermark (exclusive) that the leader tells; -1 while none is known."""
+        """The high watermark (exclusive) in the leader's answer; -1 while none is known."""
         epoch, leader = max((voter.election for voter in self.running), default=(-1, -1))
         leading = (voter for voter in self.running if voter.node_id == leader)
         return max(
@@ -190,7 +194,7 @@ class MixedQuorum:
         )
 
     def wait_for_commits(self, above: int) -> int:
-        """Until something above an offset is committed; the high watermark then."""
+        """Waits until a record above an offset is committed. Gives the high watermark then."""
         known: list[int] = []
 
         def has_moved() -> bool:
@@ -201,8 +205,9 @@ class MixedQuorum:
         return known[0]
 
     def holding(self, end_offset: int, start: int = 0) -> tuple[int, int]:
-        """How many voters hold what the leader does from byte `start` up to a committed offset, and
-        the byte where that ends; who died may have an old tail there. Each voter is read once."""
+        """(the number of voters that hold the same as the leader from byte `start` up to a
+        committed offset, the byte at which that ends). A voter that died may have an old tail
+        there. Each voter is read once."""
         leader = self.voters.get(max(voter.election for voter in self.voters.values())[1])
         if end_offset not in self._ends and leader is not None:
             found = part(leader.log(start), end_offset)
@@ -219,7 +224,7 @@ class MixedQuorum:
         return sum((node_id, start, end) in self._alike for node_id in self.voters), end
 
     def digests(self, end: int) -> set[bytes]:
-        """Of the first `end` bytes of each log, read from the first one on."""
+        """The digests of the first `end` bytes of each log."""
         found = set()
         for voter in self.voters.values():
             digest = sha256()
@@ -238,7 +243,7 @@ class MixedQuorum:
             time.sleep(0.05)
 
     def outputs(self) -> str:
-        """The end of what each voter has said."""
+        """The end of each voter's output."""
         texts = []
         for voter in self.voters.values():
             said = (voter.folder / "output.txt").read_text(errors="replace")[-1500:]
@@ -247,7 +252,7 @@ class MixedQuorum:
 
 
 def part(data: bytes, end_offset: int) -> bytes | None:
-    """The batches below an offset; None where none ends there."""
+    """The batches below an offset; None where no batch ends there."""
     batches = scan(data).batches
     last = next((b for b in batches if b.header.next_offset == end_offset), None)
     return None if last is None else data[: last.position + last.header.size_bytes]
@@ -256,7 +261,8 @@ def part(data: bytes, end_offset: int) -> bytes | None:
 def server_options(
     node_id: int, properties: Path, workload: tuple[int, int] | None = None
 ) -> tuple[object, ...]:
-    """workload: records a second, and bytes of each; None for the server's own."""
+    """The server's options. workload: records per second, and bytes of each; None for the server's
+    own."""
     load: tuple[object, ...] = ()
     if workload is not None:
         load = ("--throughput", workload[0], "--record-size", workload[1])
@@ -270,7 +276,7 @@ def configure(
     fetch_timeout_ms: int,
     properties: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
-    """Make its folder. ports: of the voters, by their ids; another node is an observer."""
+    """Makes the voter's folder. ports: of the voters, by their ids; another node is an observer."""
     named = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, port in ports.items())
     lines = {
         "process.roles": "controller",
@@ -295,7 +301,8 @@ def configure(
 
 
 def _archive_classes(folder: Path, version: str) -> None:
-    """A lone TestRaftServer loads all that one in a quorum does, but what speaks to others."""
+    """Makes an archive with a single TestRaftServer, which loads all classes of one in a quorum
+    except those for connections to other nodes."""
     (port,) = free_ports(1)
     lone = Voter(1, KAFKAS, folder, port, version)
     configure(lone, {1: port}, 2000)
@@ -304,8 +311,9 @@ def _archive_classes(folder: Path, version: str) -> None:
 
 
 async def _high_watermark(port: int, epoch: int, client: ClientConfig) -> int:
-    """As an observer without an id learns it from the leader of an epoch; -1 where the node doesn't
-    answer, doesn't lead, or doesn't know. TestRaftServer serves no consumers."""
+    """The high watermark that an observer without an id gets from the leader of an epoch; -1 where
+    the node doesn't answer, doesn't lead, or doesn't know it. TestRaftServer serves no consumers.
+    """
     about = {"currentLeaderEpoch": epoch, "lastFetchedEpoch": 0}
     asked = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1, **about}
     request = {

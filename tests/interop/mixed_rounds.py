@@ -25,14 +25,14 @@ from tests.interop.mixed_quorum import KAFKAS, OURS, MixedQuorum, Voter
 RESULTS = Path(__file__).parent / "ROUNDS.md"
 MIXES = {"3+0": 3, "2+1": 2, "1+2": 1}
 _LEADER_DIES = 0.7
-"""In so many of the rounds it is the leader."""
+"""The share of the rounds in which the leader is killed."""
 
 
 @dataclass
 class Rounds:
-    """What became of a quorum so far. committed: the end (exclusive) of what is known to be
+    """The state of a quorum so far. committed: the end (exclusive) of what is known to be
     committed. size: the bytes of the log that all had alike when the last round ended. led:
-    elections that were seen, by kind; killed: by kind and role."""
+    observed elections, by kind. killed: by kind and role."""
 
     quorum: MixedQuorum
     choice: random.Random
@@ -44,11 +44,13 @@ class Rounds:
     killed: Counter[str] = field(default_factory=Counter)
 
     def round(self, *, overthrow: bool = False) -> None:
-        """Commit, kill one, commit by the other two, start it again, and have all three alike.
+        """Commits, kills one voter, commits with the other two, starts the killed voter again, and
+        waits until all three are alike.
 
-        overthrow: the leader dies, and the other one of its kind with it, to come back at once. A
-        follower that has fetched from a leader grants nobody a pre-vote until it misses it itself
-        (KIP-996), and then stands: the kind that there is one of would lead by luck alone.
+        overthrow: the leader dies together with the other voter of its kind, which comes back at
+        once. A follower that has fetched from a leader grants no pre-vote until it misses the
+        leader itself (KIP-996), and then stands for election: so the kind with only one voter would
+        lead by luck alone.
         """
         leader = self._elected(self.epoch - 1)
         self._commit(at_least=2)
@@ -69,7 +71,7 @@ class Rounds:
         self.number += 1
 
     def judge(self) -> None:
-        """All that was committed is the same on all nodes, from the first byte on."""
+        """Asserts that everything committed is the same on all nodes, from the first byte on."""
         assert len(self.quorum.digests(self.size)) == 1
 
     def _elected(self, above_epoch: int) -> Voter:
@@ -81,12 +83,13 @@ class Rounds:
         return leader
 
     def _commit(self, at_least: int) -> int:
-        """Something new, in so many logs; the byte where it ends."""
+        """Commits something new in `at_least` logs. Gives the byte at which it ends."""
         self.committed = self.quorum.wait_for_commits(self.committed)
         return self._hold(at_least)
 
     def _hold(self, at_least: int) -> int:
-        """What is committed is in so many logs, from where all were alike when a round began."""
+        """Waits until `at_least` logs hold what is committed, from the point at which all were
+        alike when a round began."""
         end, byte = self.committed, [0]
 
         def is_held() -> bool:
@@ -106,7 +109,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1e9, help="end then, with what there is")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process is left behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process is left running
     began = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="mixed-") as folder,

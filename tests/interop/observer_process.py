@@ -1,4 +1,4 @@
-"""`kraftlake replica observe` as a process, and a proxy that notes what is asked through it."""
+"""`kraftlake replica observe` as a process, and a proxy that records the requests through it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ WITHIN_S = 90.0
 
 
 class ObserverProcess:
-    """Started on entry, killed on exit. folder: of the recording; what it says is beside it."""
+    """The observer, started on entry, killed on exit. folder: the folder of the recording; the
+    process's output is beside it."""
 
     def __init__(self, folder: Path, bootstrap: str, *options: str) -> None:
         self.folder = folder
@@ -38,7 +39,7 @@ class ObserverProcess:
         self._process = started(self._log, "replica", "observe", *self._options)
 
     def kill(self) -> None:
-        """kill -9."""
+        """Sends SIGKILL."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -65,7 +66,7 @@ class ObserverProcess:
 
 
 class RecordingProxy:
-    """Passes on what comes to `port`; asked: the API keys of all requests, in order."""
+    """Passes on what arrives at `port`. asked: the API keys of all requests, in order."""
 
     def __init__(self, target_port: int) -> None:
         self.asked: list[int] = []
@@ -108,8 +109,8 @@ def _pass(source: socket.socket, target: socket.socket) -> None:
 
 
 def log_bytes(partition: Path, start: int | None = None) -> bytes:
-    """The batches of all segments from the one at offset `start` on, None for all, as they lie on
-    disk."""
+    """The batches of all segments from the segment at offset `start` on (None for
+    all), as on disk."""
     whole = b"".join(path.read_bytes() for path in sorted(partition.glob("*.log")))
     if start is None:
         return whole
@@ -118,6 +119,6 @@ def log_bytes(partition: Path, start: int | None = None) -> bytes:
 
 
 def first_offset(partition: Path) -> int:
-    """Where the log of a recording starts."""
+    """The first offset of a recording's log."""
     (found,) = discover([str(partition)])
     return found.read().log_start_offset

@@ -38,18 +38,19 @@ MIXES = {
 }
 KINDS = ("cut off", "cut in two", "one way out", "one way in", "slow", "broken connections")
 _LEADER = 0.6
-"""In so many of the rounds it is the leader whose ways are cut."""
+"""The share of the rounds in which the leader's ways are cut."""
 _REMOVES = 0.3
-"""In so many of the rounds a voter is removed. Kafka's joins again by itself, kraftlake's once it
-has been started again."""
+"""The share of the rounds in which a voter is removed. Kafka's voter joins again by itself,
+kraftlake's voter once it has been started again."""
 _KILLS = 0.3
-"""In so many of the rounds a node is ended by kill -9, and starts when the ways are healed."""
+"""The share of the rounds in which a node is killed by SIGKILL. It starts again when the ways are
+healed."""
 _LONGEST_DELAY_S = 0.4
 
 
 @dataclass
 class Rounds:
-    """What became of a quorum so far. start_again: replicas of kraftlake's that were removed."""
+    """The state of a quorum so far. start_again: kraftlake's replicas that were removed."""
 
     quorum: PartitionedQuorum
     clients: Clients
@@ -61,8 +62,8 @@ class Rounds:
     start_again: set[int] = field(default_factory=set)
 
     def round(self, seed: int) -> None:
-        """One fault for some seconds, then none, until all are voters and hold what is committed,
-        and an append has been acknowledged since."""
+        """Makes one fault for some seconds, then none, until all nodes are voters and hold what is
+        committed, and an append has been acknowledged since."""
         choice, proxies = random.Random(seed), self.quorum.proxies
         assert proxies is not None
         epoch, leader = self.quorum.newest_election()
@@ -113,8 +114,8 @@ class Rounds:
                 faults.break_connections(_all_ways(self.quorum))
 
     def _remove(self, choice: random.Random) -> None:
-        """A voter that can join again: not node 1, nor the leader. A leader that is cut off takes
-        the request, and can't carry it out, or does so later."""
+        """Removes a voter that can join again: neither node 1 nor the leader. A leader that is cut
+        off accepts the request, and can't carry it out, or does so later."""
         leader = self.quorum.newest_election()[1]
         rest = [each for each in sorted(self.quorum.nodes) if each not in (1, leader)]
         one = choice.choice(rest)
@@ -129,8 +130,9 @@ class Rounds:
         return [node]
 
     def judge(self, readers: Readers) -> int:
-        """All end; the records (exclusive end) that all of them hold alike. AssertionError where
-        logs differ, the appends are not linearizable, or a read contradicts the log."""
+        """Ends all nodes. Gives the end (exclusive) of the records that all of them hold alike.
+        Raises AssertionError where logs differ, the appends are not linearizable, or a read
+        contradicts the log."""
         end = self.quorum.wait_for_all()
         for node in self.quorum.nodes.values():
             node.kill()
@@ -147,7 +149,7 @@ class Rounds:
 
 
 def between(some: list[int], others: list[int]) -> frozenset[Way]:
-    """Both ways."""
+    """The ways in both directions."""
     return frozenset([*product(some, others), *product(others, some)])
 
 
@@ -156,7 +158,8 @@ def _all_ways(quorum: PartitionedQuorum) -> frozenset[Way]:
 
 
 def _read_by(readers: Readers) -> str:
-    """How many sessions there were, and how many records each kind of node gave in each role."""
+    """The number of sessions, and the number of records that each kind of node
+    gave in each role."""
     sessions = {read.session for read in readers.history}
     counts: Counter[str] = Counter()
     for read in readers.history:
@@ -167,7 +170,7 @@ def _read_by(readers: Readers) -> str:
 
 
 def run(folder: Path, mix: str, seeds: range, within_s: float) -> str:
-    """A row of the table: what became of as many seeds as the time allows, at least one."""
+    """A row of the table: the result of as many seeds as the time allows, at least one."""
     began = time.monotonic()
     with partitioned(folder, MIXES[mix]) as quorum:
         with appending(quorum, seeds[0]) as clients, reading(quorum, seeds[0]) as readers:

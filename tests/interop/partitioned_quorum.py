@@ -1,7 +1,7 @@
 """A quorum of Kafka's controllers and kraftlake's replicas behind proxies that cut their ways.
 
-Node 1 is Kafka's, formatted alone; the others join the voters by themselves, also after somebody
-has removed them (KIP-853, controller.quorum.auto.join.enable).
+Node 1 is Kafka's, formatted alone. The other nodes join the voters by themselves, also after they
+were removed (KIP-853, controller.quorum.auto.join.enable).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ JOINS = {"controller.quorum.auto.join.enable": "true"}
 
 @dataclass
 class Node:
-    """port: where it listens; advertised: where its proxy does."""
+    """A node. port: the port on which it listens. advertised: the port of its proxy."""
 
     node_id: int
     kind: str
@@ -51,7 +51,7 @@ class Node:
 
     @property
     def election(self) -> tuple[int, int]:
-        """(epoch, leader id) as on its disk."""
+        """(epoch, leader id) on the node's disk."""
         try:
             state = decode((self.partition / "quorum-state").read_bytes())
         except (OSError, KraftlakeError):
@@ -60,7 +60,7 @@ class Node:
 
     @property
     def log(self) -> bytes:
-        """All segments, one after the other."""
+        """The bytes of all segments, one after the other."""
         return b"".join(path.read_bytes() for path in sorted(self.partition.glob("*.log")))
 
     @property
@@ -81,7 +81,7 @@ class Node:
         return process.process is not None and process.process.poll() is None
 
     def kill(self) -> None:
-        """kill -9."""
+        """Sends SIGKILL."""
         if isinstance(self.process, Controller):
             self.process.kill()
         elif self.process.process is not None:
@@ -92,24 +92,24 @@ class Node:
 
 @dataclass
 class PartitionedQuorum:
-    """Nodes by their ids; started by `partitioned`. hear_start: told of each process that begins
-    anew."""
+    """Nodes by their ids; started by `partitioned`. hear_start: is called with each process that
+    starts again."""
 
     nodes: dict[int, Node] = field(default_factory=dict)
     proxies: CuttingProxies | None = None
     hear_start: Callable[[int], None] = lambda node_id: None
 
     def start_again(self, node: Node) -> None:
-        """After it was ended."""
+        """Starts a node again after it was ended."""
         self.hear_start(node.node_id)
         node.process.start()
 
     def newest_election(self) -> tuple[int, int]:
-        """(epoch, leader id), the newest that a disk has."""
+        """The newest (epoch, leader id) on any disk."""
         return max(node.election for node in self.nodes.values())
 
     def described(self) -> Message | None:
-        """The partition as the leader describes it; None where nobody leads that can be asked."""
+        """The partition as the leader describes it; None where no leader can be asked."""
         leader = self.nodes.get(self.newest_election()[1])
         if leader is None:
             return None
@@ -122,12 +122,12 @@ class PartitionedQuorum:
         return None if found["errorCode"] else found
 
     def voters(self) -> set[int]:
-        """As the leader counts them; empty where nobody tells."""
+        """The voters by the leader's answer; empty where no leader answers."""
         found = self.described()
         return set() if found is None else {each["replicaId"] for each in found["currentVoters"]}
 
     def remove(self, node_id: int) -> bool:
-        """Ask the leader to take a voter out, as kafka-metadata-quorum remove-controller does;
+        """Asks the leader to remove a voter, as kafka-metadata-quorum remove-controller does. Gives
         whether it says that this is done."""
         leader, node = self.nodes.get(self.newest_election()[1]), self.nodes[node_id]
         if leader is None:
@@ -153,10 +153,12 @@ class PartitionedQuorum:
             time.sleep(0.2)
 
     def wait_for_all(self, removed: Collection[int] = ()) -> int:
-        """Until all nodes are voters and hold what was committed by then; its end (exclusive).
+        """Waits until all nodes are voters and hold what was committed by then. Gives its end
+        (exclusive).
 
-        removed: replicas of kraftlake's that somebody has asked to remove. One that isn't counted
-        for ten seconds is started again, since it joins the voters once in the life of a process.
+        removed: kraftlake's replicas for which a removal was requested. A replica that isn't
+        counted as a voter for ten seconds is started again, because it joins the voters once in the
+        life of a process.
         """
         begins = time.monotonic()
 
@@ -184,7 +186,7 @@ class PartitionedQuorum:
 
     def appended(self, end: int, name: str) -> dict[int, str]:
         """The values of a dynamic broker default of this name by their offsets, in the order of the
-        log below `end`; of node 1, after all have ended."""
+        log below `end`; from node 1, after all have ended."""
         words = ("--json", "--type", "CONFIG_RECORD", "--logs-only", "--keep-secrets")
         ran = kraftlake("dump", *words, self.nodes[1].process.log_dir)
         assert ran.returncode == 0, ran.stderr
@@ -213,9 +215,9 @@ def partitioned(
     *,
     is_static: bool = False,
 ) -> Iterator[PartitionedQuorum]:
-    """Running, and all of them voters. kinds: of nodes 1, 2 and so on; the first is KAFKAS. watch:
-    who is told what passes the proxies. settings: of Kafka's nodes. is_static: whether
-    controller.quorum.voters names them all (kraft.version 0); all of them are Kafka's then."""
+    """A running quorum of voters. kinds: of nodes 1, 2 and so on; the first is KAFKAS. watch: gets
+    what passes the proxies. settings: of Kafka's nodes. is_static: whether controller.quorum.voters
+    names them all (kraft.version 0); all of them are Kafka's then."""
     assert kinds[0] == KAFKAS
     ids = range(1, len(kinds) + 1)
     ports = dict(zip(ids, free_ports(len(kinds)), strict=True))

@@ -1,4 +1,5 @@
-"""TCP proxies on 127.0.0.1, one in front of each of some nodes, in a thread of their own."""
+"""TCP proxies on 127.0.0.1, one in front of each of some nodes. They run in a
+thread of their own."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from replica.errors import KraftlakeError
 
 MAX_BYTES = 128 * 1024 * 1024
-"""Of one frame."""
+"""The most bytes of one frame."""
 START = struct.Struct(">hhih")
 """The beginning of a request: API key, version, correlation id, and the length of the client id, -1
 for none."""
@@ -64,7 +65,7 @@ async def _live(
     started: threading.Event,
     done: asyncio.Event,
 ) -> None:
-    """Listen on every port until `done`."""
+    """Listens on every port until `done`."""
     tasks: set[asyncio.Task[None]] = set()
     servers = []
     for node_id, (port, target) in targets.items():

@@ -1,10 +1,9 @@
-"""Whether what clients have read of one log was committed, judged by the log that is there in the
-end.
+"""Whether what clients have read of one log was committed, judged by the final log.
 
-A session is one client that reads on from offset to offset, of any replica, also of one that lags:
-reads needn't be newest. But what it has read must be a part of the log in the end, without a gap
-and without a repetition; a committed offset never holds anything else later. Nothing is read above
-the high watermark of the replica that gives it, and no append is read before it began.
+A session is one client that reads on from offset to offset, of any replica, also of one that lags,
+so reads needn't be newest. But what it has read must be a part of the final log, without a gap and
+without a repetition: a committed offset never holds anything else later. Nothing is read above the
+high watermark of the replica that gives it, and no append is read before it began.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class Read:
-    """What one answer gave a session. node: a label of the node that answered, with its role.
-    start: the offset that was asked for. ended: when the answer had come, in s of the appends'
-    clock. high_watermark: that of the answer (exclusive)."""
+    """One answer to a session. node: a label of the node that answered, with its role. start: the
+    requested offset. ended: the time of the answer, in seconds of the appends' clock.
+    high_watermark: in the answer (exclusive)."""
 
     session: str
     node: str
@@ -45,9 +44,9 @@ class Read:
 def contradictions_of_reads(
     reads: Sequence[Read], log: Sequence[Piece], appends: Mapping[int, Append]
 ) -> list[str]:
-    """A sentence for each read that contradicts the log. reads: those of one session in their
-    order. log: all batches that are committed in the end. appends: the clients' appends by their
-    offsets in the log."""
+    """A sentence for each read that contradicts the log. reads: of one session in their order. log:
+    all batches that are committed at the end. appends: the clients' appends by their offsets in the
+    log."""
     return [*_of_the_log(reads, log), *_on_and_on(reads), *_in_time(reads, appends)]
 
 

@@ -1,5 +1,5 @@
-"""Three kraftlake voters as processes, each in a rack of its own, each behind a recording proxy:
-the proxies' ports are all that anybody knows of them."""
+"""Three kraftlake voters as processes, each in a rack of its own, each behind a recording proxy.
+Clients and nodes know only the proxies' ports."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ METADATA_TOPIC = Topic("__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ")
 
 @dataclass
 class Node:
-    """metrics: the port of its metrics."""
+    """A node. metrics: the port of its metrics."""
 
     node_id: int
     folder: Path
@@ -71,12 +71,12 @@ class Node:
 
     @property
     def values(self) -> list[bytes | None]:
-        """Of the data records in its segments, committed or not."""
+        """The values of the data records in its segments, committed or not."""
         data = b"".join(path.read_bytes() for path in sorted(self.partition.glob("*.log")))
         return [value for batch in _data_batches(data) for value in batch]
 
     def measured(self, name: str) -> int:
-        """A metric without labels; -1 while the node doesn't answer."""
+        """The value of a metric without labels; -1 while the node doesn't answer."""
         try:
             with urlopen(f"http://127.0.0.1:{self.metrics}/metrics", timeout=5) as answer:
                 text = answer.read().decode()
@@ -87,17 +87,17 @@ class Node:
 
     @property
     def high_watermark(self) -> int:
-        """Exclusive, as it knows it."""
+        """The high watermark (exclusive) that the node knows."""
         return self.measured("raft_high_watermark")
 
     @property
     def log_end(self) -> int:
-        """Exclusive; -1 while it doesn't answer."""
+        """The log end (exclusive); -1 while the node doesn't answer."""
         return self.measured("raft_log_end_offset")
 
     @property
     def reader_fetches(self) -> int:
-        """How many fetches of readers it answered with records."""
+        """The number of readers' fetches that the node answered with records."""
         return self.measured("reader_fetches_total")
 
     def format(self) -> None:
@@ -109,7 +109,7 @@ class Node:
         self.process = started(self.folder / "output.txt", "replica", "run", "-c", properties)
 
     def kill(self) -> None:
-        """kill -9, also of one that is stopped by SIGSTOP."""
+        """Sends SIGKILL, also to a process that SIGSTOP has stopped."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -122,7 +122,7 @@ class Node:
 
 @dataclass
 class ReaderQuorum:
-    """nodes: 1 to 3. Made by `reader_quorum`."""
+    """The quorum, made by `reader_quorum`. nodes: 1 to 3."""
 
     topic: Topic
     proxies: Proxies
@@ -133,11 +133,11 @@ class ReaderQuorum:
         return ",".join(f"127.0.0.1:{port}" for port, _ in self.proxies.targets.values())
 
     def port(self, node_id: int) -> int:
-        """That clients know."""
+        """The port that clients know."""
         return self.proxies.targets[node_id][0]
 
     def call(self, node_id: int, api: Api, message: Message, version: int | None = None) -> Message:
-        """One request on a connection of its own."""
+        """Sends one request on a connection of its own. Gives the answer."""
 
         async def exchange() -> Message:
             connection = await Connection.connect("127.0.0.1", self.port(node_id), US)
@@ -149,7 +149,7 @@ class ReaderQuorum:
         return asyncio.run(exchange())
 
     def leader(self, above_epoch: int = 0) -> int:
-        """Who leads, in an epoch that has committed; waits for it."""
+        """The leader of an epoch that has committed. Waits for it."""
         found: list[int] = []
 
         def is_known() -> bool:
@@ -164,7 +164,7 @@ class ReaderQuorum:
         return found[0]
 
     def leadership(self, node_id: int) -> tuple[int, int]:
-        """(leader, epoch) as a node has it; -1 for both where it doesn't answer."""
+        """(leader, epoch) in a node's answer; -1 for both where it doesn't answer."""
         try:
             answer = self.call(node_id, METADATA, {"topics": None})
         except KraftlakeError:
@@ -177,9 +177,10 @@ class ReaderQuorum:
         return [node_id for node_id in self._running() if node_id != leader]
 
     def append(self, values: Sequence[bytes], *, is_committed: bool = True, batch: int = 25) -> int:
-        """Values in batches of `batch` to the leader; the high watermark that it has then.
+        """Appends values in batches of `batch` to the leader. Gives the leader's high watermark
+        then.
 
-        is_committed: whether all must be, or none can be.
+        is_committed: whether all values must be committed, or none can be.
         """
         leader = self.leader()
         for start in range(0, len(values), batch):
@@ -191,17 +192,18 @@ class ReaderQuorum:
         return self.nodes[leader].high_watermark
 
     def replicated(self, end: int) -> None:
-        """Once every running node knows that all below `end` is committed."""
+        """Waits until every running node knows that everything below `end` is committed."""
         for node_id in self._running():
             node = self.nodes[node_id]
             self.wait_until(lambda node=node: node.high_watermark >= end, f"{node_id} lags")  # type: ignore[misc]
 
     def fetches(self) -> dict[int, int]:
-        """Node id -> how many fetches of readers it answered with records, by its own count."""
+        """By node id, the number of readers' fetches that the node answered with records, by its
+        own count."""
         return {node_id: self.nodes[node_id].reader_fetches for node_id in self._running()}
 
     def served(self, client_id: str) -> dict[int, int]:
-        """Node id -> bytes of records that it sent to a client, where there were any."""
+        """By node id, the bytes of records that the node sent to a client, where there were any."""
         found: dict[int, int] = {}
         for call in self.proxies.of(client_id):
             size = sum(len(partition["records"] or b"") for partition in fetched(call))
@@ -216,7 +218,7 @@ class ReaderQuorum:
             time.sleep(0.05)
 
     def outputs(self) -> str:
-        """The end of what each node has said."""
+        """The end of each node's output."""
         return "\n".join(
             f"--- {node.node_id}\n" + (node.folder / "output.txt").read_text()[-1500:]
             for node in self.nodes.values()
@@ -265,7 +267,8 @@ def is_replica(call: Call) -> bool:
 def reader_quorum(
     folder: Path, topic: Topic = ORDERS, **settings: object
 ) -> Iterator[ReaderQuorum]:
-    """Running; killed in the end. settings: of server.properties, dots as two underscores."""
+    """The running quorum, killed at the end. settings: lines of server.properties, with two
+    underscores for a dot."""
     ports = free_ports(9)
     targets = {n: (ports[n - 1], ports[n + 2]) for n in (1, 2, 3)}
     with proxies(targets) as watched:

@@ -1,4 +1,4 @@
-"""Other people's Kafka clients, each reading a partition from its earliest offset to its end."""
+"""Kafka clients of other projects, each reading a partition from its earliest offset to its end."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tests.kraftlake_process import REPOSITORY, command_line
 
 WITHIN_S = 60
 QUIET_S = 1.0
-"""How long nothing must come for the end to be the end."""
+"""The seconds without a record after which a client counts as at the end."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What to read, and as whom. rack: of the replica that is wished for. isolation: read_committed
-    or read_uncommitted."""
+    """What to read, and by which client. rack: the rack of the preferred replica. isolation:
+    read_committed or read_uncommitted."""
 
     bootstrap: str
     topic: str
@@ -41,7 +41,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Read:
-    """values: of all records up to the end. position: of the record that would be next."""
+    """The result. values: of all records up to the end. position: the offset of the next record."""
 
     values: list[bytes]
     position: int
@@ -57,7 +57,7 @@ class Client:
 
 
 def consumer(reading: Reading, **settings: object) -> confluent_kafka.Consumer:
-    """librdkafka's consumer, which asks for a group though it has none here."""
+    """librdkafka's consumer, which wants a group although no group is used."""
     return confluent_kafka.Consumer(
         {
             "bootstrap.servers": reading.bootstrap,
@@ -67,14 +67,14 @@ def consumer(reading: Reading, **settings: object) -> confluent_kafka.Consumer:
             "group.id": "readers",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
-            "log_level": 0,  # what goes wrong is raised
+            "log_level": 0,  # errors are raised instead
             **settings,
         }
     )
 
 
 def streamed_by_confluent_kafka(reading: Reading) -> Generator[bytes, None, None]:
-    """Values from the earliest offset on, without end; raises what the client says is wrong."""
+    """The values from the earliest offset on, without end. Raises the client's errors."""
     begin = confluent_kafka.TopicPartition(reading.topic, 0, confluent_kafka.OFFSET_BEGINNING)
     reader = consumer(reading, **{"auto.offset.reset": "error", "enable.partition.eof": False})
     try:
@@ -122,7 +122,7 @@ def _kafka_python(reading: Reading, **settings: object) -> kafka.KafkaConsumer:
 
 
 def streamed_by_kafka_python(reading: Reading) -> Generator[bytes, None, None]:
-    """As streamed_by_confluent_kafka."""
+    """The values, as by streamed_by_confluent_kafka."""
     partition = kafka.TopicPartition(reading.topic, 0)
     reader = _kafka_python(reading, auto_offset_reset="none")
     try:
@@ -158,7 +158,8 @@ _SEPARATOR = "<end of a record>"
 
 
 def by_kafka_console_consumer(reading: Reading) -> Read:
-    """It tells offsets with the records; it ends where nothing comes for a while."""
+    """Reads by kafka-console-consumer, which prints offsets with the records. It ends where no
+    record comes for a while."""
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder, "consumer.properties")
         config.write_text(f"client.id={reading.client_id}\nclient.rack={reading.rack}\n")
@@ -208,7 +209,7 @@ print(json.dumps([[row.offset, base64.b64encode(row.value).decode()] for row in 
 
 
 def by_spark(reading: Reading) -> Read:
-    """A batch query in a process of its own: earliest to latest."""
+    """Reads by a Spark batch query in a process of its own, from earliest to latest."""
     given = [reading.bootstrap, reading.topic, reading.client_id, reading.rack, reading.isolation]
     ran = _run([sys.executable, "-c", _SPARK, kafka_source_or_skip(), *given])
     assert ran.returncode == 0, ran.stderr.decode()
@@ -217,8 +218,8 @@ def by_spark(reading: Reading) -> Read:
 
 
 def by_kraftlake_consume(reading: Reading) -> Read:
-    """To the end that the first answer shows. It reads what is committed, by no level of its own,
-    and has one client id."""
+    """Reads to the end in the first answer. The command reads committed records; it has no
+    isolation level and one client id."""
     options = ["-b", reading.bootstrap, "--topic", reading.topic, "--rack", reading.rack]
     ran = _run(command_line("consume", *options, "--json", "--until-end"))
     assert ran.returncode == 0, ran.stderr.decode()

@@ -1,9 +1,9 @@
-"""Clients that read a quorum's log while it is under faults, and keep what each answer gave them.
+"""Clients that read a quorum's log while it is under faults, and record what each answer gave them.
 
 A reader of kraftlake's replicas is a consumer, which leader and followers serve. Kafka's
-controllers serve no consumers: of these a reader is an observer without an id, which the leader
-alone answers, and takes nothing above the high watermark. Who leads is told by the disks, so a node
-that was cut off may be asked for as long as its own disk calls it the leader.
+controllers serve no consumers. A reader of these is an observer without an id, which only the
+leader answers; it takes nothing above the high watermark. The disks tell which node leads, so a
+node that was cut off may be asked as long as its own disk calls it the leader.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Position:
 
 @dataclass
 class Readers:
-    """history: the answers with batches, of all sessions. refused: how many requests got an error
-    or no answer."""
+    """The readers. history: the answers with batches, of all sessions. refused: the number of
+    requests that got an error or no answer."""
 
     quorum: PartitionedQuorum
     seed: int
@@ -87,7 +87,7 @@ class Readers:
             await asyncio.sleep(_PAUSE_S)
 
     def _keep(self, session: str, node: Node, position: Position, answer: Message) -> Position:
-        """Keep the answer's batches. Returns the position after them."""
+        """Keeps the answer's batches. Gives the position after them."""
         ended, end = time.monotonic(), int(answer["highWatermark"])
         role = "leader" if node.election[1] == node.node_id else "follower"
         data = bytes(answer["records"] or b"")
@@ -95,7 +95,7 @@ class Readers:
         for batch in scan(data).batches:
             header = batch.header
             if node.kind != OURS and header.next_offset > end:
-                break  # what Kafka's leader gives its observers isn't all committed
+                break  # Kafka's leader also gives its observers uncommitted records
             pieces.append(_piece(data, batch))
             epoch = header.leader_epoch
         if not pieces:
@@ -146,7 +146,7 @@ async def _fetched(node: Node, position: Position) -> Message | None:
 
 @contextmanager
 def reading(quorum: PartitionedQuorum, seed: int) -> Iterator[Readers]:
-    """Readers, each in a thread of its own. All reads have ended when the block is left."""
+    """Readers, each in a thread of its own. All reads have ended when the block ends."""
     readers = Readers(quorum, seed)
     with in_threads(readers.is_over, (partial(readers.live, each) for each in range(READERS))):
         yield readers

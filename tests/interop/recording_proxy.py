@@ -1,5 +1,5 @@
-"""TCP proxies on 127.0.0.1 in front of nodes: what each client asks of which node, and what it is
-told. Requests can be held back."""
+"""TCP proxies on 127.0.0.1 in front of nodes. They record what each client asks of which node, and
+the answers. Requests can be held back."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _POLL_S = 0.005
 
 @dataclass(eq=False)
 class Call:
-    """A request as it passed. request, answer: None where our tables don't have the API; answer
-    also until it passes, and for good where the node closed the connection instead."""
+    """A request that passed. request, answer: None where our tables don't have the API. answer is
+    also None until it passes, and for good where the node closed the connection instead."""
 
     node_id: int
     client_id: str
@@ -38,12 +38,12 @@ class Call:
 
 
 Held = Callable[[Call], bool]
-"""Whether a request has to wait; asked again until it needn't."""
+"""Whether a request has to wait. It is called again until the request need not wait."""
 
 
 @dataclass
 class Proxies:
-    """targets: as of listening. calls: all, in the order in which they came."""
+    """The proxies. targets: as in listening. calls: all calls in the order in which they came."""
 
     targets: Mapping[int, tuple[int, int]]
     calls: list[Call] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Proxies:
     async def carry(
         self, node_id: int, target: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """One connection, to its end on either side."""
+        """Carries one connection until either side ends it."""
         answers, requests = await asyncio.open_connection("127.0.0.1", target)
         waiting: deque[Call] = deque()
         pumps = {
@@ -105,7 +105,7 @@ class Proxies:
 
 
 def _call(node_id: int, frame: bytes) -> Call:
-    """Its header by hand, so that requests show that our tables lack."""
+    """The call. Its header is decoded by hand, so that requests which our tables lack show, too."""
     key, version, _, _ = START.unpack_from(frame)
     try:
         request: Message | None = decode_request(frame).message
@@ -116,7 +116,7 @@ def _call(node_id: int, frame: bytes) -> Call:
 
 @contextmanager
 def proxies(targets: Mapping[int, tuple[int, int]]) -> Iterator[Proxies]:
-    """Proxies that listen while the block runs. targets: as of listening."""
+    """Proxies that listen while the block runs. targets: as in listening."""
     found = Proxies(targets)
     with listening(targets, found.carry):
         yield found

@@ -1,5 +1,5 @@
-"""Pages of tests/interop whose only table has a row for each case: what kraftlake said, and what
-Kafka then did. The tests that ran hold the table to what they saw; REWRITE_RESULTS=1 writes it
+"""Pages of tests/interop with one table, which has a row for each case: what kraftlake said, and
+what Kafka then did. The tests compare the table with what they saw; REWRITE_RESULTS=1 writes it
 anew."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RULE = "|---"
 
 def hold(page: Path, key: tuple[str, ...], said: tuple[str, ...]) -> None:
     """Fails where the table has another row for this case, or none. key: the first cells, which
-    name the case; said: the others."""
+    name the case. said: the other cells."""
     row = (*key, *said)
     if os.environ.get(REWRITE):
         _write(page, row, len(key))
@@ -33,14 +33,14 @@ def hold(page: Path, key: tuple[str, ...], said: tuple[str, ...]) -> None:
 
 
 def rows(page: Path) -> list[tuple[str, ...]]:
-    """All rows, without the titles."""
+    """All rows, without the header."""
     lines = page.read_text(encoding="utf-8").splitlines()
     first = next(at for at, line in enumerate(lines) if line.startswith(_RULE)) + 1
     return [*map(cells_of, lines[first:])]
 
 
 def _write(page: Path, row: tuple[str, ...], key: int) -> None:
-    """In place of the row of this case, or behind the last one with the same first cell."""
+    """Replaces the row of this case, or inserts it after the last row with the same first cell."""
     found = rows(page)
     head = page.read_text(encoding="utf-8").splitlines()[: -len(found) or None]
     cases = [one[:key] for one in found]

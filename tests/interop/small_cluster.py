@@ -14,7 +14,8 @@ DIRECTORIES = {number: f"restoredController{number}AAA" for number in (1, 2, 3)}
 
 
 class Cluster:
-    """Controllers, 1 and so on, and brokers, two if `racks` names no others; killed on exit."""
+    """Controllers 1 and so on, and brokers: two if `racks` names no others. All
+    are killed on exit."""
 
     def __init__(
         self,
@@ -23,7 +24,7 @@ class Cluster:
         controllers: int = 1,
         racks: Mapping[int, str | None] = dict.fromkeys(BROKERS),
     ) -> None:
-        """racks: of each broker, by its id."""
+        """racks: the rack of each broker, by its id."""
         self.folder, self.version = folder, version
         first, ports = free_ports(controllers), free_ports(len(racks))
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
@@ -69,7 +70,8 @@ class Cluster:
         ]
 
     def format(self, *options: str) -> None:
-        """options: of kafka-storage format, such as --release-version 4.3."""
+        """Formats all nodes. options: options of kafka-storage format, such as --release-version
+        4.3."""
         first = ",".join(
             f"{number}@127.0.0.1:{node.port}:{DIRECTORIES[number]}"
             for number, node in enumerate(self.controllers, 1)

@@ -1,4 +1,4 @@
-"""Starts one node of real Kafka on a made case, and tells what becomes of it."""
+"""Starts one node of real Kafka on an invented case, and reports the result."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _END_S, _JOIN_S, _AFTER_S, _POLL_S = 120.0, 12.0, 2.0, 0.1
 
 
 def what_kafka_does(place: Place, version: str) -> tuple[str, str]:
-    """(joins, waits or refuses; its log, with short names for the case's own paths and ports) of a
-    node. It joins when it has registered with the quorum, and still runs a little later; it waits
-    when it hasn't after some seconds."""
+    """(joins, waits or refuses; the node's log, with short names for the case's own paths and
+    ports). A node joins when it has registered with the quorum, and still runs a little later. It
+    waits when it hasn't registered after some seconds."""
     with running(place, version) as process:
         did = _did(process, _log(place))
     return did, shortened(_log(place).read_text(errors="replace"), place)
@@ -33,7 +33,7 @@ def what_kafka_does(place: Place, version: str) -> tuple[str, str]:
 
 @contextmanager
 def running(place: Place, version: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A node of real Kafka with these files, bound by their modes, killed afterwards."""
+    """A node of real Kafka with these files, bound by their modes, and killed afterwards."""
     command = bound(*java_command("info", "kafka.Kafka", [str(place.properties)], version))
     with _log(place).open("wb") as written:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=written)

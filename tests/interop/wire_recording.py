@@ -58,7 +58,7 @@ class Recording:
             kept.append(frame)
 
     def add_made(self) -> None:
-        """Frames that Kafka's own classes make."""
+        """Adds frames that Kafka's own classes make."""
         made = subprocess.run(
             [*_java(), str(_MADE)], check=True, capture_output=True, text=True, timeout=120
         )
@@ -76,7 +76,7 @@ class Recording:
 
 
 class Relay:
-    """Passes bytes on between whoever connects to `port` and a controller."""
+    """Passes bytes on between the clients of `port` and a controller."""
 
     def __init__(self, recording: Recording, target: int) -> None:
         self._recording = recording
@@ -139,7 +139,7 @@ class Relay:
 
 
 class Controllers:
-    """Kafka's own, one process each."""
+    """Kafka's own controllers, one process each."""
 
     def __init__(self, folder: Path, ports: dict[int, int], relays: dict[int, Relay]) -> None:
         self._folder = folder
@@ -166,7 +166,7 @@ class Controllers:
         )
 
     def stop(self, node_id: int) -> None:
-        """By SIGTERM: a leader resigns first."""
+        """Sends SIGTERM: a leader resigns first."""
         process = self._running.pop(node_id)
         process.send_signal(signal.SIGTERM)
         try:
@@ -198,7 +198,7 @@ class Controllers:
 
 
 async def record(folder: Path) -> Recording:
-    """Play it all; takes about a minute."""
+    """Runs everything; this takes about a minute."""
     recording = Recording()
     nodes = (*VOTERS, OBSERVER)
     ports = dict(zip(nodes, free_ports(len(nodes)), strict=True))
@@ -230,7 +230,7 @@ async def record(folder: Path) -> Recording:
 
 
 async def _leader(relays: dict[int, Relay], timeout_s: float, other_than: int = -1) -> int:
-    """Asks until one answers as leader."""
+    """Asks until a node answers as leader."""
     async with asyncio.timeout(timeout_s):
         while True:
             for node_id in relays:
@@ -252,7 +252,7 @@ async def _describe(port: int) -> Message:
 
 
 async def _ask(port: int) -> None:
-    """Every API that the controller serves, in each version that we both speak."""
+    """Asks every API that the controller serves, in each version that both sides know."""
     served = await Connection.connect(HOST, port, ClientConfig(timeout_s=10))
     await served.close()
     for api in APIS.values():
@@ -266,7 +266,7 @@ async def _ask(port: int) -> None:
 
 
 def _question(api: Api, version: int) -> Message:
-    """Harmless: of an old epoch, about another cluster, or only asking."""
+    """A harmless request: of an old epoch, about another cluster, or one that only reads."""
     if api is API_VERSIONS:
         return {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
     questions: dict[str, Message] = {

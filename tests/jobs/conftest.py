@@ -53,14 +53,14 @@ class Ended:
 
     @property
     def answers(self) -> list[dict[str, Any]]:
-        """What a command answers with --json below the verdict, which stands first."""
+        """The lines of a command's --json after the verdict, which comes first."""
         first, *rows = self.rows
         assert first["kind"] == "verdict"
         return [row for row in rows if row["kind"] != "verdict"]
 
     @property
     def answer_lines(self) -> list[str]:
-        """The lines below the verdict, which stands first, and the empty line behind it."""
+        """The lines after the verdict, which comes first, and the empty line after it."""
         return self.lines[self.lines.index("") + 1 :]
 
     @property
@@ -69,7 +69,7 @@ class Ended:
         return dict(self.rows[-1]["summary"])
 
     def held_to(self, arguments: Sequence[str | Path]) -> Ended:
-        """This, once what it printed with --json is what the command's schema says."""
+        """Asserts that the output of --json fits the command's schema. Gives the object itself."""
         words = [str(argument) for argument in arguments]
         if "--json" in words and self.code >= 0:
             assert breach(words, self.out) == ""
@@ -77,7 +77,7 @@ class Ended:
 
     @property
     def error(self) -> str:
-        """The one line on stderr that a command which was refused gives, and nothing else."""
+        """The only line on stderr of a refused command. Asserts that there is no other output."""
         assert self.out == ""
         assert len(self.complaints) == 1, self.err
         prefix = "kraftlake: error: "

@@ -1,7 +1,7 @@
 """The commands that read nodes' log directories, with the options by which tests call each.
 
 The tests about secrets, hostile names and opened files call all of them. A new command that reads
-directories belongs here: test_directory_commands.py fails where one is missing.
+directories must be added: test_directory_commands.py fails where one is missing.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ READING: dict[str, tuple[Call, ...]] = {
     "restore": _with(_TEXT_AND_JSON, "--release", "4.4", "--dry-run"),
     "recover": _with(_TEXT_AND_JSON, "--plan"),
 }
-"""The options of each command that prints what it reads in one directory or more."""
+"""The options of each command that prints the content of one directory or more."""
 
 REHEARSE: Call = ("--seeds", "0:1", "--failures", "0")
-"""Options of the shortest `rehearse`, which prints node ids and counts of runs, and no record."""
+"""The options of the shortest `rehearse`, which prints node ids and counts of
+runs, and no record."""
 
 COPYING = {"capture", "redact"}
 """The commands that copy directories to the place of their option -o."""

@@ -16,7 +16,7 @@ from tests.descendants import descendants
 from tests.kraftlake_process import REPOSITORY, command_line, started
 
 WITHIN_S = 400
-"""So long a command may take, also one that starts Spark on a machine with other work."""
+"""The most seconds of a command, even if it starts Spark on a busy machine."""
 
 
 def killed_after(ms: int, said: Path, *call: str) -> None:
@@ -27,7 +27,8 @@ def killed_after(ms: int, said: Path, *call: str) -> None:
 
 
 def killed_when(said: Path, is_time: str | Callable[[], bool], *call: str) -> None:
-    """Killed with all its processes as soon as it says this, or this is true, or it has ended."""
+    """Kills a command with all its processes as soon as it prints this text, the function gives
+    true, or it has ended."""
     process = started(said, *call)
     deadline = time.monotonic() + WITHIN_S
 
@@ -50,7 +51,7 @@ def with_kill(pid: int) -> None:
 
 
 def at_once(tmp_path: Path, *call: str) -> list[tuple[int, str]]:
-    """Exit codes and what was said, of two that start together."""
+    """The exit codes and outputs of two commands that start together."""
     both = [(started(tmp_path / f"said-{n}", *call), tmp_path / f"said-{n}") for n in range(2)]
     try:
         return [(process.wait(WITHIN_S), said.read_text()) for process, said in both]
@@ -60,21 +61,21 @@ def at_once(tmp_path: Path, *call: str) -> list[tuple[int, str]]:
 
 
 def content(place: Path) -> dict[str, bytes]:
-    """Of a file, or of all files of a folder."""
+    """The content of a file, or of all files of a folder."""
     files = [place] if place.is_file() else [one for one in place.rglob("*") if one.is_file()]
     return {str(file.relative_to(place)): file.read_bytes() for file in files}
 
 
 def rows(lake: Path, layer: str = "*") -> dict[str, int]:
-    """The number of rows of each table but that of results, which grows."""
+    """The number of rows of each table, without the tables of results, which grow."""
     tables = sorted(log.parent for log in lake.glob(f"{layer}/*/_delta_log"))
     counts = {str(one): DeltaTable(one).to_pyarrow_dataset().count_rows() for one in tables}
     return {name: n for name, n in counts.items() if not name.endswith("quality_results")}
 
 
 def bounded(size: int, *call: str) -> subprocess.CompletedProcess[str]:
-    """The command where no file can grow beyond these bytes, as on a full disk. Python keeps no
-    compiled files: it doesn't notice that one is cut off, and later processes would read it."""
+    """Runs the command where no file can grow beyond `size` bytes, as on a full disk. Python keeps
+    no compiled files: it doesn't notice that one is cut off, and later processes would read it."""
     return subprocess.run(
         command_line(*call),
         cwd=REPOSITORY,

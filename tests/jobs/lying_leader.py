@@ -1,4 +1,5 @@
-"""A node that says it leads and lies in its answers, and connections that harm what they carry."""
+"""A node that claims to lead and gives false answers, and connections that
+damage what they carry."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ Lie = Callable[[Message, int], None]
 
 
 class Liar:
-    """A leader of epoch 5 at 127.0.0.1. lie: what it does to its answers. host: what it says of
+    """A leader of epoch 5 at 127.0.0.1. lie: changes its answers. host: the host that it names for
     another controller."""
 
     def __init__(self, lie: Lie, host: str = "127.0.0.1") -> None:
@@ -51,7 +52,7 @@ class Liar:
         return self._fetched(topic, partition["fetchOffset"])
 
     def _voted(self, topic: Message) -> Message:
-        """No vote, but who leads."""
+        """Answers a vote request without a vote, but with the leader."""
         part = {"partitionIndex": 0, "leaderId": 1, "leaderEpoch": 5}
         node = {"nodeId": 1, "host": "127.0.0.1", "port": self.port}
         named = {"topicName": topic["topicName"], "partitions": [part]}
@@ -85,7 +86,7 @@ class Liar:
 
 
 def _snapshot(topic: Message, partition: Message) -> Message:
-    """A megabyte of a snapshot that has 4 EiB."""
+    """A megabyte of a snapshot that claims 4 EiB."""
     part = {
         "index": 0,
         "snapshotId": partition["snapshotId"],
@@ -99,7 +100,7 @@ def _snapshot(topic: Message, partition: Message) -> Message:
 
 @contextmanager
 def listening(liar: Liar) -> Iterator[str]:
-    """Where the liar answers, in a thread of its own."""
+    """The address of the liar, which answers in a thread of its own."""
     served = (FETCH, FETCH_SNAPSHOT, DESCRIBE_QUORUM, DESCRIBE_CLUSTER, VOTE)
     loop = asyncio.new_event_loop()
     server = Server(Service(liar.answer, {api.key: api.versions for api in served}))
@@ -155,7 +156,7 @@ def before_the_log(part: Message, offset: int) -> None:
 
 
 def back(part: Message, offset: int) -> None:
-    """The first records once more."""
+    """Gives the first records once more."""
     part["records"] = value_batch(0, 5, 1, [NO_OP])
 
 
@@ -187,13 +188,13 @@ ENDURED: tuple[Lie, ...] = (
     behind_a_gap,
     cut_short,
 )
-"""Behind which a replica asks again."""
+"""The lies after which a replica asks again."""
 LIES = (*ENDURED, divergence_after_the_log)
-"""Those that leave the leader's epoch as it is, and that end."""
+"""The lies that keep the leader's epoch, and that end."""
 
 
 class EachInTurn:
-    """A lie that is another one with each fetch. told: how many have been."""
+    """A lie that changes with each fetch. told: the number of lies so far."""
 
     def __init__(self, lies: tuple[Lie, ...]) -> None:
         self._lies = lies
@@ -209,7 +210,7 @@ Way = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def slow(port: int) -> Way:
-    """To a port, and a byte of each answer in a twentieth of a second."""
+    """A way to a port, on which each byte of an answer takes a twentieth of a second."""
 
     async def way(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         answers, asked = await asyncio.open_connection("127.0.0.1", port)
@@ -227,7 +228,7 @@ def slow(port: int) -> Way:
 
 
 async def giant_frame(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """An answer that claims 2 GiB, and sends as much as is taken."""
+    """An answer that claims 2 GiB, and sends as much as the client takes."""
     await reader.read(1)
     writer.write(b"\x7f\xff\xff\xff")
     for _ in count():
@@ -247,7 +248,7 @@ async def _relay(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> 
 
 @contextmanager
 def on_the_way(way: Way) -> Iterator[str]:
-    """Where a way begins, in a thread of its own."""
+    """The address at which a way begins, which runs in a thread of its own."""
     loop = asyncio.new_event_loop()
     tasks: set[asyncio.Task[None]] = set()
 

@@ -1,4 +1,5 @@
-"""Holds each line that a test has a command print with --json to the schema of that command."""
+"""Compares each line that a command prints with --json in a test with the
+schema of that command."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from jsonschema import Draft202012Validator
 from jobs.cli.schemas import schemas
 
 MOST_LINES = 200
-"""Of long answers so many lines are held to it, and the last one."""
+"""The most lines of a long answer that are compared, and in addition the last line."""
 
 
 @cache
@@ -27,7 +28,7 @@ def command_of(words: Sequence[str]) -> str:
 
 
 def breach(words: Sequence[str], output: str) -> str:
-    """What is wrong with the first line that the schema doesn't allow; empty where all are
+    """What is wrong with the first line that the schema doesn't allow; empty where all lines are
     right."""
     validator, lines = _validators()[command_of(words)], output.splitlines()
     for line in (*islice(lines, MOST_LINES), *lines[MOST_LINES:][-1:]):

@@ -13,8 +13,8 @@ from jobs.cli.main import app
 def commands(
     group: Any = None, words: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """(its words, such as replica and describe; typer's command), for each. group, words: a group
-    below which they lie, and its words; by default all."""
+    """For each command: (its words, such as replica and describe; typer's command). group, words: a
+    group whose commands are wanted, and its words; by default all commands."""
     for name, command in (group or get_command(app)).commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, (*words, name))

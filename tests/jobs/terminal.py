@@ -1,4 +1,4 @@
-"""A process on a terminal of its own, as a person has it."""
+"""A process on a terminal of its own, as a person runs it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Terminal:
         self._text = ""
 
     def until(self, text: str) -> str:
-        """What came up to a text, this included."""
+        """The output up to and including a text."""
         deadline = time.monotonic() + DEADLINE_S
         while text not in self._text:
             assert time.monotonic() < deadline, self._text
@@ -49,7 +49,7 @@ class Terminal:
         os.close(self._end)
 
     def rest(self) -> str:
-        """What comes up to the end of the process, which must be near."""
+        """The output up to the end of the process, which must be near."""
         deadline = time.monotonic() + DEADLINE_S
         while time.monotonic() < deadline:
             if select.select([self._end], [], [], 1)[0]:

@@ -1,4 +1,4 @@
-"""A job that waits for one which is killed meanwhile, and what it says then."""
+"""A job that waits for another job, which is killed meanwhile; and the first job's output then."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from tests.kraftlake_process import WITHIN_S, started
 
 
 def said_behind_a_killed_forget(job: str, lake: str, folder: Path) -> str:
-    """What a job says that waits for the lake while a forget there ends half done; it is refused.
+    """The output of a job that waits for the lake while a forget there ends half done. The job is
+    refused.
 
-    folder: for its output, which is in a file, as a capture that is read beside its writer loses
-    lines."""
+    folder: for a file with the output, because a capture that is read beside its writer loses
+    lines.
+    """
     said = folder / "said.txt"
     with locked(Lake(lake), lambda: None):
         process = started(said, job, "--lake", lake)

@@ -1,4 +1,4 @@
-"""Gives orders to the shim in the processes of a quorum, and looks at what the processes did."""
+"""Gives orders to the shim in the processes of a quorum, and checks what the processes did."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ class Lies:
 
 
 ALL_FROM_DISK = {"kraftlake.log.newest.bytes": 0}
-"""The property of a replica that keeps no batch in memory, so that it reads what its disk says."""
+"""The property of a replica that keeps no batch in memory, so that it reads
+what its disk returns."""
 
 
 def ended(voter: Voter, times: int = 1) -> str:
-    """The one line that a process said in the end, once it has ended by itself, with exit code 1.
-    times: how often it has ended so."""
+    """The last line of a process that has ended by itself with exit code 1. times: how often it has
+    ended so."""
     assert voter.process is not None
     assert voter.process.wait(WITHIN_S) == 1
     voter.process = None

@@ -1,4 +1,4 @@
-"""Prometheus and promtool, as Debian packages them, and what conf/ gives them."""
+"""Prometheus and promtool, as Debian packages them, with the configuration in conf/."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rules() -> dict[str, dict]:
 
 
 def queries() -> list[tuple[str, str]]:
-    """Title of the panel and query, of all that the dashboard asks for; its variables replaced."""
+    """(title of the panel, query) for all queries of the dashboard, with its variables replaced."""
     found = []
     for panel in json.loads(DASHBOARD.read_text())["panels"]:
         for target in panel["targets"]:
@@ -50,8 +50,9 @@ def promtool(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def hurried(text: str) -> str:
-    """The rules with shorter ages, durations and a shorter span of the log's growth, so that a test
-    sees the alerts fire. The observer asks the leader every 5 s, so no age is less than that."""
+    """The rules with shorter ages and durations, and with a shorter span of the log's growth, so
+    that a test sees the alerts fire. The observer asks the leader every 5 s, so no age is less than
+    that."""
     text = re.sub(r"for: (\d+)([sm])", _shortened, text)
     return text.replace("> 30\n", "> 8\n").replace("< 30)", "< 8)").replace("[10m]", "[10s]")
 
@@ -65,7 +66,7 @@ OF_THE_LAST_QUARTER = {"KraftlakeElectionsFrequent", "KraftlakeElectionSlow"}
 
 
 class Prometheus:
-    """One that scrapes a target every second, and judges hurried rules."""
+    """A Prometheus that scrapes a target every second, and judges hurried rules."""
 
     def __init__(self, port: int) -> None:
         self._url = f"http://127.0.0.1:{port}/api/v1"
@@ -85,11 +86,11 @@ class Prometheus:
         return {each["labels"]["alertname"] for each in alerts if each["state"] == "firing"}
 
     def wait_for(self, *alerts: str, within_s: float = 90) -> set[str]:
-        """Until these fire; all that fire then."""
+        """Waits until these alerts fire. Gives all alerts that fire then."""
         return self._until(lambda: set(alerts) <= self.firing(), f"{alerts} to fire", within_s)
 
     def wait_for_silence(self, within_s: float = 90) -> None:
-        """Until nothing fires but what is told of the last quarter of an hour."""
+        """Waits until no alert fires, except alerts about the last quarter of an hour."""
         self._until(lambda: self.firing() <= OF_THE_LAST_QUARTER, "silence", within_s)
 
     def _until(self, holds, what: str, within_s: float) -> set[str]:

@@ -1,9 +1,9 @@
-"""`python -m tests.mutation` takes mutants of the code by chance, the same each time, and writes
-tests/MUTATIONS.md: which of them the tests near their module find.
+"""`python -m tests.mutation` chooses mutants of the code at random, the same each time. It writes
+to tests/MUTATIONS.md which of them the tests near their module find.
 
-`python -m tests.mutation history` judges one area; the page then keeps what it says of the others.
-`--judge AREA` goes on with an area in build/mutation that was interrupted, and `--record` writes
-what is there into the page.
+`python -m tests.mutation history` judges one area; the page then keeps its text about the others.
+`--judge AREA` continues an interrupted area in build/mutation, and `--record` writes the present
+results into the page.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ AREAS = {
 
 
 def sample(area: Area) -> list[Mutant]:
-    """Mutants of an area, by chance; in the order of the code."""
+    """Random mutants of an area, in the order of the code."""
     paths = sorted(path for folder in area.code for path in Path(folder).rglob("*.py"))
     every = [one for path in paths for one in mutants(str(path), path.read_text())]
     chosen = random.Random(SEED).sample(range(len(every)), SAMPLE)
@@ -66,7 +66,7 @@ def sample(area: Area) -> list[Mutant]:
 
 
 def judge(name: str) -> None:
-    """Runs in a process of its own: the mutants are children of it."""
+    """Judges an area, in a process of its own, because the mutants are children of it."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     area = AREAS[name]
     options = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--durations=0", *area.tests]
@@ -75,7 +75,7 @@ def judge(name: str) -> None:
 
 
 def lines(name: str) -> Iterator[str]:
-    """What the page says of an area."""
+    """The page's lines about an area."""
     names = {mutant.name for mutant in sample(AREAS[name])}
     results = map(json.loads, (RESULTS / f"{name}.json").read_text().splitlines())
     verdicts = [(one, verdict) for one, _, verdict in results if one in names]

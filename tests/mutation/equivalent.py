@@ -1,4 +1,5 @@
-"""Mutants that do what the code does, and why. A name says file, function and change."""
+"""Mutants that behave as the original code does, each with the reason. A key has file, function and
+change."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A plugin of pytest that runs mutants instead of tests.
 
-First each test runs once, and we note which functions of ours it calls. Then a child of this
-process is forked for each mutant; it puts the mutant's code into the function and runs the tests
-that call it, the quickest first, until one fails.
+First each test runs once, and the plugin notes which of our functions it calls. Then a child of
+this process is forked for each mutant. The child puts the mutant's code into the function and runs
+the tests that call it, the quickest first, until one fails.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ import pytest
 from tests.mutation.mutants import Mutant
 
 SLOWER = 5
-"""How many times as long a test of a mutant may take, in processor time and with as many seconds
-beside it. A mutant that takes more has a loop without an end, and is found."""
+"""The factor by which a test may take longer with a mutant, in processor time, and as many seconds
+more. A mutant that takes longer has an endless loop, and counts as found."""
 LONGEST_WAIT = 900
-"""The seconds of the clock after which a mutant that waits for something is found."""
+"""The seconds by the clock after which a waiting mutant counts as found."""
 
 Called = tuple[str, int]
 """The file and the first line of a function."""
@@ -40,7 +40,7 @@ class Judging:
         self.mutants = mutants
         self.results = results
         self.failed = False
-        self.results.touch()  # what an interrupted run has judged is there already
+        self.results.touch()  # an interrupted run has already left verdicts in it
         self._paths = {str(Path(mutant.path).resolve()): mutant.path for mutant in mutants}
         self._calls: dict[Called, set[str]] = defaultdict(set)
         self._took: dict[str, float] = {}
@@ -61,7 +61,7 @@ class Judging:
             finally:
                 sys.setprofile(None)
             self._took[name] = time.process_time() - began
-            if self.failed:  # it is about speed, or needs what isn't here: it judges no mutant
+            if self.failed:  # it is about speed, or needs what isn't here, so it judges no mutant
                 sys.stderr.write(f"{name} fails without any mutant\n")
                 self._left_out.add(name)
                 self.failed = False
@@ -102,7 +102,7 @@ class Judging:
         return self._took[name], name
 
     def _verdict(self, mutant: Mutant, items: list[pytest.Item]) -> int:
-        """0 if no test fails. Whatever else ends the child kills the mutant as well."""
+        """0 if no test fails. Any other end of the child kills the mutant, too."""
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
@@ -125,7 +125,7 @@ def _run(item: pytest.Item) -> None:
 
 
 def _put_in(mutant: Mutant) -> None:
-    """Every function made of the code that the mutant replaces gets the mutant's."""
+    """Gives every function with the replaced code the mutant's code."""
     module = importlib.import_module(".".join(Path(mutant.path).with_suffix("").parts))
     wanted = (str(module.__file__), mutant.code.co_firstlineno, mutant.code.co_name)
     found = 0
@@ -142,7 +142,7 @@ def _place(code: CodeType) -> tuple[str, int, str]:
 
 
 def _empty_caches() -> None:
-    """What functions with a cache remember was found without the mutant."""
+    """Empties caches of functions, whose content was computed without the mutant."""
     for one in gc.get_objects():
         if isinstance(one, functools._lru_cache_wrapper):
             name = str(getattr(one, "__module__", ""))

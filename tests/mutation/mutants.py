@@ -16,7 +16,7 @@ _OTHER: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult,
     ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
 }  # fmt: skip
-"""For each operator the one by which a mutant replaces it."""
+"""For each operator, the operator by which a mutant replaces it."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """What the mutant is called in records: it holds no line, which changes too often."""
+        """The mutant's name in records. It has no line number, which changes too often."""
         return f"{self.path} {self.function}: {self.before} -> {self.after}"
 
 
@@ -75,7 +75,7 @@ def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _places(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
-    """The nodes of a function's body, without texts, annotations and what an error says."""
+    """The nodes of a function's body, without texts, annotations and the messages of errors."""
     waiting: list[ast.AST] = list(reversed(function.body))
     while waiting:
         node = waiting.pop()
@@ -91,7 +91,7 @@ def _places(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AS
 
 
 def _variants(node: ast.AST) -> Iterator[ast.AST]:
-    """What may stand in a node's place."""
+    """The nodes that may replace a node."""
     match node:
         case ast.Compare(ops=[operator]) if type(operator) in _OTHER:
             yield _with(node, ops=[_OTHER[type(operator)]()])
@@ -114,7 +114,7 @@ def _variants(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_last_yield(node: ast.Expr) -> bool:
-    """Whether a function would be no generator any more; compile() would tell too late."""
+    """Whether the function would no longer be a generator; compile() would report this too late."""
     return isinstance(node.value, ast.Yield | ast.YieldFrom)
 
 
@@ -131,7 +131,8 @@ def _with(node: ast.AST, **fields: object) -> ast.AST:
 
 def _changed(tree: ast.Module, function: ast.AST, node: ast.AST, other: ast.AST) -> ast.Module:
     """A module with one function alone, in its class where it has one, changed in one place. Other
-    statements of the module go: compiling all of it for each mutant would take minutes."""
+    statements of the module are left out, because compiling all of them for each mutant would take
+    minutes."""
 
     class Replacing(ast.NodeTransformer):
         def visit(self, one: ast.AST) -> ast.AST:

@@ -11,7 +11,7 @@ from tests.object_stores.s3_server import S3Server, class_path_or_skip, s3_serve
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    """It keeps its objects below the run's temporary folder."""
+    """An S3 server that keeps its objects below the run's temporary folder."""
     class_path = class_path_or_skip()
     with s3_server(tmp_path_factory.mktemp("s3") / "server", class_path) as started:
         yield started

@@ -1,5 +1,5 @@
-"""An S3 server on 127.0.0.1 that lies: with sound objects, it does one thing that no store does. It
-asks nobody who they are."""
+"""An S3 server on 127.0.0.1 that lies: it has sound objects, and does one thing that no store does.
+It checks no credentials."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Handler = http.server.BaseHTTPRequestHandler
 
 @dataclass
 class HostileStore:
-    """objects: key -> bytes. lie: answers a request in its own way, or returns False. asked: method
-    and path of all requests."""
+    """The store. objects: key -> bytes. lie: answers a request in its own way, or returns False.
+    asked: method and path of all requests."""
 
     objects: dict[str, bytes]
     lie: Callable[[Request], bool]
@@ -41,7 +41,7 @@ class HostileStore:
 
 @dataclass
 class Request:
-    """key: "" for the bucket. query: its parameters. handler: answers it."""
+    """A request. key: "" for the bucket. query: its parameters. handler: answers it."""
 
     store: HostileStore
     handler: Handler
@@ -53,7 +53,7 @@ class Request:
         return self.handler.command == "GET" and not self.key
 
     def send(self, code: int, body: bytes, **headers: str) -> None:
-        """headers: with _ for -; contentLength replaces the body's own."""
+        """Sends an answer. headers: with _ for -; contentLength replaces the body's own length."""
         self.start(code, {"Content-Length": str(len(body)), **_named(headers)})
         if self.handler.command != "HEAD":
             self.handler.wfile.write(body)
@@ -65,7 +65,7 @@ class Request:
         self.handler.end_headers()
 
     def list(self, keys: dict[str, int], *, more: str = "") -> None:
-        """A page of a listing; more: where the next one begins."""
+        """Sends a page of a listing. more: where the next page begins."""
         rows = "".join(
             f"<Contents><Key>{escape(key)}</Key><Size>{size}</Size>"
             "<LastModified>2026-11-25T06:00:00.000Z</LastModified><ETag>&quot;0&quot;</ETag>"
@@ -88,7 +88,7 @@ def _named(headers: dict[str, str]) -> dict[str, str]:
 
 
 def _answer(request: Request) -> None:
-    """As a store that is honest."""
+    """Answers as an honest store."""
     store = request.store
     if store.lie(request):
         return

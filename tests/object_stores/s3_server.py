@@ -1,4 +1,4 @@
-"""A real S3 server on 127.0.0.1 that checks who asks: s3proxy, over a folder."""
+"""A real S3 server on 127.0.0.1 that checks credentials: s3proxy, over a folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERSION = "4.1.0"
 ACCESS_KEY, SECRET_KEY = "AKIAKRAFTLAKE", "S3CR3T/of+the/tests"
 _JARS = (
     Jar("org.gaul", "s3proxy", VERSION),
-    # newer than what it asks for, as its jackson-databind needs a class of it
+    # newer than what it asks for, because its jackson-databind needs a class of it
     Jar("com.fasterxml.jackson.core", "jackson-annotations", "2.21", with_closure=False),
 )
 _START_S = 60
@@ -31,15 +31,15 @@ _QUIET = (
 
 @dataclass(frozen=True)
 class S3Server:
-    """endpoint: as AWS_ENDPOINT_URL takes it. folder: a bucket is a folder in it, an object a
-    file below."""
+    """A server. endpoint: the value for AWS_ENDPOINT_URL. folder: a bucket is a folder in it, an
+    object a file below."""
 
     endpoint: str
     folder: Path
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment in which clients find it, and may do everything."""
+        """The environment in which clients find the server, and have all rights."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_REGION": "us-east-1",
@@ -49,14 +49,14 @@ class S3Server:
         }
 
     def make_bucket(self, name: str) -> Path:
-        """Its folder."""
+        """Makes a bucket, and gives its folder."""
         bucket = self.folder / name
         bucket.mkdir()
         return bucket
 
 
 def class_path_or_skip() -> str:
-    """Of s3proxy, for Java."""
+    """The class path of s3proxy, for Java."""
     return or_skip(lambda: f"{Jars('s3proxy', VERSION, _JARS).fetched()}/*", f"s3proxy {VERSION}")
 
 

@@ -54,7 +54,7 @@ S3A = JarSet("s3a's", {size}, f"s3a-{{HADOOP_VERSION}}", _JARS, "--s3")
 
 
 def main() -> None:
-    """Resolve and write."""
+    """Resolves the jars and writes the module."""
     with tempfile.TemporaryDirectory() as work:
         _fetch(Path(work), Jars("s3a", HADOOP, _ASKED)._module)
         found = sorted(Path(work, "ivy").glob("*/*/*/*.jar"), key=_order)
@@ -79,7 +79,7 @@ def _order(path: Path) -> tuple[bool, Path]:
 
 
 def _line(path: Path) -> str:
-    """path: ORGANISATION/MODULE/jars/MODULE-REVISION.jar in Ivy's cache."""
+    """The line of a jar. path: ORGANISATION/MODULE/jars/MODULE-REVISION.jar in Ivy's cache."""
     organisation, module = path.parts[-4:-2]
     revision = path.stem.removeprefix(f"{module}-")
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -27,7 +27,7 @@ MODULES = (
     "pyspark_kraft_replica.py",
     "pyspark_kraft_snapshot.py",
 )
-"""By which Spark finds the formats of the data sources."""
+"""The modules by which Spark finds the formats of the data sources."""
 RUNBOOKS = "docs/how-to/runbooks"
 STEP = "packaging/one_name.py"
 """The step of the build that puts the packages below one name."""
@@ -40,7 +40,8 @@ _ENDING = {"wheel": ".whl", "sdist": ".tar.gz"}
 
 
 def copy_of_the_checkout(folder: Path) -> Path:
-    """What packages are made from, in a folder of its own: builds leave files where they run."""
+    """Copies the files from which packages are made into a folder, because builds leave files where
+    they run."""
     folder.mkdir(parents=True)
     for name in _INPUTS:
         path = REPOSITORY / name
@@ -53,7 +54,8 @@ def copy_of_the_checkout(folder: Path) -> Path:
 
 
 def build(kind: str, source: Path, output: Path, epoch: int) -> Path:
-    """kind: wheel or sdist. source: an unpacked tree. epoch: SOURCE_DATE_EPOCH, s since 1970."""
+    """Builds a wheel or an sdist. kind: wheel or sdist. source: an unpacked tree. epoch:
+    SOURCE_DATE_EPOCH, in seconds since 1970."""
     output.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
         [sys.executable, "-c", _BACKEND, f"build_{kind}", str(output.absolute())],
@@ -72,7 +74,7 @@ def build(kind: str, source: Path, output: Path, epoch: int) -> Path:
 
 
 def _pack_anew(sdist: Path, epoch: int) -> None:
-    """With its files in the order of their names, of one time, and of nobody."""
+    """Packs the sdist again, with its files sorted by name, with one time and without owners."""
     draft = sdist.with_name(f".{sdist.name}")
     with (
         tarfile.open(sdist) as old,
@@ -89,7 +91,7 @@ def _pack_anew(sdist: Path, epoch: int) -> None:
 
 
 def main(output: str) -> int:
-    """Both, into the folder."""
+    """Builds the wheel and the sdist into the folder."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH") or _time_of_the_last_commit()
     for kind in ("wheel", "sdist"):
         with tempfile.TemporaryDirectory() as folder:

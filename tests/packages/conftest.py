@@ -13,13 +13,13 @@ EPOCH = 1_700_000_000
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Read only."""
+    """The wheel. Read only."""
     folder = tmp_path_factory.mktemp("wheel")
     return build("wheel", copy_of_the_checkout(folder / "source"), folder / "dist", EPOCH)
 
 
 @pytest.fixture(scope="session")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Read only."""
+    """The sdist. Read only."""
     folder = tmp_path_factory.mktemp("sdist")
     return build("sdist", copy_of_the_checkout(folder / "source"), folder / "dist", EPOCH)

@@ -1,4 +1,4 @@
-"""The wheel in an environment of its own: beside it only what its core needs, no extra."""
+"""The wheel in an environment of its own, together with only what its core needs, and no extra."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ class Installation:
 
     @property
     def command(self) -> Path:
-        """Its `kraftlake`."""
+        """The path of the environment's `kraftlake`."""
         return self.folder / "bin" / "kraftlake"
 
     @property
     def site_packages(self) -> Path:
-        """Where its packages lie."""
+        """The folder of the environment's packages."""
         paths = {"base": str(self.folder), "platbase": str(self.folder)}
         return Path(sysconfig.get_path("purelib", "venv", paths))
 
     def kraftlake(
         self, *arguments: object, cwd: Path, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        """Its command, with no checkout on the path."""
+        """Runs the environment's command, with no checkout on the path."""
         return self._run(self.command, arguments, cwd, variables)
 
     def python(
         self, *arguments: object, cwd: Path, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        """Its interpreter."""
+        """Runs the environment's interpreter."""
         return self._run(self.folder / "bin" / "python", arguments, cwd, variables)
 
     def _run(
@@ -63,8 +63,8 @@ class Installation:
 
 
 def install_core(wheel: Path, folder: Path, extra: str = "") -> Installation:
-    """By pip, without the network: what the core needs comes from the environment of the tests, and
-    so does what an extra needs, if one is named."""
+    """Installs the core by pip, without the network. The packages that the core needs come from the
+    environment of the tests, and so do the packages of an extra, if one is named."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     installation = Installation(folder)
     for one in _needed({}, _requirements(extra)).values():
@@ -85,7 +85,8 @@ def _requirements(extra: str) -> list[str]:
 
 
 def _needed(found: dict[str, Distribution], texts: Iterable[str]) -> dict[str, Distribution]:
-    """`found` and, by name, what is installed here of the requirements, and of theirs in turn."""
+    """`found` and, by name, the installed packages of the requirements and of their requirements in
+    turn."""
     for requirement in map(Requirement, texts):
         wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
         if wanted and requirement.name not in found:

@@ -1,4 +1,4 @@
-"""systemd's unit and environment files, as far as ours use what they can say (systemd.service)."""
+"""systemd's unit and environment files, as far as ours use their syntax (systemd.service)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAME = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 def settings_in(path: Path) -> dict[str, list[str]]:
-    """Each key's values, in order; a section's name is in the key, as in Service.User."""
+    """Each key's values, in order. A key includes its section's name, as in Service.User."""
     found: dict[str, list[str]] = {}
     section = ""
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -24,13 +24,14 @@ def settings_in(path: Path) -> dict[str, list[str]]:
 
 
 def environment_in(path: Path) -> dict[str, str]:
-    """An EnvironmentFile."""
+    """The variables of an EnvironmentFile."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return dict(line.split("=", 1) for line in lines if line and line[0] not in "#;")
 
 
 def words(command: str, environment: Mapping[str, str]) -> list[str]:
-    """A command line: ${NAME} is replaced in its word, a word $NAME is as many as it has."""
+    """The words of a command line. ${NAME} is replaced within its word; a word $NAME becomes as
+    many words as its value has."""
     found: list[str] = []
     for word in shlex.split(command):
         if (alone := _NAME.fullmatch(word)) and alone[2]:

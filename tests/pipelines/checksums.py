@@ -1,4 +1,4 @@
-"""One number for all rows of an Arrow table, whatever their order and whoever read them."""
+"""A checksum of all rows of an Arrow table, which doesn't depend on their order or their reader."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 def checksum(table: pa.Table) -> tuple[int, int]:
-    """Rows, and the sum of their hashes. Times count as moments, maps as sorted pairs."""
+    """(number of rows, sum of their hashes). Times count as moments, maps as sorted pairs."""
     total = 0
     for row in table.to_pylist():
         text = repr({name: _plain(value) for name, value in sorted(row.items())})

@@ -1,4 +1,5 @@
-"""What the change feeds of gold tell of a build: held to the tables' rows before and after it."""
+"""The changes that the feeds of gold have of a build, compared with the tables' rows before and
+after it."""
 
 from __future__ import annotations
 
@@ -20,12 +21,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class FedTables:
-    """The tables of a lake that have a feed, as they were."""
+    """The earlier rows of a lake's tables that have a feed."""
 
     lake: Path
     versions: dict[str, int]
     rows: dict[str, Counter[str]]
-    """As tests.bench.same_tables.rows gives them."""
+    """The rows in the form of tests.bench.same_tables.rows."""
 
     @staticmethod
     def of(lake: Path) -> FedTables:
@@ -34,7 +35,8 @@ class FedTables:
         return FedTables(lake, versions, {name: rows(str(lake), name) for name in names})
 
     def told(self) -> dict[str, list[Row]]:
-        """What the feeds have told since then, by table: the rows that differ, and no other."""
+        """The changes in the feeds since then, by table. Asserts that they are exactly the rows
+        that differ."""
         found = {}
         for name, version in self.versions.items():
             table = _opened(self.lake, name)

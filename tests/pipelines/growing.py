@@ -1,4 +1,4 @@
-"""A recorded node whose log goes on: what an ingest of a running node meets."""
+"""A recorded node whose log grows, as the log of a running node does during an ingest."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ def last_segment(node: Path) -> Path:
 
 
 def large_node(data: Path, node: Path, size: int) -> Path:
-    """A copy of a recorded node whose active segment goes on for about `size` bytes."""
+    """A copy of a recorded node whose active segment is extended by about `size` bytes."""
     shutil.copytree(data / "kafka-3.7.2-static/final/1", node)
     grow(node, size)
     return node
 
 
 def grow(node: Path, size: int) -> int:
-    """Append sound batches of about `size` bytes in all, in the last epoch; how many records."""
+    """Appends sound batches of about `size` bytes in all, in the last epoch. Gives the number of
+    records."""
     log = last_segment(node)
     content = log.read_bytes()
     found = scan(content, expected_offset=int(log.stem))
@@ -57,7 +58,7 @@ def grow(node: Path, size: int) -> int:
 
 
 def grow_idle(node: Path, count: int) -> None:
-    """Append so many NoOpRecords, which change no state, in large batches of the last epoch."""
+    """Appends `count` NoOpRecords, which change no state, in large batches of the last epoch."""
     log = last_segment(node)
     last = scan(log.read_bytes(), expected_offset=int(log.stem)).batches[-1].header
     value = encode(new_record("NO_OP_RECORD", 0, {}))

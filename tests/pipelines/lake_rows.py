@@ -1,5 +1,5 @@
-"""Rows of a lake's tables by delta-rs, as `kraftlake sql` reads them: what a table holds is judged
-without a JVM. That Spark reads the same rows: tests/pipelines/test_readers.py."""
+"""Rows of a lake's tables by delta-rs, as `kraftlake sql` reads them, so that tests check a table's
+content without a JVM. tests/pipelines/test_readers.py shows that Spark reads the same rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rows_of(lake: Path, contract: Contract, where: str = "true") -> list[Any]:
 
 
 def assert_same(one: Path, other: Path) -> None:
-    """Both lakes have the same rows in each table of silver and gold."""
+    """Asserts that both lakes have the same rows in each table of silver and gold."""
     for contract in (*SILVER, *GOLD):
         found, wanted = (same_tables.rows(str(lake), contract.name) for lake in (one, other))
         assert found == wanted, contract.name

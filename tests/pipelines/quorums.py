@@ -1,6 +1,7 @@
-"""Bronze tables of made-up quorums, for the layers above: say what each capture saw, get the rows.
+"""Bronze tables of invented quorums, for the layers above: a test says what each capture saw, and
+gets the rows.
 
-Every cluster is a scenario; all scenarios go through Spark together, and a test asks for the rows
+Every cluster is a scenario. All scenarios go through Spark together, and a test asks for the rows
 of its cluster.
 """
 
@@ -29,8 +30,8 @@ _Replica = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class Batch:
-    """leader: makes its first record a LEADER_CHANGE; voters: a KRAFT_VOTERS record, a voter being
-    an id, or an id and a directory."""
+    """A batch. leader: makes its first record a LEADER_CHANGE. voters: makes it a KRAFT_VOTERS
+    record; a voter is an id, or an id and a directory."""
 
     base: int
     last: int
@@ -42,7 +43,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class Capture:
-    """What a replica's directory held at `minute`; log_start: the first batch's unless given."""
+    """The content of a replica's directory at `minute`. log_start: by default that of the first
+    batch."""
 
     cluster: str
     node: int
@@ -63,7 +65,7 @@ class Capture:
 
     @property
     def at(self) -> datetime:
-        # no two replicas at the very same moment
+        # no two replicas are captured at the same moment
         return START + timedelta(minutes=self.minute, seconds=self.node)
 
     @property
@@ -84,12 +86,14 @@ class Capture:
 
 
 def epoch(number: int, leader: int, start: int, end: int) -> tuple[Batch, Batch]:
-    """The batches of a leader epoch: its LEADER_CHANGE at `start`, and the rest up to `end`."""
+    """The batches of a leader epoch: its LEADER_CHANGE at `start`, and the other records up to
+    `end`."""
     return Batch(start, start, number, leader=leader), Batch(start + 1, end - 1, number)
 
 
 def bronze_values(captures: Iterable[Capture]) -> dict[Contract, list[dict[str, Any]]]:
-    """The rows of the same tables, without the columns that nobody set; payloads are plain."""
+    """The rows of bronze's tables, without the columns that no test sets; payloads are plain
+    values."""
     seen = list(captures)
     groups = list(dict.fromkeys(capture.capture_group for capture in seen))
     return {
@@ -107,7 +111,8 @@ def bronze_values(captures: Iterable[Capture]) -> dict[Contract, list[dict[str, 
 
 
 def frame(spark: SparkSession, contract: Contract, rows: Sequence[dict[str, Any]]) -> DataFrame:
-    """A DataFrame of the contract; VARIANT columns are given as plain values, others may lack."""
+    """A DataFrame of the contract. VARIANT columns are given as plain values; other columns may be
+    missing."""
     variants = [f.name for f in contract.schema if f.dataType.simpleString() == "variant"]
     schema = StructType(
         [

@@ -1,4 +1,4 @@
-"""Writes by Spark that only tests make, and what Spark says of a table's newest commit."""
+"""Writes by Spark that only tests make, and Spark's description of a table's newest commit."""
 
 from __future__ import annotations
 

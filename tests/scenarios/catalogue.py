@@ -12,8 +12,8 @@ FILE = Path(__file__).with_name("catalogue.toml")
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """source: Kafka's test class, for group T the scenarios that it is about. Shown by a test
-    unless it is not applicable or pending, for the reason given."""
+    """A scenario. source: Kafka's test class; for group T the scenarios that it is about. A test
+    shows a scenario unless it is not applicable or pending, for the given reason."""
 
     id: str
     source: str
@@ -29,7 +29,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """scenarios: in their order."""
+    """A group. scenarios: in their order."""
 
     letter: str
     title: str
@@ -40,13 +40,13 @@ Catalogue = Mapping[str, Group]
 
 
 def catalogue() -> Catalogue:
-    """By letter."""
+    """The groups by letter."""
     found = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return {letter: _group(letter, entries) for letter, entries in found.items()}
 
 
 def scenarios(groups: Catalogue) -> dict[str, Scenario]:
-    """All of them by id."""
+    """All scenarios by id."""
     return {scenario.id: scenario for group in groups.values() for scenario in group.scenarios}
 
 

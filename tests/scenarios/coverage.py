@@ -28,8 +28,8 @@ _TEST = re.compile(r"`([\w./]+\.py::[\w.:]+)`")
 
 @dataclass
 class Run:
-    """What pytest told. marks: scenario ids by test; passed, failed: tests with at least one case
-    that did; a skipped case is one that didn't pass."""
+    """The result of a run of pytest. marks: scenario ids by test. passed, failed: tests with at
+    least one case that passed or failed; a skipped case didn't pass."""
 
     marks: dict[str, frozenset[str]] = field(default_factory=dict)
     passed: set[str] = field(default_factory=set)
@@ -37,7 +37,7 @@ class Run:
 
     @property
     def tests(self) -> set[str]:
-        """All that ran."""
+        """All tests that ran."""
         return self.passed | self.failed
 
     def shown(self) -> Shown:
@@ -49,8 +49,8 @@ class Run:
 
 
 def after(table: Shown, run: Run) -> Shown:
-    """The table once a run is taken into account: of the tests that ran, what passed now; of the
-    others, what the table says and still exists."""
+    """The table after a run: for the tests that ran, what passed now; for other tests, what the
+    table says and still exists."""
     found: dict[str, set[str]] = defaultdict(set)
     for scenario_id, tests in table.items():
         found[scenario_id] |= {test for test in tests - run.tests if exists(test)}
@@ -90,7 +90,8 @@ def unknown(marks: Mapping[str, Iterable[str]], groups: Catalogue) -> list[str]:
 
 
 def missing(table: Shown, groups: Catalogue) -> list[str]:
-    """A line for each scenario whose state the table belies: due and not shown, or the reverse."""
+    """A line for each scenario whose state contradicts the table: due and not shown, or the
+    reverse."""
     found = []
     for scenario in scenarios(groups).values():
         if scenario.is_due and scenario.id not in table:
@@ -101,7 +102,7 @@ def missing(table: Shown, groups: Catalogue) -> list[str]:
 
 
 def parse(text: str) -> Shown:
-    """What a table says."""
+    """The content of a table."""
     rows = {match[1]: line for line in text.splitlines() if (match := _ROW.match(line))}
     found = {scenario_id: frozenset(_TEST.findall(line)) for scenario_id, line in rows.items()}
     return {scenario_id: tests for scenario_id, tests in found.items() if tests}

@@ -1,4 +1,4 @@
-"""Collects the marks `scenario` and what became of their tests, for the table of scenarios.
+"""Collects the marks `scenario` and the results of their tests, for the table of scenarios.
 
 A mark with an unknown id ends the run before it begins. The test of the table runs last.
 """

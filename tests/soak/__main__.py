@@ -25,7 +25,7 @@ from tests.soak.record import RECORD, earlier, text
 
 def main() -> int:
     asked = _arguments()
-    for number in (signal.SIGTERM, signal.SIGINT):  # ends what it started, then has its record
+    for number in (signal.SIGTERM, signal.SIGINT):  # ends what it started, then writes its record
         signal.signal(number, signal.default_int_handler)
     os.environ.setdefault("PYTHONPATH", str(REPOSITORY))
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="kraftlake-soak-"))

@@ -1,4 +1,4 @@
-"""Work in a thread until it is told to end."""
+"""Work in a thread until it must end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Self
 
 
 class Background:
-    """Started on entry, told to end and waited for on exit. failure: what ended it before."""
+    """Work that is started on entry; on exit it is ended and waited for. failure: the error that
+    ended it before."""
 
     def __init__(self, work: Callable[[threading.Event], None]) -> None:
         """work: ends soon after the event is set."""

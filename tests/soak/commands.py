@@ -1,4 +1,4 @@
-"""The commands that a soak consists of, as processes, and what they said."""
+"""The commands of a soak as processes, and their output."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ _WARNING = re.compile(r"\bWARN(ING)?\b")
 
 @dataclass(frozen=True)
 class Place:
-    """said: the folder for what commands say. conf: of their settings (KRAFTLAKE_CONF)."""
+    """The folders of a soak. said: for the output of commands. conf: for their settings
+    (KRAFTLAKE_CONF)."""
 
     said: Path
     conf: Path
 
 
 class Command:
-    """`kraftlake` with these arguments, left to go on; what it says goes to said/name.txt.
+    """`kraftlake` with these arguments, running in the background. Its output goes to
+    said/name.txt.
 
     exit_code: None while it runs.
     """
@@ -50,7 +52,8 @@ class Command:
         return self.output.read_text(errors="replace")
 
     def wait_for(self, text: str) -> None:
-        """Until it has said `text`; AssertionError where it ended before, or took too long."""
+        """Waits until the command has printed `text`. Raises AssertionError where it ended before,
+        or took too long."""
         deadline = time.monotonic() + ENDED_S
         while text not in self.said:
             assert self.exit_code is None, f"{self.name} ended before {text!r}:\n{self.said}"
@@ -58,7 +61,7 @@ class Command:
             time.sleep(0.5)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """Its exit code. TimeoutExpired where it doesn't end."""
+        """Ends the command, and gives its exit code. Raises TimeoutExpired where it doesn't end."""
         self._process.send_signal(how)
         return self._process.wait(_STOP_S)
 
@@ -69,7 +72,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Ran:
-    """A command that ran to its end. highest: most resident bytes seen, by kind (see held)."""
+    """A command that ran to its end. highest: the most resident bytes seen, by kind (see held)."""
 
     name: str
     exit_code: int
@@ -78,7 +81,7 @@ class Ran:
 
 
 def run(name: str, place: Place, *arguments: object) -> Ran:
-    """To its end, which is killed where it takes too long."""
+    """Runs a command to its end, and kills it where it takes too long."""
     began = time.monotonic()
     command = Command(name, place, *arguments)
     highest: dict[str, int] = {}
@@ -95,12 +98,12 @@ def run(name: str, place: Place, *arguments: object) -> Ran:
 
 
 def bad_lines(said: Path) -> list[str]:
-    """`name: line` for each line that tells of an error, in what any of the commands said."""
+    """`name: line` for each line about an error in the output of any command."""
     return _lines(said, _BAD)
 
 
 def warnings(said: Path) -> list[str]:
-    """The same for warnings."""
+    """`name: line` for each warning."""
     return _lines(said, _WARNING)
 
 

@@ -1,4 +1,4 @@
-"""One soak: the cluster, its load and its kills, the commands, and what came of them."""
+"""One soak: the cluster, its load and its kills, the commands, and the results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOPIC = "metadata-changes"
 SETTINGS: dict[str, object] = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
-    # a busy machine is no reason to elect another leader, or to fence the broker
+    # a busy machine must not cause an election or fence the broker
     "controller.quorum.election.timeout.ms": 5_000,
     "controller.quorum.fetch.timeout.ms": 15_000,
     "broker.session.timeout.ms": 60_000,
@@ -45,9 +45,9 @@ _END = 'SELECT max("offset") + 1 FROM silver_committed_log'
 
 @dataclass(frozen=True)
 class Plan:
-    """minutes: of load. rate: records a second. The rest in seconds: between kills of leaders,
-    between builds, between looks of the streaming ingest, between samples, between full
-    collections of the ingest's JVM."""
+    """The plan. minutes: of load. rate: records per second. The other fields are in seconds:
+    between kills of leaders, between builds, between checks of the streaming ingest, between
+    samples, between full collections of the ingest's JVM."""
 
     minutes: float = 120
     rate: int = 30
@@ -61,7 +61,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class Built:
-    """A build at `at_s`: the topic's changes so far, and disk bytes of lake and recording then."""
+    """A build at `at_s`: the topic's changes so far, and the bytes of lake and recording on disk
+    then."""
 
     at_s: float
     ran: Ran
@@ -73,9 +74,8 @@ class Built:
 
 @dataclass
 class Story:
-    """What came of a soak so far. samples: by command and kind (memory.held); heaps: the live
-    objects of the ingest's JVM. failures: whatever ended it early, and exit codes that are not 0.
-    """
+    """The results of a soak so far. samples: by command and kind (memory.held). heaps: the live
+    objects of the ingest's JVM. failures: what ended it early, and exit codes that are not 0."""
 
     plan: Plan
     seconds: float = 0
@@ -88,18 +88,18 @@ class Story:
     builds: list[Built] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     end: int = 0
-    """The recording's end when the observer was stopped, exclusive; 0 before."""
+    """The end (exclusive) of the recording when the observer was stopped; 0 before."""
     high_watermark: int = 0
-    """The leader's at the end of the load."""
+    """The leader's high watermark at the end of the load."""
     archived_batches: int = 0
     messages: Messages | None = None
     leader: int = 0
-    """Whose log is compared in the end."""
+    """The node whose log is compared at the end."""
 
 
 class Soak:
-    """In `folder`, which is empty: kafka/, recording/, lake/, said/ (what each command said),
-    state.json. `story` is true at any moment."""
+    """A soak in `folder`, which is empty: kafka/, recording/, lake/, said/ (the output of each
+    command), state.json. `story` is up to date at any moment."""
 
     def __init__(self, plan: Plan, folder: Path) -> None:
         self.folder = folder
@@ -112,7 +112,7 @@ class Soak:
         self._began = time.monotonic()
 
     def run(self) -> Story:
-        """The whole of it; what goes wrong is among the story's failures."""
+        """Runs the whole soak. Errors are among the story's failures."""
         self._place.said.mkdir(parents=True)
         self._set_heap()
         try:
@@ -141,7 +141,7 @@ class Soak:
         return time.monotonic() - self._began
 
     def _set_heap(self) -> None:
-        """The commands' settings are ours, but for the driver's heap."""
+        """Writes the commands' settings, which are ours except for the driver's heap."""
         shutil.copytree(REPOSITORY / "conf", self._place.conf)
         defaults = self._place.conf / "spark-defaults.conf"
         lines = [line for line in defaults.read_text().splitlines() if "driver.memory" not in line]
@@ -174,7 +174,7 @@ class Soak:
                 raise worker.failure
 
     def _build_until(self, end_s: float, cluster: KafkaCluster, workers: list[Background]) -> None:
-        """Builds from the first finished ingest on; the first one starts the publisher, however
+        """Builds from the first finished ingest on. The first build starts the publisher, however
         late it is."""
         due = 0.0
         while self._now < end_s or not self.story.builds:
@@ -237,8 +237,8 @@ class Soak:
             self.story.heaps.append(Sample(self._now, found))
 
     def _drain(self, cluster: KafkaCluster) -> None:
-        """Stage by stage, from the quorum to the topic: each is stopped when it has all that the
-        one before it holds."""
+        """Ends stage by stage, from the quorum to the topic: each stage is stopped when it has
+        everything that the stage before it holds."""
         by_name = {command.name: command for command in self._running}
         self.story.high_watermark = _high_watermark(cluster)
         wanted = self.story.high_watermark
@@ -263,7 +263,7 @@ class Soak:
         self.story.leader = patiently(cluster.leader)
 
     def _end(self, command: Command) -> None:
-        """By SIGTERM, as a service manager does."""
+        """Sends SIGTERM, as a service manager does."""
         try:
             code: int | None = command.end()
         except subprocess.TimeoutExpired:
@@ -282,25 +282,26 @@ class Soak:
 
 
 def _partition(cluster: KafkaCluster) -> dict[str, Any]:
-    """As the leader describes it."""
+    """The partition as the leader describes it."""
     found = cluster.described(patiently(cluster.leader))
     return {} if found is None else found
 
 
 def _high_watermark(cluster: KafkaCluster) -> int:
-    """Exclusive; 0 where nobody answered."""
+    """The high watermark (exclusive); 0 where no node answered."""
     return int(_partition(cluster).get("highWatermark", 0))
 
 
 def _observed_end(cluster: KafkaCluster) -> int:
-    """How far the recorder has fetched, by the leader: it has the highest id of all observers."""
+    """The offset up to which the recorder has fetched, by the leader. The recorder has the highest
+    id of all observers."""
     observers = _partition(cluster).get("observers", [])
     recorder = max(observers, key=lambda each: int(each["replicaId"]), default={})
     return int(recorder.get("logEndOffset", 0))
 
 
 def _plain(story: Story) -> dict[str, Any]:
-    """As JSON has it, of the messages only their number."""
+    """The story in JSON's types. Of the messages it has only the number."""
     fields = {name: value for name, value in vars(story).items() if name != "messages"}
     count = None if story.messages is None else story.messages.count
     return json.loads(json.dumps(fields | {"messages": count}, default=asdict))

@@ -1,4 +1,5 @@
-"""What each stage holds in the end, read by means of its own, and whether all of it is equal."""
+"""The content of each stage at the end, read by other means for each, and whether all of it is
+equal."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ _SAME_BATCH = " AND ".join(
 
 
 class Batch(NamedTuple):
-    """A record batch as every stage names it; offsets inclusive."""
+    """A record batch as every stage names it. Its offsets are inclusive."""
 
     base_offset: int
     last_offset: int
@@ -74,7 +75,7 @@ class LakeTables:
         self._lake = lake
 
     def rows(self, query: str, *tables: str) -> list[tuple[Any, ...]]:
-        """Of a query in which layer.table is called layer_table."""
+        """The rows of a query in which layer.table is called layer_table."""
         from deltalake import DeltaTable, QueryBuilder
 
         builder = QueryBuilder()
@@ -86,25 +87,26 @@ class LakeTables:
         return list(zip(*columns, strict=True))
 
     def number(self, query: str, *tables: str) -> int:
-        """Of a query with one row of one column."""
+        """The number in the result of a query with one row and one column."""
         ((found,),) = self.rows(query, *tables)
         return int(found or 0)
 
     def log_end(self) -> int:
-        """The highest end of a log that a finished ingest has brought, exclusive; 0 without."""
+        """The highest end (exclusive) of a log that a finished ingest has brought; 0 where there is
+        none."""
         if not (self._lake / "bronze" / "captures" / "_delta_log").is_dir():
             return 0
         return self.number("SELECT max(log_end_offset) FROM bronze_captures", "bronze.captures")
 
     def batches(self) -> list[Batch]:
-        """Of bronze.log_batches, which the newest capture holds."""
+        """The batches of bronze.log_batches that the newest capture holds."""
         columns = "base_offset, last_offset, leader_epoch, crc"
         query = f"SELECT {columns} {_HELD.format('bronze_log_batches')} ORDER BY base_offset"
         return [Batch(*row) for row in self.rows(query, "bronze.log_batches")]
 
     def as_shown(self, batches: Iterable[Batch]) -> list[Batch]:
-        """The batches with the CRCs that the lake shows. A batch with records that the lake
-        withholds has another CRC, by the lake's key."""
+        """The batches with the CRCs that the lake shows. A batch with secrets has another CRC
+        there, by the lake's key."""
         columns = "DISTINCT base_offset, leader_epoch"
         query = f"SELECT {columns} FROM bronze_log_records WHERE value IS NULL"
         withheld = set(self.rows(query, "bronze.log_records"))
@@ -117,14 +119,14 @@ class LakeTables:
         ]
 
     def truncated_records(self) -> int:
-        """Records that the lake holds though the quorum took them back."""
+        """The number of records that the lake holds though the quorum truncated them."""
         query = f"""SELECT count(*) FROM bronze_log_records r
             JOIN (SELECT * FROM bronze_log_batches WHERE truncated_at IS NOT NULL) b
             ON {_SAME_BATCH}"""
         return self.number(query, "bronze.log_records", "bronze.log_batches")
 
     def record_offsets(self) -> tuple[int, int]:
-        """Rows of bronze.log_records in these batches, and how many different offsets they have."""
+        """(rows of bronze.log_records in these batches, number of different offsets)."""
         query = f"""SELECT count(*), count(DISTINCT r."offset") FROM bronze_log_records r
             JOIN (SELECT * {_HELD.format("bronze_log_batches")}) b ON {_SAME_BATCH}"""
         ((rows, offsets),) = self.rows(query, "bronze.log_records", "bronze.log_batches")
@@ -137,7 +139,7 @@ class LakeTables:
 
 
 def by_offset(batches: Iterable[Batch]) -> list[tuple[int, int, int]]:
-    """As LakeTables.committed has them."""
+    """(offset, epoch, CRC of its batch), as LakeTables.committed has them."""
     return [
         (offset, batch.leader_epoch, batch.crc)
         for batch in batches
@@ -147,8 +149,8 @@ def by_offset(batches: Iterable[Batch]) -> list[tuple[int, int, int]]:
 
 @dataclass(frozen=True)
 class Messages:
-    """A topic's committed messages, folded. places: how many different (version, ordinal) they
-    have. rows: digest of the row that the messages leave, by the table's keys."""
+    """A topic's committed messages, folded. places: the number of different (version, ordinal).
+    rows: the digest of the row that the messages leave, by the table's keys."""
 
     count: int
     places: int
@@ -156,7 +158,7 @@ class Messages:
 
 
 def folded(values: Iterable[bytes]) -> Messages:
-    """values: of all messages of gold.metadata_changes, in any order."""
+    """The messages folded. values: of all messages of gold.metadata_changes, in any order."""
     places: set[tuple[int, int]] = set()
     newest: dict[tuple[Any, ...], tuple[tuple[int, int], bytes | None]] = {}
     count = 0
@@ -174,14 +176,14 @@ def folded(values: Iterable[bytes]) -> Messages:
 
 
 def table_rows(lake: Path) -> dict[tuple[Any, ...], bytes]:
-    """The rows of gold.metadata_changes as `folded` has them."""
+    """The rows of gold.metadata_changes in the form of `folded`."""
     name = METADATA_CHANGES.name
     feed = ChangeFeed(str(lake / name.replace(".", "/")), FEEDS[name])
     return {_key(row): _digest(row) for row in feed.rows(feed.newest())}
 
 
 def feed_changes(lake: Path) -> int:
-    """How many changes the table's change data feed tells of since its first version with rows."""
+    """The number of changes in the table's change data feed since its first version with rows."""
     name = METADATA_CHANGES.name
     feed = ChangeFeed(str(lake / name.replace(".", "/")), FEEDS[name])
     return sum(1 for version in range(1, feed.newest() + 1) for _ in feed.changes(version))

@@ -22,7 +22,7 @@ from tests.soak.memory import Course, course
 
 @dataclass(frozen=True)
 class Check:
-    """what: a sentence that must hold. figures: what was seen."""
+    """A check. what: a sentence that must be true. figures: what was seen."""
 
     what: str
     holds: bool
@@ -31,7 +31,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Stage:
-    """What a stage held in the end. records: of the log, or changes."""
+    """The content of a stage at the end. records: of the log, or changes."""
 
     name: str
     how: str
@@ -50,8 +50,8 @@ class Verdict:
 
 
 def judged(story: Story, folder: Path, *, with_memory: bool = True) -> Verdict:
-    """Of the soak in `folder`, whose processes have ended. with_memory: whether memory is judged,
-    for which it has to run longer than a JVM takes to fill its heap."""
+    """The verdict on the soak in `folder`, whose processes have ended. with_memory: whether memory
+    is judged. For this the soak must run longer than a JVM takes to fill its heap."""
     checks = [*_process_checks(story, folder)]
     stages: list[Stage] = []
     if story.messages is not None:
@@ -178,7 +178,7 @@ def _memory_checks(story: Story) -> Iterator[Check]:
 
 
 def courses(story: Story) -> dict[str, Course]:
-    """By process, and the live objects of the ingest's JVM."""
+    """The courses of memory by process, and of the live objects of the ingest's JVM."""
     found = {name: course(samples) for name, samples in sorted(story.samples.items())}
     if story.heaps:
         found["ingest jvm, live objects"] = course(story.heaps)

@@ -1,4 +1,4 @@
-"""kill -9 of the controller that leads, again and again, each time with its restart."""
+"""Kills the leading controller by SIGKILL again and again, and restarts it each time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Kill:
-    """node_id: who led; at_s: since the start of the kills; leaderless_s: until another one led."""
+    """A kill. node_id: the leader. at_s: seconds since the start of the kills. leaderless_s:
+    seconds until another node led."""
 
     node_id: int
     at_s: float
@@ -54,7 +55,7 @@ class LeaderKills:
 
 
 def patiently(wait: Callable[[], T]) -> T:
-    """Some times as long as a test would wait, as the machine may be busy for hours."""
+    """Waits several times as long as a test would, because the machine may be busy for hours."""
     for _ in range(_ATTEMPTS - 1):
         with suppress(AssertionError):
             return wait()

@@ -1,4 +1,4 @@
-"""A steady load of metadata on a real cluster: topics come, are configured, and go."""
+"""A steady load of metadata on a real cluster: topics are created, configured, and deleted."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ ALIVE = 100
 _ACL_EVERY, _SCRAM_EVERY = 10, 60
 _ANSWERED_S = 30.0
 _DONE = (KafkaError.TOPIC_ALREADY_EXISTS, KafkaError.UNKNOWN_TOPIC_OR_PART)
-"""What a request that is sent again is told of what it did the first time."""
+"""Errors that a repeated request gets where its first attempt succeeded."""
 
 
 class MetadataLoad:
-    """About `rate` records a second once ALIVE topics are there, in requests of once a second; an
-    ACL each 10 s and a SCRAM credential each minute besides.
+    """About `rate` records per second once ALIVE topics exist, in requests once per second; in
+    addition an ACL every 10 s and a SCRAM credential every minute.
 
-    taken: changes that a controller has acknowledged. refused: those that it has not, by Kafka's
-    name of the error; while nobody leads, that is part of it.
+    taken: changes that a controller has acknowledged. refused: changes that it has not, by Kafka's
+    name of the error; they include changes while no node leads.
     """
 
     def __init__(self, bootstrap: str, rate: int) -> None:
@@ -46,7 +46,7 @@ class MetadataLoad:
         self.refused: Counter[str] = Counter()
         self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
         self._topics_each = max(1, rate // 10)
-        # a topic that comes and goes is a record, one for each partition, and a record
+        # creating and deleting a topic takes one record, one for each partition, and one more
         self._configs_each = max(1, rate - self._topics_each * (PARTITIONS + 2))
         self._alive: deque[str] = deque()
         self._made = 0
@@ -55,7 +55,7 @@ class MetadataLoad:
         number, due = 0, time.monotonic()
         while not stop.wait(max(0.0, due - time.monotonic())):
             number += 1
-            due = max(due + 1, time.monotonic())  # what was missed is not made up for
+            due = max(due + 1, time.monotonic())  # missed requests are not repeated
             self._change(number)
 
     def _change(self, number: int) -> None:
@@ -89,7 +89,7 @@ class MetadataLoad:
             self._took(self._admin.incremental_alter_configs(resources).values())
 
     def _took(self, futures: Iterable[Future[object]]) -> int:
-        """How many of them were acknowledged."""
+        """The number of acknowledged requests."""
         taken = 0
         for future in futures:
             try:

@@ -1,4 +1,4 @@
-"""What processes hold in memory over time, and when that counts as flat; what folders hold."""
+"""The memory of processes over time, and when it counts as flat; the sizes of folders."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from tests.bench.memory import resident
 from tests.descendants import descendants
 
 RISE_SHARE, RISE_BYTES = 0.05, 4 * 2**20
-"""Flat is what rises by no more than this an hour: a share of the median, or bytes where that is
-more."""
+"""Memory is flat if it rises by no more than this per hour: a share of the median, or bytes where
+that is more."""
 WINDOW_S = 300.0
-"""What works now and then is compared by the highest of each five minutes."""
+"""The seconds of a window. The highest sample of each window counts, because some processes work
+only now and then."""
 _ATTACH_S = 120
 
 
 @dataclass(frozen=True)
 class Sample:
-    """at_s: since the start of the soak. size: bytes."""
+    """A sample. at_s: seconds since the start of the soak. size: bytes."""
 
     at_s: float
     size: int
@@ -32,8 +33,8 @@ class Sample:
 
 @dataclass(frozen=True)
 class Course:
-    """How what a process holds went: bytes. rise: of the highest of each window of the last half,
-    bytes an hour."""
+    """The course of a process's memory in bytes. rise: of the highest sample of each window of the
+    last half, in bytes per hour."""
 
     first: int
     median: int
@@ -43,7 +44,7 @@ class Course:
 
     @property
     def allowed(self) -> float:
-        """Bytes an hour by which it may rise."""
+        """The bytes per hour by which it may rise."""
         return max(RISE_SHARE * self.median, RISE_BYTES)
 
     @property
@@ -52,7 +53,7 @@ class Course:
 
 
 def course(samples: Sequence[Sample]) -> Course:
-    """Of at least one sample, oldest first."""
+    """The course of at least one sample, oldest first."""
     sizes = [sample.size for sample in samples]
     rise = slope(highest(samples[len(samples) // 2 :])) * 3600
     return Course(sizes[0], int(median(sizes)), max(sizes), sizes[-1], rise)
@@ -70,15 +71,16 @@ def highest(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def slope(samples: Sequence[Sample]) -> float:
-    """Bytes a second, by the median of the slopes between all pairs (Theil and Sen): outliers
-    don't count. 0 for fewer than two."""
+    """The slope in bytes per second: the median of the slopes between all pairs (Theil and Sen), so
+    that outliers don't count. 0 for fewer than two samples."""
     slopes = [(b.size - a.size) / (b.at_s - a.at_s) for a, b in combinations(samples, 2)]
     return median(slopes) if slopes else 0.0
 
 
 def held(pid: int) -> dict[str, int]:
-    """Resident bytes of a process and of what it started: `python`, and where there are any `jvm`
-    and `workers`, all of Spark's Python workers together; nothing where it has ended."""
+    """The resident bytes of a process and of the processes that it started: `python`, and where
+    they exist `jvm` and `workers`, all of Spark's Python workers together. Empty where the process
+    has ended."""
     own, _ = resident(pid)
     if not own:
         return {}
@@ -92,7 +94,7 @@ def held(pid: int) -> dict[str, int]:
 
 
 def live_heap(pid: int) -> int | None:
-    """Bytes of the objects that a full collection leaves in the JVM below a process; None where
+    """The bytes of the objects that a full collection leaves in the JVM below a process; None where
     there is no JVM, or it doesn't answer."""
     jvms = [each for each in descendants(pid) if resident(each)[1] == "java"]
     if not jvms:
@@ -112,7 +114,7 @@ def live_heap(pid: int) -> int | None:
 
 
 def size(folder: Path) -> int:
-    """Bytes of all files at or below a folder; those that go meanwhile are left out."""
+    """The bytes of all files at or below a folder. Files that disappear meanwhile are left out."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:

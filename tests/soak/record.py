@@ -1,4 +1,4 @@
-"""SOAK.md: what came of a soak."""
+"""SOAK.md: the results of a soak."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.soak.memory import RISE_BYTES, RISE_SHARE, WINDOW_S
 
 RECORD = Path(__file__).with_name("SOAK.md")
 _EARLIER = "\n## Earlier soaks\n"
-"""Heads what a record says of the soaks before, written by hand."""
+"""The heading of the text about earlier soaks, which is written by hand."""
 
 
 def text(story: Story, verdict: Verdict, folder: Path) -> str:
@@ -32,8 +32,8 @@ def text(story: Story, verdict: Verdict, folder: Path) -> str:
 
 
 def earlier(record: Path) -> str:
-    """The section about earlier soaks of a record that was written before, with its heading; ""
-    where there is no record, and where the record has no such section."""
+    """The section about earlier soaks in a record, with its heading; "" where there is no record,
+    or no such section."""
     written = record.read_text(encoding="utf-8") if record.exists() else ""
     _, heading, rest = written.partition(_EARLIER)
     return heading + rest

@@ -1,10 +1,11 @@
-"""Commands that ask a lake: sql, plan, history, state. All but sql can ask directories instead.
+"""Commands that ask a lake: sql, plan, history, state. All except sql can ask directories instead.
 
 - sql: `sql`, a module for each engine (`sql_delta_rs`, `sql_duckdb`, `sql_spark`), `query_result`,
   `sql_views`, `sql_tables`, `questions`, `sql_prompt`.
 - plan: `preflight`. history: `history`. state: `state`, `state_of_cluster` (sizes, exposure),
   `effective` (the configs in force), `entities` (the state itself).
-- `about`: what the user asks about. `cluster_source` and `cluster_in_lake` give a cluster's state,
-  from directories and from a lake; `lake_history` gives its changes, and `lake_readings` what a
-  release can't read of a lake's newest captures.
+- `about`: the entities and the cluster that the user asks about. `cluster_source` and
+  `cluster_in_lake` give a cluster's state, from directories and from a lake; `lake_history` gives
+  its changes, and `lake_readings` the records of a lake's newest captures that a release can't
+  read.
 """

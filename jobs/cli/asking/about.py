@@ -1,4 +1,4 @@
-"""What the user asks about: entities whose changes a command shows, and a cluster at a moment."""
+"""The subject of a question: entities whose changes a command shows, and a cluster at a moment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class AskedCluster:
     """The id of the cluster; None for the only cluster there."""
     moment: Moment = NOW
     committed_only: bool = False
-    """Whether only records count that are proven to be committed."""
+    """Whether only records that are proven to be committed count."""
     order: tuple[str, ...] = ()
     """The names of captures, the oldest first."""
     passed_over: PassedOver = NOTHING
@@ -59,23 +59,23 @@ def asked_cluster(options: StateOptions | PlanOptions, command: str) -> AskedClu
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The entities whose history is asked for. A field that is None excludes nothing. Where several
-    fields are given, all must hold."""
+    """The entities whose history the user asks for. A field that is None excludes nothing. Where
+    several fields are given, all must hold."""
 
     topic: str | None = None
     broker: int | None = None
     principal: str | None = None
     config: str | None = None
     with_defaults: bool = False
-    """Whether the configs of brokers that stand in for those of a topic are asked for too."""
+    """Whether configs of brokers are included where they replace a topic's own configs."""
 
     def holds(self, entity: str, name: str) -> bool:
-        """Whether the change of an entity is asked for. entity: its kind. name: its name for
+        """Whether the user asks for the changes of an entity. entity: its kind. name: its name for
         people."""
         return all(entity in kinds and is_about(entity, name) for kinds, is_about in self._tests())
 
     def entities(self) -> frozenset[str] | None:
-        """The kinds of entities that are possible, None for all."""
+        """The kinds of entities that are possible; None for all kinds."""
         kinds = [frozenset(possible) for possible, _ in self._tests()]
         return frozenset.intersection(*kinds) if kinds else None
 
@@ -91,8 +91,8 @@ class About:
             yield ("config",), lambda entity, name: name.endswith(self._config_endings())
 
     def refuse_unknown(self, known: KnownNames) -> None:
-        """Raises UsageError for a topic, broker, principal or config of which nothing is known. Its
-        message has the nearest names.
+        """Raises UsageError for an unknown topic, broker, principal or config. Its message has the
+        nearest names.
 
         A config that Kafka knows may never have been set, which is no error.
         """
@@ -156,7 +156,7 @@ class About:
 
 
 def _unknown(option: str, name: str, what: str, known: Collection[str]) -> UsageError:
-    """The error about a name of which nothing is known."""
+    """The error about an unknown name."""
     close = get_close_matches(name, known, n=_NEAREST, cutoff=0.6)
     if close:
         hint = f"did you mean {listed(close, last='or')}?"
@@ -179,8 +179,8 @@ class KnownNames:
     configs: set[str] = field(default_factory=set)
 
     def add(self, entity: str, name: str) -> None:
-        """Add the names that stand in the name of an entity. entity: the entity's kind. name: the
-        entity's name for people."""
+        """Adds the names in an entity's name. entity: the entity's kind. name: the entity's name
+        for people."""
         if entity == "topic":
             self.topics.add(name)
         elif entity == "broker":

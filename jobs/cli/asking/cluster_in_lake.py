@@ -98,7 +98,8 @@ def _lags(history: ClusterHistory) -> Iterator[tuple[int, Lag]]:
 
 def _first_change(history: ClusterHistory, start: int, end: int) -> tuple[int | None, int | None]:
     """The offset and the time (ms since 1970) of the first record from `start` (inclusive) to `end`
-    (exclusive) that changed the state, be it undone since or not; None where there is none."""
+    (exclusive) that changed the state, even if the change was undone later; None where there is no
+    such record."""
     mine = history.mine()
     query = (
         f'SELECT valid_from_offset AS "offset", valid_from AS at FROM {HISTORY} WHERE {mine} '
@@ -112,8 +113,8 @@ def _first_change(history: ClusterHistory, start: int, end: int) -> tuple[int | 
 
 
 def _newest_verdict(history: ClusterHistory, end_offset: int) -> dict[str, Any] | None:
-    """The cluster's row of gold.verdicts; None where it is about another state than the one that
-    ends at this offset (exclusive), or where an older release built the lake."""
+    """The cluster's row of gold.verdicts. None where it is about a state with another end offset
+    (exclusive), or where an older release built the lake."""
     if not open_if_there(history.lake, VERDICTS):
         return None
     query = f"SELECT * FROM {VERDICTS} WHERE {history.mine()} AND end_offset = {end_offset}"
@@ -121,8 +122,8 @@ def _newest_verdict(history: ClusterHistory, end_offset: int) -> dict[str, Any] 
 
 
 def _verdict(cluster: Cluster, newest: dict[str, Any] | None) -> Verdict:
-    """The verdict on a state of the lake: that of `build` on the newest one, else one by its
-    health alone."""
+    """The verdict on a state of the lake: for the newest state the verdict of `build`, for another
+    state a verdict by its health alone."""
     if newest is not None:
         return verdict_in(newest)
     return verdict_on_state(
@@ -173,8 +174,7 @@ def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
 
 
 def _refused_at(history: ClusterHistory, end_offset: int) -> int | None:
-    """The offset of the first record below the end that can't be applied. None where there is
-    none."""
+    """The offset of the first record below the end that can't be applied; None where all can."""
     query = (
         f'SELECT min(f."offset") FROM {FINDINGS} f WHERE {history.mine("f.")} '
         f'AND f.rule = {DATA_FUSION.literal(UNAPPLIABLE_RECORD.id)} AND f."offset" < {end_offset}'

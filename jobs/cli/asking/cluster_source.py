@@ -34,7 +34,7 @@ from replica.metadata.changes.readers import reader_of
 
 @dataclass(frozen=True)
 class ClusterSource:
-    """A cluster's state, and what else a command asked for."""
+    """A cluster's state, and the other facts that a command asked for."""
 
     cluster: Cluster
     entities: Mapping[str, int]
@@ -48,33 +48,34 @@ class ClusterSource:
     notices: tuple[str, ...] = ()
     """A line for each file or directory that could not be read, or was left out."""
     readings: tuple[NodeReading, ...] = ()
-    """What the release of Wanted.read_by can't read of each directory of the cluster."""
+    """For each directory of the cluster, what the release of Wanted.read_by can't read."""
     not_judged: str = ""
-    """The files that have to be readable, too, and that could not be judged here; "" where there
-    are none."""
+    """Other files that must be readable, too, and could not be judged here; "" where there are
+    none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a command wants to know of a cluster besides its state."""
+    """The facts that a command wants about a cluster besides its state."""
 
     content: bool = False
-    """How many records of each type the log has."""
+    """The number of the log's records of each type."""
     past: bool = False
-    """Since which record each failure would do the harm that it would do now."""
+    """For each failure, the record since which it would do the same harm as now."""
     verdict: bool = False
     """The verdict of `check`."""
     read_by: str | None = None
-    """What this release of Kafka can't read of the directories; None where nobody asks that."""
+    """A release of Kafka, to know what it can't read of the directories; None where the user names
+    none."""
 
 
 def from_directories(
     asked: AskedCluster, broker_defaults: Mapping[str, str], wanted: Wanted
 ) -> ClusterSource:
-    """The newest state of the cluster that the directories hold.
+    """The newest state of the cluster in the directories.
 
-    Raises UsageError where they belong to several clusters and none is named, or where they give no
-    state, UnreadableFileError where they can't be read.
+    Raises UsageError where they belong to several clusters and the user names none, or where they
+    give no state; UnreadableFileError where they can't be read.
     """
     progress = ProgressLine()
     with ExitStack() as stack:
@@ -105,7 +106,7 @@ def from_directories(
         if not known:
             refuse_unread(unreadable)
         chosen, cluster, directories, verdict = _chosen(known, asked, several)
-        if not wanted.verdict:  # which says it
+        if not wanted.verdict:  # the verdict says it
             notices += several
         progress.clear()
         if cluster is None:
@@ -120,7 +121,7 @@ def from_directories(
             members = cluster_members(chosen.examined, directories)
             readings = tuple(_reading_of(one, wanted.read_by) for one in members)
         left = tuple(notices)
-        notices.clear()  # the caller tells them, below the verdict
+        notices.clear()  # the caller prints them, below the verdict
     return ClusterSource(cluster, entity_counts(cluster.image), held, past, verdict, left, readings)
 
 
@@ -135,8 +136,8 @@ def _reading_of(examined: Examined, release: str) -> NodeReading:
 
 
 class _Known(NamedTuple):
-    """A cluster of directories that were looked at together. directories: all of them.
-    verdict: None where it isn't wanted."""
+    """A cluster of directories that were captured together. directories: all directories. verdict:
+    None where the command doesn't want it."""
 
     told: ClusterState
     cluster: Cluster | None
@@ -145,7 +146,7 @@ class _Known(NamedTuple):
 
 
 def _chosen(known: Sequence[_Known], asked: AskedCluster, several: Sequence[str]) -> _Known:
-    """The cluster that is asked about. several: from disks_of_several. Raises UsageError."""
+    """The cluster that the user asks about. several: from disks_of_several. Raises UsageError."""
     cluster_id = asked.cluster
     why = "".join(f". {one}" for one in several)
     wanted = [one for one in known if cluster_id in (None, one.told.cluster_id)]

@@ -1,5 +1,5 @@
-"""`kraftlake state --effective`: the configs in force for a topic, a broker or a group, what set
-them, and since when."""
+"""`kraftlake state --effective`: the configs in force for a topic, a broker or a group, the source
+of each, and since when."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _HIDDEN = "***"
 
 
 def run(asked: AskedCluster, options: StateOptions) -> int:
-    """Print the configs. Returns 0. Raises KraftlakeError."""
+    """Prints the configs. Returns 0. Raises KraftlakeError."""
     file = _in_file(options.broker_config)
     end_offset, held = entities_at(asked, make_redactor(False, options.redact_key))
     entities = [*held]
     About(topic=options.topic, broker=options.broker).refuse_unknown(_names(entities))
     found = [*_effective(options, settings_of(_configs(entities), file))]
-    found.sort(key=lambda one: one.source == KAFKA)  # what somebody has set comes first
+    found.sort(key=lambda one: one.source == KAFKA)  # configs that a user has set come first
     complain(f"state: {up_to(end_offset)}")
     if not found:
         complain("state: nothing is set: Kafka's defaults hold")

@@ -34,8 +34,8 @@ def entities_at(
     take: Callable[[LoggedChange], None] | None = None,
 ) -> tuple[int, Iterable[StateEntity]]:
     """(the end offset of the moment, the entities of the state there). Raises UsageError for a
-    moment whose state isn't known. redactor: removes secrets of directories; those of a lake are
-    hidden already. take: is told each change of directories that led to the state."""
+    moment whose state isn't known. redactor: removes secrets of directories; a lake's secrets are
+    hidden already. take: is called with each change of directories that led to the state."""
     if asked.lake is None:
         return _of_directories(asked, redactor, take)
     history = history_of(asked)
@@ -53,7 +53,7 @@ def entities_at(
 
 def history_of(asked: AskedCluster) -> ClusterHistory:
     """The cluster in its lake. Raises UsageError where the lake is not built, or lacks it."""
-    from jobs.cli.asking.lake_history import cluster_history  # Directories need no delta-rs.
+    from jobs.cli.asking.lake_history import cluster_history  # directories need no delta-rs
 
     assert asked.lake is not None, "directories have no history"
     return cluster_history(asked.lake, asked.cluster, committed_only=asked.committed_only)
@@ -95,13 +95,14 @@ def _of_directories(
             f"the state {up_to(end_offset)} is not known. Nothing is known of "
             f"{offsets_text(held)}: {held.why}"
         )
-    for gap in gaps:  # beside an error it would hide the line that counts
+    for gap in gaps:  # beside an error these lines would hide the line that counts
         complain(f"state: {gap}")
     return end_offset, held
 
 
 def other_histories(branch: Branch, end: int) -> Iterator[str]:
-    """A sentence for each history that conflicts with that of the branch below the offset `end`."""
+    """A sentence for each history that conflicts with the branch's history below
+    the offset `end`."""
     own = {one.node_id for piece in branch.pieces if (one := piece.examined.replica) is not None}
     for tail in branch.tails:
         if not tail.is_contested or tail.start >= end:
@@ -113,8 +114,8 @@ def other_histories(branch: Branch, end: int) -> Iterator[str]:
 
 def _not_proven(branch: Branch, end: int) -> Iterator[str]:
     """A sentence about the changes below the offset `end` that are not proven to be committed; none
-    where all are."""
-    from replica.doctor.health.of_directories import first_change  # It loads the rules of health.
+    where all changes are."""
+    from replica.doctor.health.of_directories import first_change  # loads the rules of health
 
     changes = (
         first_change(piece.examined, max(piece.start, branch.proven_end), min(piece.end, end))

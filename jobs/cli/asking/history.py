@@ -1,4 +1,5 @@
-"""`kraftlake history`: how a topic, broker, principal or config got its present state.
+"""`kraftlake history`: the changes that led to the present state of a topic, broker, principal or
+config.
 
 It asks directories, whose logs are replayed, or a lake, which has the changes in
 gold.metadata_changes. Both give the same words and columns.
@@ -45,14 +46,15 @@ class Row(NamedTuple):
     entity: str
     name: str
     old: str | None
-    """JSON."""
+    """The old value, as JSON."""
     new: str | None
-    """JSON."""
+    """The new value, as JSON."""
     commitment: str
 
 
 Wanted = Callable[[int | None, str, str], bool]
-"""Whether a change is asked for, by its time, the kind of its entity and the entity's name."""
+"""Whether the user asks for a change: a function of its time, the kind of its entity, and the
+entity's name."""
 
 
 _MEANINGS = {
@@ -62,7 +64,7 @@ _MEANINGS = {
 
 
 def run(options: HistoryOptions) -> int:
-    """Print the changes. Returns 0. Raises KraftlakeError."""
+    """Prints the changes. Returns 0. Raises KraftlakeError."""
     form = form_of(options.json_output, options.csv, options.plain_csv)
     clock = clock_of(options.zone)
     lake = lake_unless(options.paths, options.lake, "history")
@@ -108,7 +110,8 @@ def _differing(old: str, new: str) -> tuple[str, str]:
 
 
 def _since_created(topic: str, found: Sequence[Row]) -> Iterator[Row]:
-    """The changes of a topic, without those of brokers' configs from before it was created."""
+    """The changes of a topic, without changes of brokers' configs from before the topic was
+    created."""
     created = {
         row.cluster_id: row.offset
         for row in reversed(found)
@@ -120,7 +123,7 @@ def _since_created(topic: str, found: Sequence[Row]) -> Iterator[Row]:
 
 
 def _legend(found: Iterable[Row]) -> Iterator[str]:
-    """What the words in the column commitment mean, where they are not all `proven`."""
+    """The meaning of the words in the column commitment, where not all are `proven`."""
     used = {row.commitment for row in found}
     for word, meaning in _MEANINGS.items():
         if word in used:
@@ -128,9 +131,9 @@ def _legend(found: Iterable[Row]) -> Iterator[str]:
 
 
 def _of_directories(options: HistoryOptions, about: About, is_wanted: Wanted) -> list[Row]:
-    """The changes in the directories' logs, in the order in which a lake has them. What they don't
-    tell is said on stderr. Raises UsageError where no directory has a metadata log, and for a name
-    of which nothing is known."""
+    """The changes in the directories' logs, in the order in which a lake has them. Lines on stderr
+    say what the logs don't show. Raises UsageError where no directory has a metadata log, and for
+    an unknown name."""
     redactor = make_redactor(options.keep_secrets, options.redact_key, options.show_config or ())
     progress = ProgressLine()
     found: list[Row] = []
@@ -159,7 +162,7 @@ def _of_directories(options: HistoryOptions, about: About, is_wanted: Wanted) ->
 
 
 def _add_names(known: KnownNames, image: Image) -> None:
-    """Add the entities of a snapshot with which a log begins, which are no changes of it."""
+    """Adds the entities of a snapshot with which a log begins: they are no changes of the log."""
     topics = image.tables["topics"].values
     for kind, key, value in image.items():
         if kind.name != "partition":
@@ -185,9 +188,9 @@ def _rows(
 
 
 def _of_lake(lake: Lake, cluster: str | None, about: About, is_wanted: Wanted) -> list[Row]:
-    """The changes that a lake has. What it doesn't know is said on stderr. Raises UsageError where
-    the lake is not built, or lacks the cluster, and for a name of which it knows nothing."""
-    # Directories need no delta-rs.
+    """The changes in a lake. Lines on stderr say what the lake doesn't know. Raises UsageError
+    where the lake is not built, or lacks the cluster, and for a name that the lake doesn't know."""
+    # directories need no delta-rs
     from jobs.cli.asking.lake_history import clusters_of, gaps_in, names_in_lake
 
     rows = _rows_of_lake(lake, cluster, about.entities())
@@ -214,7 +217,7 @@ def _rows_of_lake(
     from pipelines.dialects import DATA_FUSION
     from pipelines.lake.tables import tables_of
 
-    clusters_of(lake, cluster)  # It refuses a lake that is not built, and a cluster it lacks.
+    clusters_of(lake, cluster)  # refuses a lake that is not built, and a cluster that it lacks
     if CHANGES not in tables_of(lake):
         raise UsageError(f"{lake} has no {CHANGES}: run `{lake.command('build')}`")
     wanted = ["true"]

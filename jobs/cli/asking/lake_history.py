@@ -1,5 +1,5 @@
-"""A cluster's metadata over time, read from gold.metadata_history by delta-rs: no JVM; and the
-offsets at which a lake knows a cluster's state, by gold.state_ranges."""
+"""A cluster's metadata over time, which delta-rs reads from gold.metadata_history without a JVM;
+and the offsets at which a lake knows a cluster's state, by gold.state_ranges."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _CONTROLS = {control.name for control in ControlType}
 
 
 def why_unknown(lake: Lake, cluster_id: str, end_offset: int) -> str | None:
-    """Why the lake doesn't know the state at this end offset (exclusive), in one line that says up
-    to which offset the lake knows it. None where the lake knows it."""
+    """Why the lake doesn't know the state at this end offset (exclusive), as one line that also
+    says up to which offset it knows the state. None where the lake knows it."""
     if end_offset == 0:
         return None
     mine = f"cluster_id = {DATA_FUSION.cluster(cluster_id)}"
@@ -79,16 +79,16 @@ def gaps_in(lake: Lake, cluster_id: str) -> Iterator[str]:
 
 
 def names_in_lake(lake: Lake, cluster: str | None) -> Iterator[Sequence[Any]]:
-    """(kind, name) of each entity of which the lake knows, partitions aside, in one cluster or, for
-    None, in all."""
+    """(kind, name) of each entity that the lake knows, except partitions, in one cluster; with None
+    in all clusters."""
     mine = "true" if cluster is None else f"cluster_id = {DATA_FUSION.cluster(cluster)}"
     query = f"SELECT DISTINCT entity, name FROM {HISTORY} WHERE {mine} AND entity <> 'partition'"
     return rows(lake, query)
 
 
 def ends_that_are_not_known(lake: Lake) -> dict[str, int]:
-    """The clusters whose state at the end of their log the lake doesn't know, each with the offset
-    of that end (exclusive)."""
+    """The clusters whose state at the end of their log the lake doesn't know, with the offset of
+    that end (exclusive)."""
     query = (
         f'SELECT l.cluster_id, l.log_end FROM (SELECT cluster_id, max("offset") + 1 AS log_end '
         f"FROM {LOG} GROUP BY cluster_id) l LEFT JOIN (SELECT cluster_id, max(to_offset) AS "
@@ -116,15 +116,15 @@ _THEIR_BATCHES = (
 
 @dataclass(frozen=True)
 class ClusterHistory:
-    """One cluster of a lake. Offsets are exclusive ends, like those of snapshots."""
+    """The history of one cluster in a lake. Offsets are exclusive ends, as in snapshots."""
 
     lake: Lake
     cluster_id: str
     committed_only: bool = False
 
     def end_offset(self, moment: Moment) -> int:
-        """The end offset of a moment. Raises UsageError for a moment that the lake's captures don't
-        reach, or that is before what they cover."""
+        """The end offset of a moment. Raises UsageError for a moment after or before the part of
+        the log that the lake's captures cover."""
         end = self._end_of_log()
         if moment.at_time is not None:
             end = self._at_time(moment, moment.at_time)
@@ -139,7 +139,7 @@ class ClusterHistory:
         return end
 
     def is_before_whole_log(self, moment: Moment) -> bool:
-        """Whether the moment is a time before the first record, of a log that the lake has from
+        """Whether the moment is a time before the first record of a log that the lake has from
         offset 0 on."""
         if moment.at_time is None:
             return False
@@ -148,15 +148,16 @@ class ClusterHistory:
 
     def entities(self, end_offset: int, columns: Sql) -> Iterator[Sequence[Any]]:
         """These columns of HISTORY, such as `entity, value`, for each entity, sorted by entity and
-        key. record_offset is NULL where the entity is older than what the lake knows.
+        key. record_offset is NULL where the entity is older than the part of the log that the lake
+        knows.
 
         end_offset: from the method `end_offset`.
         """
         return self._history(columns, valid_at(end_offset), "ORDER BY entity, key")
 
     def versions_that_differ(self, a: int, b: int) -> Iterator[Sequence[Any]]:
-        """The versions of entities that are in only one of the states a and b: for each the kind of
-        the entity, its name, its value, and whether the version is in state a.
+        """The versions of entities that are in only one of the states a and b: the entity's kind,
+        name and value, and whether the version is in state a.
 
         a, b: from the method `end_offset`.
         """
@@ -166,14 +167,14 @@ class ClusterHistory:
         )
 
     def proven_end(self) -> int:
-        """The entries of the log below this offset (exclusive) are proven to be committed; 0 where
-        none is."""
+        """The offset (exclusive) below which the log's entries are proven to be committed; 0 where
+        no entry is."""
         ((end,),) = replace(self, committed_only=True)._log('max("offset") + 1')
         return 0 if end is None else int(end)
 
     def other_histories(self, end: int) -> Iterator[str]:
         """A sentence about the first place below the offset `end` at which another log conflicts
-        with the history that the lake shows; none where there is none, or where an older release
+        with the history of the lake; none where there is no such place, or where an older release
         built the lake."""
         if VERDICTS not in tables_of(self.lake):
             return
@@ -187,7 +188,7 @@ class ClusterHistory:
                 )
 
     def passed_over(self) -> str:
-        """The records in words that the build passed over; "" where there are none."""
+        """In words, the records that the build passed over; "" where there are none."""
         if VERDICTS not in tables_of(self.lake):
             return ""
         query = f"SELECT not_judged FROM {VERDICTS} WHERE {self.mine()}"
@@ -234,7 +235,7 @@ class ClusterHistory:
         return as_utc(captured_at), int(end), as_utc(last_record_at or captured_at)
 
     def _batch_at(self, at_time: datetime) -> int | None:
-        """The end offset of the records up to and including a time. None where there are none."""
+        """The end offset of the records up to and including a time; None where there are none."""
         asked = _timestamp(at_time)
         columns = "b.base_offset, b.last_offset, b.max_timestamp, b.leader_epoch, b.crc"
         found = self._log(
@@ -270,7 +271,7 @@ class ClusterHistory:
 
 
 def cluster_history(lake: Lake, cluster: str | None, *, committed_only: bool) -> ClusterHistory:
-    """The lake's only cluster, or the named one. Raises UsageError where it doesn't exist."""
+    """The lake's only cluster, or the named cluster. Raises UsageError where it doesn't exist."""
     names = clusters_of(lake, cluster)
     if cluster is None and len(names) != 1:
         raise UsageError(f"the lake has {len(names)} clusters: --cluster {' or '.join(names)}")
@@ -279,7 +280,7 @@ def cluster_history(lake: Lake, cluster: str | None, *, committed_only: bool) ->
 
 def clusters_of(lake: Lake, asked: str | None = None) -> list[str]:
     """The ids of the clusters whose log a built lake has. Raises UsageError where the lake is not
-    built, or lacks the cluster that is asked for."""
+    built, or lacks the cluster `asked`."""
     in_lake = tables_of(lake)
     missing = [table for table in (LOG, HISTORY, STATUS, RANGES) if table not in in_lake]
     if missing:

@@ -1,4 +1,4 @@
-"""What a release of Kafka can't read of the newest capture of each node in a lake."""
+"""The records in a lake's newest captures that a release of Kafka can't read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 
 
 def readings_in(history: ClusterHistory, release: str) -> tuple[NodeReading, ...]:
-    """What the release can't read of each node's newest capture, by node."""
+    """For each node, what the release can't read of its newest capture; sorted by node."""
     reader = reader_of(release)
     captures = _newest_captures(history)
     snapshots = {one["capture_id"]: _newest_snapshot(history, one) for one in captures}
@@ -58,7 +58,7 @@ def readings_in(history: ClusterHistory, release: str) -> tuple[NodeReading, ...
 
 
 def _newest_captures(history: ClusterHistory) -> list[Row]:
-    """The newest capture of each node that shows a log, by node."""
+    """For each node, its newest capture that shows a log; sorted by node."""
     names = "node_id, directory_id, cluster_id, capture_id, captured_at, source, uncovered"
     query = (
         f"SELECT {names}, ingest_seq FROM bronze.captures WHERE {history.mine()} "
@@ -91,15 +91,16 @@ def _mine(history: ClusterHistory, row: Row) -> Sql:
 
 
 def _told(reader: Reader, table: Sql = "") -> Sql:
-    """The condition that the release may not read a record, by its type."""
+    """The condition, in SQL, that the release may be unable to read a record, by
+    the record's type."""
     sought = sought_types(reader)
     others = DATA_FUSION.literals(one.name for one in TYPES if one.name not in sought)
     return f"({table}is_control OR {table}record_type NOT IN ({others}))"
 
 
 def _in_logs(history: ClusterHistory, reader: Reader) -> list[Row]:
-    """The records that the release may not read, of all replicas, each with the times at which the
-    replica's log held it."""
+    """The records of all replicas that the release may be unable to read, each with the times at
+    which the replica's log held it."""
     batch = ("base_offset", "leader_epoch", "crc")
     same = " AND ".join(f"b.{name} = r.{name}" for name in (*REPLICA_KEYS, *batch))
     query = (
@@ -141,7 +142,7 @@ def _in_snapshot(history: ClusterHistory, reader: Reader, snapshot: Row) -> Iter
 
 
 def _places(reader: Reader, row: Row) -> Iterator[UnreadPlace]:
-    """The place of a record that the release can't read; none where it reads it."""
+    """The place of a record that the release can't read; none where it can."""
     name, value = row["record_type"], row["value"]
     unread = None
     if value is None:  # it holds a secret, or can't be decoded

@@ -37,12 +37,12 @@ _MAX_FILE_BYTES = 64 * 1024 * 1024
 
 
 class Change(NamedTuple):
-    """A change that the user asks about."""
+    """A change that the user plans."""
 
     runbook: str
     """The runbook about the change."""
     judge: Callable[[ClusterSource], Preflight]
-    """A function that judges the change on a state, and on what was read besides."""
+    """Judges the change by a cluster's state and the other facts that were read."""
 
 
 class _Judged(NamedTuple):
@@ -60,7 +60,7 @@ RUNBOOKS = (STOP, ROLL, DECOMMISSION, REASSIGN, UPGRADE, DOWNGRADE, VOTERS, MIGR
 
 
 def run(options: PlanOptions) -> int:
-    """Print the answers. Returns 0 where every change is safe, 1 where one is unsafe, else 3.
+    """Prints the answers. Returns 0 where every change is safe, 1 where a change is unsafe, else 3.
     Raises KraftlakeError."""
     changes = _changes(options)
     if not changes:
@@ -135,8 +135,8 @@ def _of_nodes(options: PlanOptions) -> Iterator[Change]:
 def _judge(
     look: Callable[[], ClusterSource], changes: Sequence[Change], options: PlanOptions
 ) -> int:
-    """Judge the changes once, or with --while until all are safe: then an answer that is as before
-    is told in one line. look: gives the present state, of directories, a lake or a running
+    """Judges the changes once. With --while it repeats this until all are safe, and prints only one
+    line for an unchanged answer. look: gives the present state of directories, a lake or a running
     quorum."""
     before: tuple[Verdict | None, Sequence[_Judged]] | None = None
     while True:
@@ -205,11 +205,12 @@ def _described(judged: _Judged, limit: int) -> Iterator[str]:
 
 
 def _headline(judged: Preflight) -> str:
-    """The answer, as it stands before the change."""
+    """The answer, as it is printed before the change."""
     answer = judged.answer.value.upper().replace("-", " ")
     if judged.is_conditional:
         return f"{answer}, if its needs hold: "
-    return f"{answer:8}" if len(answer) < 8 else f"{answer}: "  # in line with the reasons' marks
+    # aligned with the marks of the reasons
+    return f"{answer:8}" if len(answer) < 8 else f"{answer}: "
 
 
 _MARKS = {ChangeSafety.SAFE: "note", ChangeSafety.NOTHING_TO_DO: "done"}

@@ -25,11 +25,11 @@ from replica.terminal_text import encodable, one_line
 from replica.words import counted
 
 CSV, PLAIN_CSV = "csv", "plain csv"
-"""Forms of an answer: CSV for people and their spreadsheets, and CSV with all cells as they are."""
+"""Forms of an answer: CSV that is safe in spreadsheets, and CSV with all cells unchanged."""
 EXPANDED = "expanded"
 """The form that gives each column of a row its own line."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
-"""Beginnings that some spreadsheet takes for a formula, wide forms included (OWASP)."""
+"""Beginnings of texts that some spreadsheets take for a formula, wide forms included (OWASP)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,12 @@ class QueryResult:
     rows: Iterator[Sequence[Any]]
 
     def by_name(self) -> Iterator[dict[str, Any]]:
-        """Each row as a dictionary by column name. The names must differ."""
+        """Each row as a dictionary by column name. No two columns may have the same name."""
         return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
 
 
 def write_answer(answer: QueryResult, form: str) -> None:
-    """Print all rows as they arrive. form: one of the forms above, text or json."""
+    """Prints all rows as they arrive. form: CSV, PLAIN_CSV, EXPANDED, text or json."""
     if form == "json":
         for named in replace(answer, columns=_unlike(answer.columns)).by_name():
             write_json(named)
@@ -86,9 +86,9 @@ def write_answer(answer: QueryResult, form: str) -> None:
 
 
 def write_timed(columns: Sequence[str], rows: Iterable[Any], form: str, clock: ZonedClock) -> None:
-    """Print rows, which are named tuples with a field `at`: a time in ms, or None. JSON has the ms,
-    the other forms have the time in the clock's zone. columns: the names of the rows' fields. form:
-    as for write_answer."""
+    """Prints rows, which are named tuples with a field `at`: a time in ms, or None. JSON has the
+    ms, the other forms have the time in the clock's zone. columns: the names of the rows' fields.
+    form: as for write_answer."""
     if form != "json":
         rows = (r if r.at is None else r._replace(at=clock.text(r.at)) for r in rows)
     write_answer(QueryResult(tuple(columns), iter(rows)), form)
@@ -107,8 +107,9 @@ def _plain_cell(value: object) -> str:
 
 
 def csv_cell(value: object) -> str:
-    """A cell of CSV. A text that a spreadsheet would calculate gets a ' in front, which makes it a
-    text there too. Characters that would move a terminal's cursor are escaped as in tables."""
+    """A cell of CSV. A text that a spreadsheet would calculate begins with an added ', which makes
+    it a text there, too. Characters that would move a terminal's cursor are escaped as in tables.
+    """
     text = "" if value is None else cell_text(value)
     is_number = isinstance(value, int | float | Decimal)
     mark = "'" if text.startswith(_FORMULA_STARTS) and not is_number else ""

@@ -1,8 +1,8 @@
-"""Ready-made questions for `kraftlake sql --question NAME`: each a title and one SQL query.
+"""Ready-made questions for `kraftlake sql --question NAME`. Each has a title and one SQL query.
 
-The SQL is in the dialect of delta-rs. Spark understands all of it except voter-history, because it
-has no unnest. docs/tutorial/questions.md has those of the demo with their answers, which a test
-compares with the real ones.
+The SQL is in the dialect of delta-rs. Spark understands all queries except voter-history, because
+it has no unnest. docs/tutorial/questions.md has the questions of the demo with their answers, which
+a test compares with the real answers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`kraftlake sql`: one query over a lake's tables.
 
-delta-rs' QueryBuilder (DataFusion) answers at once and needs no Java. DuckDB needs none either, and
-has JSON functions. Spark knows more SQL. In all three, bronze.x, silver.x and gold.x are the
+delta-rs' QueryBuilder (DataFusion) answers at once and needs no Java. DuckDB needs no Java either,
+and has JSON functions. Spark knows more SQL. In all three, bronze.x, silver.x and gold.x are the
 tables, and only the tables that the query names are opened.
 """
 
@@ -35,7 +35,7 @@ _MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
 
 
 def ask(options: SqlOptions) -> int:
-    """Print the answer; or show a prompt, where nothing was asked and the input is a terminal.
+    """Prints the answer, or shows a prompt where there is no query and the input is a terminal.
     Returns 0."""
     keep_within(bound_of(options.memory))
     form = form_of(options.json_output, options.csv, options.plain_csv)
@@ -129,7 +129,8 @@ def _ends(options: SqlOptions) -> dict[str, int] | None:
 
 
 def _tell_of_unknown_ends(lake: Lake) -> None:
-    """Name the clusters whose state at the log's end is unknown: the views have no rows of them."""
+    """Names the clusters whose state at the log's end is unknown: the views have no rows about
+    them."""
     from jobs.cli.asking.lake_history import ends_that_are_not_known, why_unknown
 
     for cluster_id, log_end in ends_that_are_not_known(lake).items():
@@ -151,7 +152,7 @@ def _end_offset(history: ClusterHistory, options: SqlOptions, is_only_one: bool)
 
 
 def _list(options: SqlOptions, form: str) -> int:
-    """List what can be asked: the lake's tables, or the ready-made questions."""
+    """Lists the lake's tables, or the ready-made questions."""
     asked = (options.query, options.file, options.question, options.tables and options.questions)
     if any(one not in (None, False) for one in asked):
         raise UsageError("--tables and --questions list what can be asked, alone: drop the rest")

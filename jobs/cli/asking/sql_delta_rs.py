@@ -41,11 +41,11 @@ _READING_NODES = frozenset(
         "Union", "Unnest", "Values", "WindowAggr",
     }
 )  # fmt: skip
-"""The nodes of DataFusion's logical plans that may be at the top of a query. Those of COPY, DDL,
-DML, SET and PREPARE can only be there, too."""
+"""The nodes of DataFusion's logical plans that a query may have at its top. Nodes of COPY, DDL,
+DML, SET and PREPARE also occur only at the top."""
 _POOL_SHARE = 0.6
-"""The share of the bound of memory that DataFusion may account for. It doesn't count all it takes,
-and a query that needs more writes to TMPDIR."""
+"""The share of the bound of memory that DataFusion may account for. DataFusion doesn't count all
+its memory. A query that needs more writes to TMPDIR."""
 _VARIANT_FIELDS = {"metadata", "value"}
 
 
@@ -73,11 +73,12 @@ def _of_our_own(lake: Lake, sql: str) -> QueryResult:
 
 @dataclass(frozen=True, slots=True)
 class AnswerBatches:
-    """An answer as delta-rs gives it: Arrow batches, whose VARIANT columns are still structs of
+    """An answer in the form of delta-rs: Arrow batches, whose VARIANT columns are still structs of
     bytes.
 
-    delta-rs is asked for each batch: where it panics within a stream that Arrow reads, the process
-    would end. So it isn't an Arrow stream. Raises QueryError while batches are read.
+    Each batch is asked of delta-rs by a call of its own, so this isn't an Arrow stream: a panic of
+    delta-rs within a stream that Arrow reads would end the process. Raises QueryError while batches
+    are read.
     """
 
     reader: Any
@@ -116,13 +117,13 @@ def read(query: LakeQuery) -> AnswerBatches:
 
 
 def _refuse_other_plans(builder: QueryBuilder, query: str) -> None:
-    """Raises UsageError for a query that is more than a query, by DataFusion's own plan of it. The
-    plan is made and not run, whatever the query's text is: behind EXPLAIN FORMAT indent the parser
-    takes exactly one statement."""
+    """Raises UsageError for a text that does more than query, by DataFusion's own plan of it. The
+    plan is made and not run, whatever the text is: after EXPLAIN FORMAT indent the parser takes
+    exactly one statement."""
     try:
         explained = builder.execute(f"EXPLAIN FORMAT indent {query}").read_all()
     except DeltaError as error:
-        if "Nested EXPLAIN" in str(error):  # It is an EXPLAIN itself, which runs nothing.
+        if "Nested EXPLAIN" in str(error):  # it is an EXPLAIN itself, which runs nothing
             return
         raise
     nodes = str(explained.column("plan").to_pylist()[0]).split("\n")
@@ -135,8 +136,8 @@ def _refuse_other_plans(builder: QueryBuilder, query: str) -> None:
 
 @contextmanager
 def query_failures() -> Iterator[None]:
-    """Raises QueryError, of one line, for what an engine raises. delta-rs raises Exception itself,
-    and for a bug of its own a PanicException, which is none."""
+    """Raises QueryError, of one line, for the errors of an engine. delta-rs raises Exception
+    itself, and for a bug of its own a PanicException, which isn't an Exception."""
     try:
         yield
     except (KraftlakeError, KeyboardInterrupt, SystemExit, GeneratorExit, StopIteration):
@@ -147,10 +148,11 @@ def query_failures() -> Iterator[None]:
 
 @contextmanager
 def opened_table(lake: Lake, table: str) -> Iterator[DeltaTable]:
-    """Opens a table of the lake for the block below `with`.
+    """Opens a table of the lake for the block of `with`.
 
     Raises UnreadableFileError where delta-rs or Arrow raises an error, while it opens the table or
-    in the block. Arrow's own errors are ValueErrors."""
+    in the block. Arrow's own errors are ValueErrors.
+    """
     uri = lake.table_uri(table)
     try:
         yield open_table(uri)
@@ -191,7 +193,7 @@ def is_variant(kind: str) -> bool:
 
 
 def _decoded(value: Any) -> Any:
-    """The value, in which each struct of a VARIANT's two fields, at any depth, is replaced by its
+    """The value. Each VARIANT in it, a struct of two fields at any depth, is replaced by its
     content."""
     if isinstance(value, dict):
         if value.keys() == _VARIANT_FIELDS and isinstance(value["metadata"], bytes):

@@ -25,7 +25,7 @@ _TABLES = (
     "SELECT table_schema, table_name FROM information_schema.tables "
     "WHERE table_schema IN ('bronze', 'silver', 'gold', 'own') ORDER BY ALL"
 )
-"""The answer to SHOW TABLES. DuckDB's own answer would have names of this module too."""
+"""The answer to SHOW TABLES. DuckDB's own answer would also have internal names of this module."""
 _SHARE = 0.8
 """The share of the bound of memory that DuckDB may account for."""
 _READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
@@ -57,8 +57,8 @@ def _rows_in(query: LakeQuery, table: str) -> Dataset:
 
 
 def _refuse_other_statements(database: duckdb.DuckDBPyConnection, query: str) -> None:
-    """Raises QueryError for several statements, UsageError for one that is more than a query, by
-    DuckDB's own parser."""
+    """Raises QueryError for several statements, and UsageError for a statement that does more than
+    query, by DuckDB's own parser."""
     statements = database.extract_statements(query)
     if len(statements) > 1:
         raise QueryError("more than one statement: ask one query at a time")

@@ -1,7 +1,7 @@
-"""`kraftlake sql` without a query on a terminal: a prompt that asks one query after another.
+"""`kraftlake sql` without a query on a terminal: a prompt for one query after another.
 
-A query ends with a semicolon and may take several lines. Lines that begin with a backslash are
-commands of the prompt, named as psql names its own. Long answers are shown in a pager.
+A query ends with a semicolon and may have several lines. Lines that begin with a backslash are
+commands of the prompt, with the names of psql's commands. Long answers are shown in a pager.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ _HISTORY_LINES = 1000
 
 
 Run = Callable[[SqlOptions, str], int]
-"""A function that asks the query of the options and prints the answer in a form, such as a table.
-It returns the exit code."""
+"""Runs the query of the options and prints the answer in a form, such as a table. Returns the exit
+code."""
 
 
 def prompt(options: SqlOptions, form: str, run: Run) -> int:
-    """Ask until the input ends. Returns 0. An error of a query is a line; the prompt goes on.
+    """Runs queries until the input ends. Returns 0. An error of a query is a line, and the prompt
+    continues.
 
-    options: lake, engine, moment and cluster for each query. form: that of the first answers.
+    options: lake, engine, moment and cluster for each query. form: the form of the first answers.
     """
     tables = tables_of(options.lake)
     write_line(f"kraftlake sql on {options.lake}: {len(tables)} tables; \\? helps, Ctrl-D ends")
@@ -59,14 +60,14 @@ def prompt(options: SqlOptions, form: str, run: Run) -> int:
 
 
 class _Asking(NamedTuple):
-    """How the next query is asked."""
+    """The options and the form for the next query."""
 
     options: SqlOptions
     form: str
 
 
 def _answered(asking: _Asking, text: str, run: Run) -> _Asking:
-    """Answer one input. Returns how the next input is asked."""
+    """Answers one input. Returns the options and the form for the next input."""
     try:
         if text.startswith("\\"):
             return _commanded(asking, text, run)
@@ -155,8 +156,8 @@ def _line_editing(words: Sequence[str]) -> Iterator[None]:
 
 
 def completer(words: Sequence[str]) -> Callable[[str, int], str | None]:
-    """A function for readline that completes words: it gives the word number `state` of the words
-    that begin with a text, in upper or lower case."""
+    """A function for readline that completes words. It gives the word number `state` among the
+    words that begin with a text, in upper or lower case."""
 
     def complete(text: str, state: int) -> str | None:
         found = [word for word in words if word.lower().startswith(text.lower())]
@@ -166,7 +167,7 @@ def completer(words: Sequence[str]) -> Callable[[str, int], str | None]:
 
 
 def history_file() -> Path:
-    """Where the prompt's history is stored, by the XDG base directory specification."""
+    """The file with the prompt's history, by the XDG base directory specification."""
     base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     return Path(base) / "kraftlake" / "sql_history"
 
@@ -187,8 +188,8 @@ def pager_command() -> list[str]:
 
 @contextmanager
 def paged() -> Iterator[None]:
-    """Send what is printed inside through the pager. If the user leaves the pager early, the answer
-    ends without an error."""
+    """Sends the output of the block through the pager. If the user leaves the pager early, the
+    answer ends without an error."""
     command = pager_command() if sys.stdout.isatty() else []
     pager = None
     with suppress(OSError):

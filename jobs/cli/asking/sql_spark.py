@@ -43,13 +43,13 @@ def answer(query: LakeQuery) -> QueryResult:
     # pyspark turns timestamps into naive times of this process's zone.
     os.environ["TZ"] = "UTC"
     time.tzset()
-    # It would print what QueryError says, with a page of stack traces.
+    # Spark would print the text of QueryError, with a page of stack traces.
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     # The names are for this query only, whatever metastore the user's own settings name.
     own = {IMPLEMENTATION: "in-memory", WAREHOUSE: scratch_warehouse()}
     if query.memory is not None:
         own["spark.driver.memory"] = f"{query.memory >> 20}m"
-    refuse_remote("sql --engine spark")  # where its query may do nothing but read
+    refuse_remote("sql --engine spark")  # the query must do nothing but read on a server
     spark = started_spark("sql", query.lake, own).newSession()
     for name, value in _OWN_SETTINGS.items():
         spark.conf.set(name, value)

@@ -1,4 +1,4 @@
-"""The list of a lake's tables and columns with what they mean, for `kraftlake sql --tables`."""
+"""The list of a lake's tables and columns with their meanings, for `kraftlake sql --tables`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pipelines.lake.tables import tables_of
 
 
 def list_tables(lake: Lake, form: str) -> int:
-    """Print every table: as text below its description, else a row for each column. Returns 0."""
+    """Prints every table: as text with its columns below its description, else a row for each
+    column. Returns 0."""
     names = tables_of(lake)
     tables = [_opened(lake, name) for name in names]
     if HISTORY in names:

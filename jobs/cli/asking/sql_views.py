@@ -1,9 +1,9 @@
 """Ready-made views of gold.metadata_history, as CREATE VIEW statements of each engine.
 
-They show the state at one moment, the end of the log unless `sql` is told another one. The values
-are JSON: Spark and DuckDB read it, DataFusion has no function for that. There a pattern finds a
-field in the text that replica.metadata.image wrote: compact, keys sorted, quotes within texts
-escaped.
+They show the state at one moment: at the end of the log, or at the moment that an option of `sql`
+names. The values are JSON. Spark and DuckDB read it. DataFusion has no function for JSON, so a
+pattern finds a field in the text, which replica.metadata.image writes compactly, with sorted keys
+and escaped quotes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ AT_END = "valid_to_offset IS NULL"
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The SQL in which the engines differ, as templates. The templates `digits`, `string` and
-    `array` read a field of the JSON in the column `value`; the word FIELD stands for the field's
-    name."""
+    """Templates for the parts of SQL in which the engines differ. The templates `digits`, `string`
+    and `array` read a field of the JSON in the column `value`; the word FIELD stands for the
+    field's name."""
 
     text_of: dialects.Dialect
-    """Writes literals."""
+    """The dialect that writes literals."""
     digits: Sql
     """Gives a whole number, as text."""
     string: Sql
@@ -38,20 +38,21 @@ class Dialect:
     """Gives the list in the column ONE, without the elements of the list in the column OTHER."""
 
     def number(self, field: Sql) -> Sql:
-        """A whole number."""
+        """SQL that reads a whole number from a field."""
         digits: Sql = self.digits.replace("FIELD", field)
         return f"CAST({digits} AS BIGINT)"
 
     def text(self, field: Sql) -> Sql:
-        """A text, NULL where it is null."""
+        """SQL that reads a text from a field; NULL where the field is null."""
         return self.string.replace("FIELD", field)
 
     def numbers(self, field: Sql) -> Sql:
-        """A list of whole numbers as array<int>."""
+        """SQL that reads a list of whole numbers from a field, as array<int>."""
         return self.array.replace("FIELD", field)
 
     def difference(self, one: str, other: str) -> Sql:
-        """The list `one` without the elements of the list `other`. Both are columns, not fields."""
+        """SQL that gives the list `one` without the elements of the list `other`. Both are columns,
+        not fields."""
         return self.without.replace("ONE", one).replace("OTHER", other)
 
 
@@ -86,7 +87,7 @@ DUCK_DB = Dialect(
 
 @dataclass(frozen=True)
 class View:
-    """A view."""
+    """A ready-made view."""
 
     name: str
     """The name of the view in a query."""
@@ -185,7 +186,7 @@ def _configs(dialect: Dialect) -> Sql:
 
 
 def _case(number: Sql, names: Iterable[tuple[int, str]]) -> Sql:
-    """The name of a code. Where the code is unknown, its digits."""
+    """SQL that gives the name of a code; its digits where the code is unknown."""
     when = " ".join(
         f"WHEN {code:d} THEN {dialects.DATA_FUSION.literal(name)}" for code, name in names
     )

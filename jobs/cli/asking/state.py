@@ -1,5 +1,5 @@
-"""`kraftlake state`: a cluster's metadata at an offset or a time, from a lake or from directories;
-and, from a lake, how it differs from another state."""
+"""`kraftlake state`: a cluster's metadata at an offset or a time, from a lake or from directories.
+From a lake also the differences between two states."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
 
 @dataclass(frozen=True, slots=True)
 class EntityFilter:
-    """Which entities are shown. A field that is None or empty excludes nothing; an entity must
+    """The entities that are shown. A field that is None or empty excludes nothing; an entity must
     match all other fields."""
 
     entities: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class EntityFilter:
     names: tuple[str, ...] = ()
     """Patterns of names with * and ?; an entity must match at least one of them."""
     topic: str | None = None
-    """See About."""
+    """A topic, as in About."""
 
     def __post_init__(self) -> None:
         check_patterns("--entity", self.entities, _ORDER)
@@ -72,15 +72,15 @@ class EntityFilter:
 
 
 def run(options: StateOptions) -> int:
-    """Print the entities, their differences at two moments, or the figures of the cluster.
-    Returns 0. Raises KraftlakeError."""
+    """Prints the entities, their differences at two moments, or the figures of the cluster. Returns
+    0. Raises KraftlakeError."""
     asked = asked_cluster(options, "state")
     if options.sizes or options.exposure:
-        from jobs.cli.asking import state_of_cluster  # It loads the rules of health.
+        from jobs.cli.asking import state_of_cluster  # loads the rules of health
 
         return state_of_cluster.run(asked, options)
     if options.effective:
-        from jobs.cli.asking import effective  # It loads the tables of configs.
+        from jobs.cli.asking import effective  # loads the tables of configs
 
         return effective.run(asked, options)
     if options.diff is not None:
@@ -109,21 +109,21 @@ def _show_entities(asked: AskedCluster, options: StateOptions) -> int:
 
 
 class _Limited:
-    """Shows the first things of each kind. limit: how many; None for all."""
+    """Shows the first entities of each kind. limit: the number for each kind; None for all."""
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
         self.counts: Counter[str] = Counter()
 
     def of(self, things: Iterable[tuple[str, _T]]) -> Iterator[_T]:
-        """The things that are shown. things: each with its kind."""
+        """The entities that are shown. things: each with its kind."""
         for kind, thing in things:
             self.counts[kind] += 1
             if self.limit is None or self.counts[kind] <= self.limit:
                 yield thing
 
     def tell(self) -> None:
-        """Print how many of each kind are left out."""
+        """Prints how many entities of each kind are left out."""
         if self.limit is None:
             return
         for kind, count in self.counts.items():
@@ -133,14 +133,14 @@ class _Limited:
 
 @dataclass
 class DeletedTopic:
-    """Takes the changes of a log one by one, for the last deletion of a topic. name: the topic's;
-    None where none is asked for."""
+    """Finds the last deletion of a topic in the changes of a log. It takes the changes one by one.
+    name: the topic's name; None where no topic is wanted."""
 
     name: str | None
     _last: LoggedChange | None = None
 
     def take(self, change: LoggedChange) -> None:
-        """Take the next change."""
+        """Takes the next change."""
         if change.named.change.change == "topic_deleted" and change.named.name == self.name:
             self._last = change
 
@@ -157,8 +157,9 @@ class DeletedTopic:
 def _shown(
     held: Iterable[StateEntity], wanted: EntityFilter, gone: DeletedTopic
 ) -> Iterator[Sequence[Any]]:
-    """The wanted rows. Where there are none, raises UsageError for a topic that the state doesn't
-    have, and says otherwise that there are none. gone: the topic's deletion, if there was one."""
+    """The wanted rows. Where there are none, it raises UsageError for a topic that the state
+    doesn't have, and otherwise prints that there are none. gone: the topic's deletion, if there was
+    one."""
     known, is_empty = KnownNames(), True
     for entity, key, name, value, offset, _ in held:
         known.add(entity, name)
@@ -222,10 +223,10 @@ _WIDTH = 28
 
 
 def line(told: NamedChange) -> str:
-    """The line of a change: its kind, the entity, the old and the new value.
+    """The line of a change: the entity's kind and name, the old and the new value.
 
     For an entity that stays, the line has the fields that differ. For an entity that appears or
-    disappears it has its only value, if it has one; --json has all values.
+    disappears, it has the entity's only value, if there is one; --json has all values.
     """
     found = _values(*(None if t is None else json.loads(t) for t in told.change[1:]))
     return f"{told.change.change:<{_WIDTH}}  {told.name}{'  ' if found else ''}{found}"

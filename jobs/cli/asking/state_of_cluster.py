@@ -1,5 +1,5 @@
-"""`kraftlake state --sizes` and `--exposure`: how much a cluster has of what, and what failures
-would do."""
+"""`kraftlake state --sizes` and `--exposure`: the numbers of a cluster's entities, and the effect
+of failures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.words import counted, named, up_to
 
 _ROWS = 10
-"""How many rows of each kind are shown without --limit."""
+"""The number of rows of each kind that are shown without --limit."""
 _SIZE_TITLES = {
     ENTITY: "Entities in the state, by kind",
     TOPIC: "Topics with the most replicas (count: partitions)",
@@ -61,17 +61,17 @@ _TITLES = {
 def source_of(
     asked: AskedCluster, broker_defaults: Mapping[str, str], wanted: Wanted
 ) -> ClusterSource:
-    """The cluster's state, with the figures that are wanted besides. Raises UsageError where the
+    """The cluster's state, with the wanted figures. Raises UsageError where the
     state is unknown."""
     if asked.lake is not None:
-        from jobs.cli.asking.cluster_in_lake import from_lake  # Directories need no delta-rs.
+        from jobs.cli.asking.cluster_in_lake import from_lake  # directories need no delta-rs
 
         return from_lake(asked.lake, asked, broker_defaults, wanted)
     return from_directories(asked, broker_defaults, wanted)
 
 
 def run(asked: AskedCluster, options: StateOptions) -> int:
-    """Print the sizes or the exposure. Returns 0. Raises KraftlakeError."""
+    """Prints the sizes or the exposure. Returns 0. Raises KraftlakeError."""
     wanted = Wanted(content=options.sizes, past=options.since)
     source = source_of(asked, defaults_in(options.broker_config), wanted)
     for notice in source.notices:
@@ -83,7 +83,8 @@ def run(asked: AskedCluster, options: StateOptions) -> int:
 
 
 def show_sizes(source: ClusterSource, *, limit: int, json_output: bool) -> int:
-    """Print the sizes. Returns 0. limit: how many topics are shown in text; --json gives all."""
+    """Prints the sizes. Returns 0. limit: the most topics that are shown in text;
+    --json gives all."""
     _where(source)
     sizes: list[EntitySize] = [*entity_sizes(source.entities), *topic_sizes(source.cluster.image)]
     if source.content is not None:
@@ -100,8 +101,8 @@ def show_sizes(source: ClusterSource, *, limit: int, json_output: bool) -> int:
 
 
 def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> int:
-    """Print the exposure. Returns 0. limit: how many of each kind are shown in text, the worst
-    first."""
+    """Prints the exposure. Returns 0. limit: the most rows of each kind that are shown in text, the
+    worst first."""
     _where(source)
     unknown = min_isr_unknown(source.cluster)
     if unknown:
@@ -137,13 +138,13 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
 
 
 def _running(cluster: Cluster) -> str:
-    """Such as `voters 1 and 2 run`: the voters that are counted."""
+    """The voters that are counted, such as `voters 1 and 2 run`."""
     left = sorted(cluster.voters_up)
     return f"{named('voter', [str(one) for one in left])} {'runs' if len(left) == 1 else 'run'}"
 
 
 def _voters(cluster: Cluster) -> None:
-    """Say which voters are not counted, and on what the figures about voters rest."""
+    """Prints which voters are not counted, and what the figures about voters rest on."""
     for what, voters in (
         ("counted as down: the broker of the same node is fenced", cluster.voters_down),
         ("not counted, for a reason that each directory shows (below)", cluster.unreliable_voters),
@@ -167,14 +168,14 @@ def _voters(cluster: Cluster) -> None:
         subject = "" if doubt.subject == "state" else f"{doubt.subject}: "
         complain(f"state: {subject}{doubt.detail}")
     for need in ground.needs:
-        if "not given" not in need:  # _where has said that
+        if "not given" not in need:  # _where has printed that
             complain(f"state: needs: {need}")
 
 
 def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
-    """The worst `limit` of a group, at least one, and how many the group has. The others aren't
-    kept in memory."""
-    # zip takes one of the group and one number each, and no number after the last of the group.
+    """The worst `limit` of a group, at least one, and the size of the group. The other elements
+    aren't kept in memory."""
+    # zip takes one element and one number each, and no number after the last element
     numbers = count()
     passing = (one for one, _ in zip(group, numbers, strict=False))
     return nsmallest(max(limit, 1), passing, key=_worst_first), next(numbers)
@@ -210,8 +211,8 @@ def _began(since: Beginning | None) -> str | None:
 
 
 def _worst_first(exposure: Exposure) -> tuple[Any, ...]:
-    """The order: without a majority first, then by partitions without a leader, then by those below
-    min.insync.replicas."""
+    """The sort key: failures without a majority first, then by the number of partitions without a
+    leader, then by the number of partitions below min.insync.replicas."""
     harm = exposure.harm
     return (
         exposure.has_majority is not False,
@@ -224,9 +225,9 @@ def _worst_first(exposure: Exposure) -> tuple[Any, ...]:
 def _section(
     number: int, title: str, rows: Sequence[dict[str, Any]], limit: int, left_out: str, total: int
 ) -> None:
-    """Print a table below its title, without the column `left_out` and columns that have no value.
-    An empty line stands above each section but number 0. total: how many rows there are, where
-    `rows` are only the first of them."""
+    """Prints a table below its title, without the column `left_out` and without columns that have
+    no value. An empty line comes before each section except section 0. total: the number of rows,
+    where `rows` has only the first rows."""
     columns = [
         name for name in rows[0] if name != left_out and any(row[name] is not None for row in rows)
     ]

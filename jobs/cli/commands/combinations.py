@@ -49,7 +49,8 @@ def needs(option: str, value: object, dependent: Given) -> None:
 
 
 def form_of(json_output: bool, csv: bool, plain_csv: bool) -> str:
-    """text, or the one form that the options ask for. Raises UsageError where they ask for two."""
+    """The form that the options ask for: json, csv, plain csv, or text without any of them. Raises
+    UsageError where they ask for two forms."""
     from jobs.cli.asking.query_result import CSV, PLAIN_CSV
 
     exclusive({"--json": json_output, "--csv": csv, "--plain-csv": plain_csv})

@@ -1,5 +1,5 @@
 """The pages that --help shows: headings above the commands, and arguments as `argument` names them,
-whichever release of typer is there."""
+with any release of typer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class GroupedCommands(TyperGroup):
     """Shows each command below the heading of its group."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write each heading with its commands, and what each is for in its own column."""
+        """Writes each heading with its commands, and each command's purpose in a second column."""
         rows: dict[str, list[tuple[str, str]]] = {}
         width = max(map(len, self.commands))
         for name, command in self.commands.items():
@@ -30,8 +30,8 @@ class CommandPage(TyperCommand):
     """The page of one command, which refuses an option with one value that is given twice."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words of the command line. Raises UsageError where an option that takes one
-        value has two: click would obey the last one, and drop the others without a word."""
+        """Parses the words of the command line. Raises UsageError where an option that takes one
+        value has two: click would use the last value, and drop the others without a message."""
         if not ctx.resilient_parsing:  # a shell completes the words that are there so far
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
             for each in self._parameters(ctx, "option"):
@@ -42,11 +42,11 @@ class CommandPage(TyperCommand):
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The words behind the command's name in the line of usage."""
+        """The words after the command's name in the line of usage."""
         return ["[OPTIONS]", *(str(each.metavar) for each in self._parameters(ctx, "argument"))]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and the options, each in its own column."""
+        """Writes the arguments and the options, each in two columns."""
         arguments = [
             (str(each.metavar).strip("[]"), each.help) for each in self._parameters(ctx, "argument")
         ]

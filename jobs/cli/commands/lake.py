@@ -29,7 +29,7 @@ class IngestOptions:
     --follow ingests again whenever a log has changed, and with --build then builds. After a stop or
     kill, run the same command again: it continues. With --engine spark, --follow runs as a stream
     of Spark, whose checkpoint lies in the lake. --available-now is such a stream, too, and ends
-    after it has looked once.
+    after one check.
 
     \b
     Examples:
@@ -103,7 +103,7 @@ class IngestOptions:
 
     @property
     def is_stream(self) -> bool:
-        """Whether the paths are followed, by one look or by many."""
+        """Whether the paths are followed, by one check or by many."""
         return self.follow_s is not None or self.available_now
 
 
@@ -117,9 +117,9 @@ class BuildOptions:
     right can be derived to gold.quarantined_rows, and it ends if a table breaks its contract.
     `kraftlake quality` runs these checks alone.
 
-    --pass-over goes on behind records of another product, and the lake remembers it: later builds
-    do the same. The verdict, state, history and plan of the lake say which records were passed
-    over.
+    With --pass-over the build continues after records of another product, and the lake remembers
+    this: later builds do the same. The verdict, state, history and plan of the lake say which
+    records were passed over.
 
     --own names a folder with tables of your own (docs/how-to/your-own-table.md). They are derived
     after gold, where their inputs have changed. If such a table breaks its contract, build names
@@ -250,9 +250,9 @@ class ForgetOptions:
     """Remove captures from a lake, as if they had never been ingested.
 
     Use it for captures that were ingested by mistake. Without --yes the command only shows which
-    captures would go. --yes removes them from the bronze tables: rows that no other capture has are
-    deleted, and the other rows get the times of the captures that remain. `kraftlake build` then
-    brings the other tables up to date. After an interruption run the same command again.
+    captures would be removed. --yes removes them from the bronze tables: rows that no other capture
+    has are deleted, and the other rows get the times of the captures that remain. `kraftlake build`
+    then brings the other tables up to date. After an interruption run the same command again.
 
     Removed rows stay on disk in earlier versions of the tables. If they must not, because they hold
     secrets, use --vacuum: it builds, and then deletes every file of an earlier version, so that no

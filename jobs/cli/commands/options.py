@@ -36,8 +36,8 @@ def on_disk(option: str) -> Callable[[str | None], str | None]:
 
 
 def uuid_of(run_id: str | None) -> str | None:
-    """--run-id in the form of OpenLineage and of the tables. Raises UsageError where it is no
-    UUID."""
+    """The value of --run-id in the form of OpenLineage and of the tables. Raises UsageError where
+    it is no UUID."""
     try:
         return None if run_id is None else str(UUID(run_id))
     except ValueError as error:
@@ -100,17 +100,18 @@ LakeOrPaths = Annotated[
         parser=lake_of,
     ),
 ]
-"""For a command that also reads directories: the environment's lake doesn't exclude them."""
+"""The option --lake of a command that also reads directories: the environment's lake doesn't
+exclude them."""
 
 
 def lake_unless(
     paths: Sequence[str] | None, lake: lakes.Lake | None, command: str
 ) -> lakes.Lake | None:
-    """The lake that a command reads, None where it reads the paths.
+    """The lake that a command reads; None where it reads the paths.
 
     lake: the value of LakeOrPaths. Where it is None and there are no paths, the environment names
-    the lake. Raises UsageError where the environment names none, or a malformed one. command: its
-    name, for the message.
+    the lake. Raises UsageError where the environment names no lake, or a malformed place. command:
+    the command's name, for the message.
     """
     if lake is not None or paths:
         return lake
@@ -278,7 +279,7 @@ def names_in(order: str | None) -> tuple[str, ...]:
 
 def passed_over_in(text: str | None) -> PassedOver:
     """The types that --pass-over names. Raises UsageError."""
-    from replica.metadata.passed_over import NOTHING, parse  # Not every command needs the records.
+    from replica.metadata.passed_over import NOTHING, parse  # not every command needs the records
 
     try:
         return NOTHING if text is None else parse(text)

@@ -22,36 +22,37 @@ COMMANDS: dict[type, tuple[str, str]] = {}
 module of jobs, and the line in the overview."""
 _WORD = re.compile("[A-Z][a-z0-9]*")
 _PARAMETER = "parameter"
-"""The key, in a field's metadata, of the option or argument as typer has it."""
+"""The key, in a field's metadata, of typer's object for the option or argument."""
 
 
 def shared_option(shown: str, meaning: str, **settings: Any) -> Any:
-    """An option of several commands, for Annotated. shown: its names and what stands for its value,
-    such as `-o, --output FOLDER`. meaning: its help. settings: more arguments of typer.Option."""
+    """An option of several commands, for Annotated. shown: the option's names and the word for its
+    value, such as `-o, --output FOLDER`. meaning: the option's help. settings: more arguments of
+    typer.Option."""
     *short, last = shown.split(", ")
     name, _, value = last.partition(" ")
     return typer.Option(*short, name, metavar=value or None, help=meaning, **settings)
 
 
 def shared_argument(shown: str, meaning: str, **settings: Any) -> Any:
-    """An argument of several commands, for Annotated. shown: its name as in the line of usage, such
-    as `[PATH...]`. The rest is as for `shared_option`."""
+    """An argument of several commands, for Annotated. shown: the argument's name in the line of
+    usage, such as `[PATH...]`. The other parameters are as for `shared_option`."""
     return typer.Argument(metavar=shown, help=meaning, show_default=False, **settings)
 
 
 def option(
     shown: str, meaning: str, *, default: Any = MISSING, is_secret: bool = False, **settings: Any
 ) -> Any:
-    """A field for an option of one command. default: the value where the option is not given; the
-    option is required where there is no default. is_secret: whether repr of the options leaves
-    the value out. The rest is as for `shared_option`."""
+    """A field for an option of one command. default: the value where the option is not given;
+    without a default the option is required. is_secret: whether repr of the options leaves the
+    value out. The other parameters are as for `shared_option`."""
     metadata = {_PARAMETER: shared_option(shown, meaning, **settings)}
     return field(default=default, repr=not is_secret, metadata=metadata)
 
 
 def argument(shown: str, meaning: str, *, default: Any = MISSING, **settings: Any) -> Any:
-    """A field for an argument of one command. default: as for `option`. The rest is as for
-    `shared_argument`."""
+    """A field for an argument of one command. default: as for `option`. The other parameters are as
+    for `shared_argument`."""
     return field(
         default=default, metadata={_PARAMETER: shared_argument(shown, meaning, **settings)}
     )
@@ -59,13 +60,13 @@ def argument(shown: str, meaning: str, *, default: Any = MISSING, **settings: An
 
 @dataclass_transform(frozen_default=True, field_specifiers=(option, argument))
 def command(function: str, short_help: str) -> Callable[[type[_Options]], type[_Options]]:
-    """Make a class the options of a command.
+    """Makes a class the options of a command.
 
-    The class becomes a dataclass, whose fields are the options as typer reads them, and whose
-    docstring is the command's help. The module of the class must not import annotations from
-    __future__: the fields' types are read here. The command has the name of the class without
-    `Options`. function, short_help: as in COMMANDS. The function takes the options and returns the
-    exit code. Its module is imported when the command runs.
+    The class becomes a dataclass. Its fields are the options in typer's form, and its docstring is
+    the command's help. The module of the class must not import annotations from __future__, because
+    the fields' types are read here. The command has the name of the class without `Options`.
+    function, short_help: as in COMMANDS. The function takes the options and returns the exit code.
+    Its module is imported when the command runs.
     """
 
     def declared(options: type[_Options]) -> type[_Options]:
@@ -75,7 +76,7 @@ def command(function: str, short_help: str) -> Callable[[type[_Options]], type[_
             for one in fields(made)  # type: ignore[arg-type]
             if _PARAMETER in one.metadata
         }
-        init = vars(made)["__init__"]  # where typer looks
+        init = vars(made)["__init__"]  # typer looks here
         init.__annotations__ = {**init.__annotations__, **own}
         COMMANDS[made] = function, short_help
         return made
@@ -89,7 +90,7 @@ def shown_name(options: type, field_name: str) -> str:
     _, parameter = get_args(vars(options)["__init__"].__annotations__[field_name])
     if isinstance(parameter, ArgumentInfo):
         return str(parameter.metavar).strip("[.]")
-    # typer keeps the first name as the default, until it has read the signature
+    # typer keeps the first name as the default until it has read the signature
     return str((parameter.default, *(parameter.param_decls or ()))[-1])
 
 
@@ -109,5 +110,5 @@ def function_of(options: type) -> Callable[[Any], int]:
 
 
 def run_command(options: object) -> int:
-    """Run the command with these options. Returns its exit code."""
+    """Runs the command with these options. Returns its exit code."""
     return function_of(type(options))(options)

@@ -18,7 +18,7 @@ class ReportOptions:
 
     The command reads a lake that was built, or directories. For directories it makes a lake: in
     --lake, where it stays, or in a temporary folder ($TMPDIR), which it deletes afterwards. It
-    needs Java only for a cluster of more than 200,000 records. Of directories, an installation
+    needs Java only for a cluster of more than 200,000 records. For directories, an installation
     without the extra kraftlake[lake] writes the page of `kraftlake what-happened --html`.
 
     \b

@@ -1,7 +1,7 @@
 """The command for the user's shell: completion, by typer.
 
-The script that a shell loads asks kraftlake itself at each Tab, by an environment variable. So it
-knows this release's commands, with their help texts where the shell shows them.
+The script in a shell calls kraftlake at each Tab, with an environment variable. So it knows this
+release's commands, with their help texts where the shell shows them.
 """
 
 import os
@@ -13,14 +13,15 @@ from jobs.cli.output import write_text
 from replica.errors import UsageError
 
 _ASKED_BY = "_KRAFTLAKE_COMPLETE"
-"""The variable by which a shell asks for completions. typer makes its name from the command's."""
+"""The variable by which a shell asks for completions. typer makes the variable's name from the
+command's name."""
 
 
 _SHELLS = ("bash", "zsh", "fish")
 
 
 def answer_shells() -> None:
-    """Let typer answer where a shell asks for completions."""
+    """Lets typer answer where a shell asks for completions."""
     if _ASKED_BY in os.environ:
         get_completion_inspect_parameters()
 

@@ -1,4 +1,4 @@
-"""The command that plays scenarios and campaigns in the simulator: simulate."""
+"""The command `simulate`, which runs scenarios and campaigns in the simulator."""
 
 from jobs.cli.commands import options
 from jobs.cli.commands.combinations import alone, given, needs

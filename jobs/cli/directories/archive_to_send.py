@@ -40,13 +40,13 @@ def archived(output: str) -> Iterator[str]:
         draft = Path(place, "archive")
         try:
             _write(copies, draft)
-            os.link(draft, target)  # fails where somebody made such a file meanwhile
+            os.link(draft, target)  # fails where such a file was made meanwhile
         except OSError as error:
             raise UnwritableFileError(output, error.strerror or str(error)) from error
 
 
 def _write(copies: Path, draft: Path) -> None:
-    """The archive names no owner, and no time but those in capture.json."""
+    """Writes the archive. It names no owner, and no times except those in capture.json."""
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_S)
     with (
         open(handle, "wb") as raw,

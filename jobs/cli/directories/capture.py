@@ -30,8 +30,8 @@ _READABLE_NAMES = (
 
 
 def run(options: CaptureOptions) -> int:
-    """Capture the directories below the paths. Returns 1 where one is damaged or kept changing.
-    Raises KraftlakeError."""
+    """Captures the directories below the paths. Returns 1 where a directory is damaged or kept
+    changing. Raises KraftlakeError."""
     redactor = _redactor(options) if options.redacted else None
     report = partial(_report, "capture")
     with ExitStack() as stack:
@@ -41,7 +41,7 @@ def run(options: CaptureOptions) -> int:
 
 
 def run_redact(options: RedactOptions) -> int:
-    """Copy directories of stopped nodes, in particular captures, without their secrets; otherwise
+    """Copies directories of stopped nodes, in particular captures, without their secrets; otherwise
     as `run`.
 
     The copy of a capture has the capture's time. Raises UsageError where the paths hold captures of
@@ -68,9 +68,9 @@ def run_redact(options: RedactOptions) -> int:
 def _found(
     paths: Sequence[str], stack: ExitStack
 ) -> tuple[tuple[DirectoryPath, ...], Sequence[Damage]]:
-    """(the directories below the paths, what of a bundle could not be unpacked). Bundles stay
-    unpacked until `stack` closes. Prints the damages. Raises as `directories`, but where others
-    have something to copy a folder without anything is a damage."""
+    """(the directories below the paths, the damages of bundles). Prints the damages. Bundles stay
+    unpacked until `stack` closes. Raises the errors of `directories`. But a folder without anything
+    to copy is only a damage where another path has something to copy."""
     found: list[DiscoveredPath] = []
     damages: list[Damage] = []
     empty: list[NothingToReadError] = []
@@ -102,7 +102,7 @@ def _redactor(options: CaptureOptions | RedactOptions) -> RecordRedactor:
 
 
 def _show(taken: Sequence[CapturedDirectory], options: CaptureOptions | RedactOptions) -> int:
-    """Print what was taken. Returns the exit code."""
+    """Prints the captured directories. Returns the exit code."""
     for one in taken:
         if options.json_output:
             write_json(_fields(one))

@@ -91,8 +91,8 @@ from replica.severity import Severity
 
 
 def run(options: CheckOptions) -> int:
-    """Print the verdict on each cluster and the findings. Returns 1 where one has the severity
-    fail_on or worse, else 0."""
+    """Prints the verdict on each cluster and the findings. Returns 1 where a finding has the
+    severity fail_on or worse, else 0."""
     checking = _Checking(options)
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())
@@ -111,7 +111,7 @@ def run(options: CheckOptions) -> int:
                 inputs.formatted if is_one else (),
                 capture=number if is_capture else None,
             )
-        if not is_one:  # nobody knows to which of them it belongs
+        if not is_one:  # with several clusters, nothing shows to which of them it belongs
             checking.unread(unread)
         checking.write()
         checking.write_formatted(inputs.formatted)
@@ -122,8 +122,8 @@ def run(options: CheckOptions) -> int:
 
 
 class _Answer(NamedTuple):
-    """What is printed of one cluster: the verdict with the lines below it, or rows of --json.
-    nodes: those of the cluster. capture: which of several captures this is."""
+    """The output about one cluster: the verdict with the lines below it, or rows of --json. nodes:
+    the nodes of the cluster. capture: the name of its capture, where there are several."""
 
     verdict: Verdict
     below: tuple[str, ...]
@@ -138,7 +138,7 @@ class _Checking:
     def __init__(self, options: CheckOptions) -> None:
         self.options = options
         self.captures = 0
-        """How many groups are captures of directories, which come first."""
+        """The number of groups that are captures of directories. These groups come first."""
         self.passed_over = passed_over_in(options.pass_over)
         self.log_directories = log_directories_in(options.paths or ()) if options.partitions else ()
         release = options.readable_by
@@ -168,7 +168,7 @@ class _Checking:
         """The directories of the newest capture."""
 
     def unread(self, findings: Iterable[Finding]) -> None:
-        """Judge archives and folders that could not be read, and the start of nodes that have no
+        """Judges archives and folders that could not be read, and the start of nodes that have no
         log yet."""
         self.answers.append([*self._of_unread(tuple(findings), self._starts(()))])
 
@@ -178,8 +178,8 @@ class _Checking:
             yield self._answer(evidence, [LocatedFinding("", one) for one in found], starts=starts)
 
     def _starts(self, clusters: Sequence[JudgedCluster]) -> Starts | None:
-        """How the nodes start whose settings were given, by the logs of these clusters; None where
-        that was judged before, or there are none."""
+        """The starts of the nodes whose settings were given, by the logs of these clusters; None
+        where the starts were judged before, or no settings were given."""
         if self.is_start_judged:
             return None
         self.is_start_judged = True
@@ -195,9 +195,9 @@ class _Checking:
         *,
         capture: int | None,
     ) -> None:
-        """Read and judge the directories of a group together. unread: what could not be read beside
-        them. formatted: log directories without a metadata log beside them. capture: the place
-        among several captures, from 1 for the oldest."""
+        """Reads the directories of a group and judges them together. unread: findings about files
+        beside them that could not be read. formatted: log directories without a metadata log beside
+        them. capture: the place among several captures, from 1 for the oldest."""
         found = tuple(found)
         for _ in range(MAX_READS):
             examined, damages = examine_all(found, self.progress.show, self.passed_over)
@@ -245,8 +245,8 @@ class _Checking:
         starts: Starts | None,
         capture: int | None,
     ) -> _Answer:
-        """The verdict on a cluster, its nodes and its findings. unread: those about directories
-        that could not be read, of whatever cluster they are."""
+        """The verdict on a cluster, its nodes and its findings. unread: findings about directories
+        that could not be read, whatever their cluster is."""
         families = self.families
         evidence = evidence_of(
             cluster, files=families.files, health=families.health, replay=self.replay
@@ -326,7 +326,8 @@ class _Checking:
         return f"capture {number} of {self.captures}{', the newest' * (number == self.captures)}"
 
     def write(self) -> None:
-        """Print the answers: those of the newest capture first, and of each capture the worst."""
+        """Prints the answers: the newest capture first, and in each capture the worst cluster
+        first."""
         for answers in self._ordered():
             whole = one_verdict([ClusterVerdict(one.verdict, one.nodes) for one in answers])
             for number, (answer, left) in enumerate(zip(answers, whole.verdicts, strict=True)):
@@ -342,7 +343,7 @@ class _Checking:
                 write_either(answer.rows, lines, json_output=self.options.json_output)
 
     def write_formatted(self, formatted: Sequence[FormattedDirectory]) -> None:
-        """Print how the nodes were formatted, where no log holds a record. formatted: log
+        """Prints how the nodes were formatted, where no log holds a record. formatted: log
         directories without a metadata log."""
         nodes = formatted_nodes(self.members_of_newest, formatted)
         configured = frozenset(voter for one in self.nodes for voter in one.config.static_voters)
@@ -358,7 +359,7 @@ class _Checking:
             yield sorted(group, key=lambda one: one.verdict.level.rank)
 
     def end(self) -> int:
-        """Print the last line. Returns the exit code."""
+        """Prints the last line. Returns the exit code."""
         exit_code = 1 if reaches(self.counts, self.fail_on) or self._is_health_unknown() else 0
         if self.options.json_output:
             rows = (self.members, self.health, self.quorums)
@@ -369,7 +370,8 @@ class _Checking:
         return exit_code
 
     def _is_health_unknown(self) -> bool:
-        """Whether --family asks for health, but the state of a cluster, or of all, is unknown."""
+        """Whether --family asks for health, but the state of a cluster, or of all clusters, is
+        unknown."""
         told = [one["verdict"] for one in self.health]
         return self.families.needs_health and (not told or None in told)
 

@@ -1,4 +1,4 @@
-"""The families of rules that `kraftlake check` judges by."""
+"""The families of rules by which `kraftlake check` judges."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Families:
     """Whether health is also judged for a segment or snapshot that is named without its directory,
     and may be an old one."""
     needs_health: bool = False
-    """Whether a state that is unknown gives exit code 1."""
+    """Whether an unknown state gives exit code 1."""
 
 
 _BY_NAME = {

@@ -1,4 +1,4 @@
-"""The inputs of `check`: which directories below the user's paths belong together."""
+"""The inputs of `check`, and which directories below the user's paths belong together."""
 
 from __future__ import annotations
 
@@ -35,19 +35,21 @@ from replica.scan.file_room import FileRoom
 
 @dataclass(frozen=True)
 class CheckInputs:
-    """What is to be checked."""
+    """The files and directories to check."""
 
     groups: tuple[tuple[DiscoveredPath, ...], ...]
     """The directories that were captured together. A single file is a group of its own."""
     damages: tuple[Damage, ...]
-    """Those of bundles, and of folders that can't be listed. They name files as the user does."""
+    """The damages of bundles, and of folders that can't be listed, with the user's
+    names of files."""
     formatted: tuple[FormattedDirectory, ...] = ()
     """Log directories without a metadata log."""
     copies: tuple[tuple[str, str], ...] = ()
-    """(the user's name of a directory that was left out, that of the one with the same bytes)."""
+    """(the user's name of a directory that was left out, the name of the directory with the same
+    bytes)."""
     earlier: tuple[tuple[DiscoveredPath, ...], ...] = ()
-    """The groups of earlier captures, the oldest first, for a command that asks of the newest one
-    alone."""
+    """The groups of earlier captures, the oldest first, for a command that judges the newest
+    capture alone."""
 
     def owners(self) -> list[tuple[ReplicaId, str]]:
         """The replica that owns each directory, and the name of its meta.properties; without
@@ -60,8 +62,8 @@ class CheckInputs:
 
     @property
     def captures(self) -> int:
-        """How many of the groups are captures of directories. These captures come first in
-        `groups`, the oldest one at the front. Groups of files follow them."""
+        """The number of groups that are captures of directories. These captures come first in
+        `groups`, the oldest first. Groups of files follow them."""
         return sum(isinstance(group[0], DirectoryPath) for group in self.groups)
 
     @cached_property
@@ -75,7 +77,7 @@ class CheckInputs:
         return (*bundle_damage(self.damages), *self.never_started)
 
     def left_out_copies(self) -> Iterator[str]:
-        """A sentence for each copy of a directory that was named, too."""
+        """A sentence for each directory that was left out as a copy of another named directory."""
         for copy, kept in self.copies:
             yield f"{copy}: left out: a copy of {kept}, byte for byte"
 
@@ -95,9 +97,9 @@ def find_inputs(
     """Everything to check. Bundles stay unpacked until `stack` closes.
 
     for_check: whether formatted log directories alone are enough. A folder with nothing to check,
-    as that of a new disk, becomes a damage beside others. Raises UsageError where a path doesn't
-    exist, where no path has anything to check, or where a group would hold two captures of one
-    replica in unknown order.
+    such as a new disk's, becomes a damage where other paths have something to check. Raises
+    UsageError where a path doesn't exist, where no path has anything to check, or where a group
+    would hold two captures of one replica in unknown order.
     """
     search = _Search(order)
     formatted: list[FormattedDirectory] = []
@@ -122,7 +124,7 @@ def find_inputs(
 def find_newest_inputs(
     paths: Iterable[str], stack: ExitStack, order: Sequence[str] = ()
 ) -> CheckInputs:
-    """What find_inputs gives, for a command that asks of what is left now. order: the earlier
+    """The result of find_inputs, for a command about the newest capture. order: the earlier
     captures, which show what a disk may have forgotten, and the newest one last. Raises UsageError
     for two captures of one replica in unknown order."""
     try:
@@ -137,15 +139,15 @@ def find_newest_inputs(
 
 
 def read_earlier(inputs: CheckInputs, show: Callable[[str], None]) -> EarlierRounds:
-    """What the earlier captures show of the replicas. What can't be read of them is left out."""
+    """What the earlier captures show of the replicas. A capture that can't be read is left out."""
     return earlier_rounds(examine_all(group, show)[0] for group in inputs.earlier)
 
 
 def examine_all(
     found: Iterable[DiscoveredPath], show: Callable[[str], None], passed_over: PassedOver = NOTHING
 ) -> tuple[list[Examined], list[Damage]]:
-    """Read each directory or file once. A directory or file that can't be read becomes a damage
-    with the name that the user gave. show: called with the line that says what is read now.
+    """Reads each directory or file once. A directory or file that can't be read becomes a damage
+    with the name that the user gave. show: is called with the line that says what is being read.
     passed_over: the types of records that a replay passes over."""
     room = FileRoom.of_environment()
     examined: list[Examined] = []
@@ -160,8 +162,8 @@ def examine_all(
 
 
 def refuse_unread(damages: Iterable[Damage]) -> None:
-    """Raises UnreadableFileError for the first of these that the operating system refused to read:
-    for a command that is left with nothing to answer by."""
+    """Raises UnreadableFileError for the first damage that the operating system caused by refusing
+    to read, for a command that then has no other input."""
     for damage in damages:
         if damage.kind is DamageKind.UNREADABLE:
             (finding,) = bundle_damage([damage])
@@ -170,8 +172,8 @@ def refuse_unread(damages: Iterable[Damage]) -> None:
 
 @dataclass
 class _Search:
-    """What find_inputs has found so far. batches: directories that belong together, by the name
-    that batch_of gives them."""
+    """The directories that find_inputs has found so far. batches: directories that belong together,
+    by the name that batch_of gives them."""
 
     order: Sequence[str]
     batches: dict[str, list[DirectoryPath]] = field(default_factory=dict)
@@ -182,11 +184,11 @@ class _Search:
     """The directories of the batch without a name, by replica and topic id. One replica of a
     partition may occur in it only once."""
     copies: list[tuple[str, str]] = field(default_factory=list)
-    """(the user's name of a directory, that of another one with the same bytes)."""
+    """(the user's name of a directory, the name of another directory with the same bytes)."""
 
     def take(self, found: DiscoveredPath, argument: str) -> None:
-        """Add a directory to its batch, or a single file to the files. A copy of a directory that
-        is there already, with the same bytes, is no other capture of it.
+        """Adds a directory to its batch, or a single file to the files. A directory with the same
+        bytes as one in the batch is left out as a copy.
 
         argument: the path that the user typed. Raises AmbiguousOrderError for a second capture of a
         replica in the batch without a name.

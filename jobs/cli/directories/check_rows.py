@@ -1,4 +1,4 @@
-"""What `kraftlake check --json` prints: rows of findings, and the summary at the end."""
+"""The output of `kraftlake check --json`: rows of findings, and the summary at the end."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class CheckVerdict(StrEnum):
 
 
 def directory_verdict(member: JudgedDirectory, compared: Iterable[Finding] = ()) -> CheckVerdict:
-    """The verdict on one directory or file. compared: the findings that name this directory, and
-    that come from the comparison with other directories."""
+    """The verdict on one directory or file. compared: the findings that name this directory and
+    come from the comparison with other directories."""
     found = {finding.severity for finding in (*member.findings, *compared)}
     for verdict in (CheckVerdict.ERROR, CheckVerdict.WARNING):
         if Severity(verdict) in found:
@@ -46,24 +46,24 @@ def directory_verdict(member: JudgedDirectory, compared: Iterable[Finding] = ())
 
 
 def last_epoch(examined: Examined) -> int | None:
-    """The leader epoch of the log's last batch, None for a log without one."""
+    """The leader epoch of the log's last batch; None for a log without batches."""
     last = examined.last_batch
     return None if last is None else last.header.leader_epoch
 
 
 def validities(member: JudgedDirectory) -> Mapping[str, int]:
-    """How many snapshots have each verdict, in the order of their first occurrence."""
+    """The number of snapshots with each verdict, in the order of their first occurrence."""
     return Counter(str(one.validity) for one in member.verdicts)
 
 
 def counted_by(findings: Iterable[Finding]) -> Counter[Severity]:
-    """How many findings there are of each severity."""
+    """The number of findings of each severity."""
     return Counter(finding.severity for finding in findings)
 
 
 def file_row(finding: Finding) -> dict[str, Any]:
     """A finding in the form of --json."""
-    # the row has the rule too: `rule` is here so that `family` follows it
+    # the row has the field rule already: `rule` is here so that `family` follows it
     begin = {"kind": "finding", "rule": finding.rule.id, "family": finding.rule.family}
     return begin | finding_rows.finding_row(finding)
 
@@ -142,8 +142,8 @@ def summary(
     counts: Mapping[Severity, int],
     exit_code: int,
 ) -> dict[str, Any]:
-    """The last line of --json. rows: of the directories, of health and of the quorums. counts: how
-    many findings there are of each severity, shown or not."""
+    """The last line of --json. rows: of the directories, of health and of the quorums. counts: the
+    number of findings of each severity, shown or not."""
     directories, health, quorums = rows
     level = worst(verdicts)
     told = {

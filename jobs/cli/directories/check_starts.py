@@ -26,7 +26,8 @@ _COLUMNS = ("node", "roles", "start", "settings")
 
 
 def start_lines(starts: Starts | None) -> Iterator[str]:
-    """A row for each node, what Kafka says where it refuses, and a line about the quorum."""
+    """A row for each node, Kafka's message where it refuses to start, and a line
+    about the quorum."""
     if starts is None:
         return
     yield ""
@@ -67,8 +68,8 @@ def _quorum(quorum: QuorumStart) -> str:
 def with_starts(
     starts: Starts, evidence: ClusterEvidence, located: Sequence[LocatedFinding]
 ) -> tuple[ClusterEvidence, list[LocatedFinding]]:
-    """The evidence and the findings about files, together with those about the start of nodes. What
-    a comparison of the same files has found already is left out."""
+    """The evidence and the findings about files, together with those about the start of nodes. A
+    finding that a comparison of the same files has made already is left out."""
     known = {(one.finding.rule.id, one.finding.file) for one in located}
     placed = [
         PlacedFinding(_node(one), obstacle.finding)
@@ -85,7 +86,7 @@ def with_starts(
 
 
 def _gaps(quorum: QuorumStart) -> Iterator[Gap]:
-    """What could not be judged of the first election."""
+    """What could not be judged about the first election."""
     if quorum.election is Election.NEEDS_OTHERS and quorum.not_given:
         others = [str(one) for one in sorted(quorum.not_given)]
         yield Gap(
@@ -96,7 +97,7 @@ def _gaps(quorum: QuorumStart) -> Iterator[Gap]:
 
 
 def start_rows(starts: Starts | None) -> Iterator[dict[str, Any]]:
-    """The rows of --json: a line for each node, and one for the quorum."""
+    """The rows of --json: a line for each node, and a line for the quorum."""
     if starts is None:
         return
     for one in starts.nodes:

@@ -1,5 +1,5 @@
-"""The text of `kraftlake check` below the verdict: the table of nodes, the findings by rule, and
-for a quorum that never had a leader how each node was formatted."""
+"""The text of `kraftlake check` below the verdict: the table of nodes, and the findings by rule.
+For a quorum that never had a leader also how each node was formatted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MEMBER_COLUMNS = (
 
 @dataclass(frozen=True)
 class LocatedFinding:
-    """A finding that names its file as the user would."""
+    """A finding with the user's name of its file."""
 
     where: str
     """The name of the node; "" where the file's name shows it."""
@@ -54,9 +54,9 @@ class LocatedFinding:
 
 
 def severity_of(option: str, text: str) -> Severity:
-    """The severity that a word of the user means, such as note or warning. --json has words of its
-    own for severities, which are understood too. option: the option's name, for the message. Raises
-    UsageError for an unknown word."""
+    """The severity of a word of the user, such as note or warning. The words of --json for
+    severities are understood, too. option: the option's name, for the message. Raises UsageError
+    for an unknown word."""
     for severity, noun in NOUNS.items():
         if text.lower() in (severity, noun):
             return severity
@@ -88,8 +88,9 @@ def member_cells(
 
 
 def _role(member: JudgedDirectory) -> str:
-    """Such as `voter`, `voter (observer by its own log)`: until the node has the newest voter set,
-    it neither votes nor stands for election like a voter, or does so though it is none."""
+    """The node's role, such as `voter` or `voter (observer by its own log)`. Until the node has the
+    newest voter set, it neither votes nor stands for election like a voter, or does so though it is
+    none."""
     if member.role is None:
         return "-"
     own = member.role_by_own_log
@@ -104,7 +105,8 @@ def _log(examined: Examined, epoch: int | None) -> str:
 
 
 def _result(member: JudgedDirectory, findings: Iterable[Finding]) -> str:
-    """Such as `ok`, `2 errors`; `no fault found` where not everything could be judged."""
+    """The result, such as `ok` or `2 errors`; `no fault found` where not everything could be
+    judged."""
     counts = counted_by(findings)
     bad = [
         counted(counts[severity], NOUNS[severity])
@@ -119,8 +121,8 @@ def _result(member: JudgedDirectory, findings: Iterable[Finding]) -> str:
 
 
 def describe_findings(located: Sequence[LocatedFinding], limit: int) -> Iterator[str]:
-    """The findings by rule, those first that matter most to users. limit: how many places of a rule
-    are listed."""
+    """The findings by rule; the rules that matter most to users come first. limit: the most places
+    that are listed for a rule."""
     ordered = sorted(located, key=_weight)
     if ordered:
         yield ""
@@ -192,8 +194,8 @@ _COLUMNS = ("node", "cluster", "formatted", "voters", "epoch", "first records", 
 def first_election_lines(
     nodes: Sequence[FormattedNode], configured: frozenset[int]
 ) -> Iterator[str]:
-    """A row for each node, and for each cluster who may lead; nothing where there was a leader.
-    configured: the voters that settings name, for nodes whose files name none."""
+    """A row for each node, and for each cluster the nodes that may lead. Nothing where there was a
+    leader. configured: the voters that settings name, for nodes whose files name none."""
     if not nodes:
         return
     yield ""
@@ -219,12 +221,13 @@ def _cells(node: FormattedNode) -> tuple[str, ...]:
 
 
 def _first_election_weight(record: str) -> tuple[bool, bool, str]:
-    """What nodes may differ in comes first: credentials, and the metadata.version."""
+    """The sort key of a record: types in which nodes may differ come first, which are credentials
+    and the metadata.version."""
     return not record.startswith("SCRAM"), not record.startswith(METADATA_VERSION), record
 
 
 def first_election_rows(nodes: Sequence[FormattedNode]) -> Iterator[dict[str, Any]]:
-    """The rows of --json."""
+    """The rows of --json about the first election."""
     for node in nodes:
         yield {
             "kind": "formatted",

@@ -50,22 +50,23 @@ class LogDifference:
     log_a: ReplicaLog
     log_b: ReplicaLog
     same_replica: bool
-    """Whether both are one replica at two moments. Then log_b has a made-up key."""
+    """Whether both are one replica at two moments. Then log_b has an invented key."""
     comparison: Comparison
     divergence: Divergence
     logs: ComparedLogs
-    """The two logs as `check` compares them, with what they prove of each other's records."""
+    """The two logs as `check` compares them, with what each proves about the other's records."""
 
     @cached_property
     def settled_losses(self) -> tuple[Losses | None, bool]:
-        """See replica.doctor.check.lineage; of one replica at two moments only by its own log."""
+        """As in replica.doctor.check.lineage; of one replica at two moments, only by the replica's
+        own log."""
         if self.same_replica:
             return losses(self.divergence, self.logs.commitment), False
         return settled_losses(self.divergence, self.logs)
 
 
 def compare_directories(a: Examined, b: Examined) -> LogDifference:
-    """Compare two directories. Raises UsageError where they are known to belong to different
+    """Compares two directories. Raises UsageError where they are known to belong to different
     clusters or partitions, or to a partition that no quorum replicates."""
     _refuse_others(a, b)
     if a.replica and b.replica and a.replica.cluster_id != b.replica.cluster_id:
@@ -116,8 +117,8 @@ def as_row(difference: LogDifference) -> dict[str, Any]:
 
 
 def examine_one(path: str) -> Examined:
-    """Read the one metadata directory at or below `path`. Raises UsageError if there isn't exactly
-    one."""
+    """Reads the one metadata directory at or below `path`. Raises UsageError where there isn't
+    exactly one."""
     found = discover([path])
     directories = [one for one in found if isinstance(one, DirectoryPath)]
     if len(directories) != len(found):
@@ -135,7 +136,7 @@ _AGREEING = (Relation.IDENTICAL, Relation.PREFIX)
 
 
 def run(options: DiffOptions) -> int:
-    """Print the comparison of A and B. Returns 0 where the logs are equal up to the end of the
+    """Prints the comparison of A and B. Returns 0 where the logs are equal up to the end of the
     shorter one, else 1."""
     redactor = make_redactor(options.keep_secrets, None, options.show_config or ())
     for _ in range(MAX_READS):
@@ -154,13 +155,13 @@ def run(options: DiffOptions) -> int:
 _records = partial(counted, noun="record")
 
 SHOWN_RECORDS = 5
-"""How many records of each branch are printed."""
+"""The number of records of each branch that are printed."""
 SHOWN_WIDTH = 200
-"""The most characters of a record's line. `kraftlake dump` shows it whole."""
+"""The most characters of a record's line. `kraftlake dump` shows the whole line."""
 
 
 def describe(difference: LogDifference, reader: LogRecordReader) -> Iterator[str]:
-    """The lines: the two replicas, their relation, both branches, and what Raft does about it."""
+    """The lines: the two replicas, their relation, both branches, and what Raft does about them."""
     yield _who("A", difference.a, difference.log_a)
     yield _who("B", difference.b, difference.log_b)
     if difference.same_replica:
@@ -315,8 +316,8 @@ def _loss(difference: LogDifference) -> Iterator[str]:
 
 
 def _missing_voters(winner: Examined, difference: LogDifference) -> str:
-    """A sentence that names the voters of which neither directory is; "" where there are none, or
-    where no file of the winner names voters."""
+    """A sentence that names the voters whose directory is neither A nor B. "" where there are none,
+    or where no file of the winner names voters."""
     voters = stated_voters(winner, leader_changes(winner))
     given = {difference.log_a.key.node_id, difference.log_b.key.node_id}
     missing = sorted({voter.node_id for voter in voters} - given)

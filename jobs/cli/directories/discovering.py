@@ -18,8 +18,8 @@ from replica.format.formatted import FormattedDirectory, formatted_below
 
 
 class Discovered(NamedTuple):
-    """What is at or below a path that the user named. All names begin with the path as the user
-    wrote it."""
+    """The directories and files at or below a path that the user named. All names begin with the
+    path as the user wrote it."""
 
     found: Sequence[DiscoveredPath]
     damages: Sequence[Damage]
@@ -29,7 +29,7 @@ class Discovered(NamedTuple):
 
 
 def discovered(path: str, stack: ExitStack, *, for_check: bool = False) -> Discovered:
-    """What is at or below the path.
+    """The directories and files at or below the path.
 
     A bundle is unpacked into a folder that is removed when `stack` closes. for_check: whether
     formatted log directories alone are enough. Raises UsageError where the path doesn't exist, or
@@ -59,7 +59,7 @@ def discovered(path: str, stack: ExitStack, *, for_check: bool = False) -> Disco
     except UsageError as error:
         if for_check and formatted:
             return _formatted_alone(unpacked.damages, formatted)
-        if unpacked.damages:  # The damages say why.
+        if unpacked.damages:  # the damages say why
             return Discovered((), unpacked.damages)
         raise UsageError(f"{path}: holds no segment, snapshot or metadata directory") from error
     named = (replace(one, shown=path + one.shown.removeprefix(folder)) for one in found)
@@ -70,9 +70,9 @@ def discovered(path: str, stack: ExitStack, *, for_check: bool = False) -> Disco
 def discovered_each(
     paths: Iterable[str], stack: ExitStack, *, for_check: bool = False
 ) -> Iterator[tuple[str, Discovered]]:
-    """Each path with what is at or below it. A folder with nothing to read below it, as that of a
-    new disk, is a damage beside others. Raises what `discovered` raises; where no path has anything
-    to read, UsageError for the first of them."""
+    """Each path with the directories and files at or below it. A folder with nothing to read below
+    it, such as a new disk's, is a damage where another path has something to read. Raises what
+    `discovered` raises; where no path has anything to read, UsageError for the first path."""
     empty: list[NothingToReadError] = []
     is_empty = True
     for path in paths:

@@ -53,7 +53,7 @@ _EVERY_BATCHES = 64
 
 
 def run(options: DumpOptions) -> int:
-    """Print what the paths hold. Returns 0, or 1 where something could not be decoded."""
+    """Prints the content of the paths. Returns 0, or 1 where something could not be decoded."""
     selection, logs = select(options), not options.snapshots_only
     # A range of log offsets says nothing about snapshots, whose offsets count their own records.
     snapshots = not options.logs_only and not (selection.has_offsets and logs)
@@ -70,14 +70,14 @@ def run(options: DumpOptions) -> int:
 
 
 class _Rising:
-    """Says which numbers are among some others. Both are given in ascending order."""
+    """Tells which numbers are among some others. Both are given in ascending order."""
 
     def __init__(self, numbers: Iterable[int]) -> None:
         self._numbers = iter(numbers)
         self._next = next(self._numbers, None)
 
     def hold(self, number: int) -> bool:
-        """Whether the number is among the others."""
+        """Whether the number is among the other numbers."""
         while self._next is not None and self._next < number:
             self._next = next(self._numbers, None)
         return self._next == number
@@ -100,7 +100,7 @@ class _Dumping:
         self.inflation = Inflation(0)
 
     def name(self, damage: Damage) -> None:
-        """Name on stderr what could not be read."""
+        """Names on stderr what could not be read."""
         self.damaged = True
         self._tell(str(damage))
 
@@ -109,7 +109,7 @@ class _Dumping:
         complain(text)
 
     def file(self, file: DumpFile) -> None:
-        """Print one file of any kind."""
+        """Prints one file of any kind."""
         is_log = file.name.kind in LOG_KINDS
         try:
             opener = open_file if file.log_folder is None else open_own_file
@@ -129,7 +129,7 @@ class _Dumping:
             detail = "no segment, snapshot or other file of a metadata directory"
             self.name(Damage(0, len(data), DamageKind.NOT_KAFKA, detail, file.shown))
             return
-        if not data and kind not in INDEX_KINDS:  # Kafka leaves indexes of 0 bytes behind.
+        if not data and kind not in INDEX_KINDS:  # Kafka leaves indexes of 0 bytes
             self.name(Damage(0, 0, DamageKind.EMPTY_FILE, f"a {kind} of 0 bytes", file.shown))
             return
         try:
@@ -153,7 +153,8 @@ class _Dumping:
             self.name(Damage(0, 0, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes", file.shown))
             return
         expected = name.base_offset if is_segment else 0
-        # Asked of each file with records, however it is read: the answer is told on stderr.
+        # computed for each file with records, however it is read, because the result is printed on
+        # stderr
         shows_records = opened.size > 0 and not self.options.batches
         is_metadata = shows_records and self.partitions.of(file).is_metadata
         if is_metadata and self.options.json_output and is_large(opened.size):
@@ -181,9 +182,9 @@ class _Dumping:
             self._end(file, found)
 
     def _bulk(self, file: DumpFile, opened: OpenFile, expected: int | None) -> None:
-        """Print the JSON of a large file while the bulk reader reads it: the same lines as by the
-        scalar reader, tens of times faster."""
-        from replica.scan.lines import LineScan  # It loads numpy and the compiled kernels.
+        """Prints the JSON of a large file while the bulk reader reads it. The lines are the same as
+        by the scalar reader, but come tens of times faster."""
+        from replica.scan.lines import LineScan  # loads numpy and the compiled kernels
 
         found = LineScan(
             opened,
@@ -207,7 +208,7 @@ class _Dumping:
         self._end(file, found)
 
     def _end(self, file: DumpFile, found: AnyWalk | LineScan) -> None:
-        """Name what a reader found damaged, after it has read a file to its end."""
+        """Names the damage that a reader found in a file, after it has read the whole file."""
         self._damages(file, found.damages)
         self._joint(file, found.next_offset)
 
@@ -225,7 +226,7 @@ class _Dumping:
                 self.name(damage.in_file(file.shown))
 
     def _joint(self, file: DumpFile, end: int | None) -> None:
-        """Name a gap between this segment and the one before it in the same directory.
+        """Names a gap between this segment and the segment before it in the same directory.
 
         end: the offset after the segment's last batch; None where it has no batch.
         """
@@ -258,7 +259,7 @@ class _Dumping:
             return ""
         partition = self.partitions.of(file)
         if not (partition.is_metadata or is_control):
-            if self.selection.types:  # Such a record has no type.
+            if self.selection.types:  # such a record has no type
                 return ""
             hiding = self.partitions.hiding(partition)
             return opaque_line(record, epoch, hiding, self._json_start(file))
@@ -281,7 +282,7 @@ class _Dumping:
         redactor, partition = self.reader.redactor, self.partitions.of(file)
         if redactor is None or (not partition.is_metadata and partition.is_proven):
             return ()
-        from replica.scan.secret_batches import secret_positions  # It loads numpy, too.
+        from replica.scan.secret_batches import secret_positions  # loads numpy, too
 
         return secret_positions(data, expected_offset=expected)
 

@@ -1,6 +1,5 @@
-"""The files that `dump` reads from the user's paths, in order, with their partitions. One line says
-of a partition that it is no metadata log. Also the small files of a log directory as plain
-values."""
+"""The files that `dump` reads from the user's paths, in order, with their partitions. A line names
+each partition that is no metadata log. Also the small files of a log directory as plain values."""
 
 from __future__ import annotations
 
@@ -46,7 +45,8 @@ class DumpFile:
 
 @dataclass(frozen=True, slots=True)
 class WantedFiles:
-    """Which files of a directory are read. A file that is named is always read."""
+    """The kinds of files of a directory that are read. A file that the user names
+    is always read."""
 
     logs: bool = True
     snapshots: bool = True
@@ -158,7 +158,7 @@ class DumpPartitions:
         return known
 
     def hiding(self, partition: PartitionFolder) -> Redactor | None:
-        """The redactor for the records of a partition that is no metadata log. None where they are
+        """The redactor for the records of a partition that is no metadata log; None where they are
         printed as they are. A partition without name and topic id may be a metadata log that this
         release can't read, with secrets in it."""
         return None if partition.is_proven else self.redactor
@@ -176,8 +176,8 @@ READERS: dict[FileKind, Callable[[bytes], Any]] = {
         "controller.quorum.voters": _rows(quorum_properties.decode(data))
     },
 }
-"""For each kind of file, the function that gives such a file's content as JSON values, with Kafka's
-names where the file has any. The functions raise DataError, which names the byte."""
+"""By kind of file, the function that gives the content of such a file as JSON values, with Kafka's
+names where the file has names. The functions raise DataError, which names the byte."""
 
 
 def _rows(values: Iterable[Any]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""`kraftlake explain`: what a rule of `check` means, and what to do."""
+"""`kraftlake explain`: the meaning of a rule of `check`, and what to do."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _described(rule: Rule) -> Iterator[str]:
 
 
 _FOLDED = re.compile(r"^<details markdown=.*?^</details>$\n*", re.MULTILINE | re.DOTALL)
-"""The incidents that the documentation plays below a runbook."""
+"""The part of a runbook with the incidents that the documentation simulates."""
 
 
 def runbooks() -> dict[str, str]:
@@ -98,5 +98,5 @@ def runbooks() -> dict[str, str]:
 
 
 def page_lines(text: str) -> Iterator[str]:
-    """The lines of a runbook, without what is folded away."""
+    """The lines of a runbook, without the folded parts."""
     yield from _FOLDED.sub("", text).rstrip().splitlines()

@@ -1,4 +1,4 @@
-"""The branches of the clusters in directories, for the commands that ask what happened."""
+"""The branches of the clusters in directories, for the commands about what happened."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def rounds_in(
 ) -> Iterator[GivenRounds]:
     """The directories below the paths.
 
-    Their files can be read until the context ends. Then `progress` is cleared, and stderr names
-    what can't be read, below what was printed in the context. Raises what find_inputs raises.
+    Their files can be read until the context ends. Then `progress` is cleared, and lines on stderr,
+    below the output of the context, name what can't be read. Raises what find_inputs raises.
 
     order, for_check: see find_inputs.
     all_damages: see damage_lines.
@@ -112,7 +112,7 @@ def check_cluster(cluster: str | None, known: Iterable[str | None]) -> None:
 def _examined(
     group: Sequence[DiscoveredPath], progress: ProgressLine, passed_over: PassedOver
 ) -> tuple[list[Examined], list[Damage]]:
-    """Read the directories. A running node's directory may change meanwhile; then it is read
+    """Reads the directories. A running node's directory may change meanwhile; then it is read
     again."""
     for _ in range(MAX_READS):
         examined, damages = examine_all(group, progress.show, passed_over)

@@ -43,17 +43,17 @@ class Incident:
     outages: Sequence[Outage] = ()
     """The outages, the oldest first."""
     stop: MajorityStop | None = None
-    """None unless a majority of the voters stopped."""
+    """The stop of a majority of the voters; None where no majority stopped."""
     gaps: tuple[str, ...] = ()
-    """A sentence for each thing that the log doesn't show."""
+    """A sentence for each fact that the log doesn't show."""
     nodes: tuple[int, ...] = ()
     """The ids of the nodes whose directories were given."""
     behind: tuple[tuple[str, Behind], ...] = ()
-    """The nodes, such as `node 2`, whose logs lack records of the newest one."""
+    """The nodes, such as `node 2`, whose logs lack records of the newest log."""
     asked_for: AskedForChanges = field(default_factory=AskedForChanges)
-    """The changes of topics, configs and so on, counted."""
+    """The changes of topics, configs and other entities, counted."""
     recent: Sequence[Event] = ()
-    """Of these the latest that may have done harm, the oldest first."""
+    """The latest of these changes that may have done harm, the oldest first."""
 
     @property
     def end_ms(self) -> int | None:
@@ -62,8 +62,8 @@ class Incident:
         return None if state is None else state.at_ms
 
     def beside(self) -> Iterator[tuple[str, str]]:
-        """(label, text) of what people ask for beside the verdict: which nodes are behind, and how
-        much was changed of late."""
+        """(label, text) of the facts besides the verdict that people ask for: which nodes are
+        behind, and how much was changed of late."""
         if self.behind:
             behind = [f"{node} by {one.text}" for node, one in self.behind]
             yield "behind", listed(behind, limit=_MAX_BEHIND)
@@ -91,8 +91,8 @@ class Told(NamedTuple):
 
 
 def told_of(incident: Incident, clock: ZonedClock) -> list[Told]:
-    """Each event of an incident by clock time; where the times of the log go back, in the order of
-    its offsets, as `timeline` has them."""
+    """The events of an incident by clock time. Where the times of the log go back, they are in the
+    order of offsets, as in `timeline`."""
     told = [*_events(incident, clock)]
     placed = [one for one in told if one.is_placed]
     newest = [*accumulate((one.at for one in placed), max)]
@@ -108,7 +108,7 @@ def told_of(incident: Incident, clock: ZonedClock) -> list[Told]:
 
 
 def _events(incident: Incident, clock: ZonedClock) -> Iterator[Told]:
-    """Those of the timeline first, in its order."""
+    """The events of an incident. The timeline's events come first, in their order."""
     for event in incident.events:
         yield Told(event.at, _text(event), event.offset, is_placed=True)
     for event in incident.recent:

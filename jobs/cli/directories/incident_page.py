@@ -19,7 +19,7 @@ def incident_page(
     clock: ZonedClock,
     paths: Sequence[str],
 ) -> str:
-    """The page. above: lines about several clusters. paths: what was looked at."""
+    """The page. above: lines about several clusters. paths: the paths that were examined."""
     made = f"Of {', '.join(paths)}, by kraftlake {release()} at {time_text(datetime.now(UTC))}."
     parts = [
         element("h1", "What happened"),

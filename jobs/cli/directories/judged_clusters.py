@@ -19,8 +19,8 @@ from replica.format.formatted import FormattedDirectory
 
 
 def disks_of_several(examined: Iterable[Examined]) -> str:
-    """What is wrong with the disks of several clusters, as the verdicts on them say it; "" where
-    nothing is."""
+    """What is wrong with the disks of several clusters, in the words of the verdicts; "" where
+    nothing is wrong."""
     of_metadata = [one for one in examined if partition_of(one).is_metadata]
     if len(by_cluster(of_metadata)) < 2:
         return ""
@@ -40,12 +40,12 @@ def judged_clusters(
     earlier: EarlierRounds | None = None,
     formatted: Sequence[FormattedDirectory] = (),
 ) -> Iterator[tuple[JudgedCluster, Verdict]]:
-    """Judges directories that were looked at together. Gives each of their clusters, with the
+    """Judges directories that were captured together. Gives each of their clusters, with the
     verdict on it.
 
     unread: the findings about what could not be read, or was never started, beside the directories.
-    They count where there is one cluster: else nobody knows to which cluster they belong. show: see
-    Watch. broker_defaults: see clusters_of. earlier, formatted: see judge_group.
+    They count only where there is one cluster: with several, nothing shows to which cluster they
+    belong. show: see Watch. broker_defaults: see clusters_of. earlier, formatted: see judge_group.
     """
     judged = judge_group(examined, show, newest=True, earlier=earlier, formatted=formatted)
     clusters = [*clusters_of(judged, broker_defaults)]

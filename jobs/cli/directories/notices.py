@@ -1,5 +1,5 @@
-"""The lines on stderr about what a command could not read, or left out. They come below an answer
-that begins with the verdict: a person reads the first lines."""
+"""The lines on stderr about what a command could not read, or left out. They come below the answer,
+which begins with the verdict, because a person reads the first lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replica.doctor.check.examined import Examined
 from replica.words import counted
 
 MOST_DAMAGES = 3
-"""How many damaged places of one directory are named where the answer is text."""
+"""The most damaged places of one directory that are named where the answer is text."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""How commands show ranges of offsets, snapshot ids and counts of lost records: the same in all
+"""The text for ranges of offsets, snapshot ids and counts of lost records, which is the same in all
 commands."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.words import counted
 
 NEED = "all nodes were stopped before you copied the first directory; if they run, copy all again"
-"""What an answer about the start of directories relies on, and no file shows."""
+"""The condition of an answer about the start of directories. No file shows whether it holds."""
 
 
 def log_range(start: int, first: int | None, end: int) -> str:
@@ -34,13 +34,13 @@ def ranges_text(ranges: Ranges) -> str:
 
 
 def pairs(ranges: Ranges) -> list[list[int]]:
-    """Each range as [first offset, offset behind the last], for JSON."""
+    """Each range as [first offset, offset after the last], for JSON."""
     return [[each.start, each.end] for each in ranges]
 
 
 def snapshot_text(snapshot_id: OffsetAndEpoch) -> str:
-    """A snapshot's offset and epoch, such as `1913-4`: as in its file name, without zeros in
-    front."""
+    """A snapshot's offset and epoch, such as `1913-4`: as in its file name,
+    without leading zeros."""
     return f"{snapshot_id.offset}-{snapshot_id.epoch}"
 
 

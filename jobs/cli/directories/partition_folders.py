@@ -48,8 +48,8 @@ def log_directories_in(paths: Iterable[str]) -> tuple[BrokerLogDirectory, ...]:
 
 
 def not_asked_for(found: Iterable[DiscoveredPath]) -> Iterator[str]:
-    """A sentence that says how many folders of partitions lie beside the metadata logs; none where
-    there are none. It lists names alone."""
+    """A sentence with the number of partitions' folders beside the metadata logs; none where there
+    are none. Only names are listed."""
     count = sum(
         _is_partition(name)
         for one in found
@@ -93,7 +93,7 @@ def gaps_of(cluster: JudgedCluster, directories: Iterable[BrokerLogDirectory]) -
 def of_cluster(
     cluster: JudgedCluster, found: Iterable[BrokerLogDirectory]
 ) -> Iterator[BrokerLogDirectory]:
-    """The log directories of a cluster, by node."""
+    """The log directories of a cluster, sorted by node."""
     mine = [one for one in found if one.replica.cluster_id == cluster.cluster_id]
     return iter(sorted(mine, key=lambda one: (one.replica.node_id, one.shown)))
 
@@ -108,7 +108,7 @@ def log_directory_cells(one: BrokerLogDirectory) -> tuple[object, ...]:
 
 def log_directory_row(one: BrokerLogDirectory) -> dict[str, Any]:
     """A log directory in the form of --json. The fields `deleted` and `stray` count the folders
-    that Kafka itself has marked so; size_bytes is the size of all folders."""
+    that Kafka itself has marked as deleted or stray; size_bytes is the size of all folders."""
     count = {state: sum(folder.state is state for folder in one.folders) for state in FolderState}
     return {
         "kind": "log-directory",

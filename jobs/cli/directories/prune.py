@@ -21,8 +21,8 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def run(options: PruneOptions) -> int:
-    """Remove the old captures in the folder, or only name them. Returns 0, or 1 where one can't be
-    removed. Raises KraftlakeError."""
+    """Removes the old captures in the folder, or only names them. Returns 0, or 1 where a capture
+    can't be removed. Raises KraftlakeError."""
     before = datetime.now(UTC) - age_of(options.older_than)
     with one_at_a_time(options.folder):
         if not options.dry_run:
@@ -35,7 +35,8 @@ def run(options: PruneOptions) -> int:
 
 
 def _pruned(options: PruneOptions, before: datetime) -> tuple[int, int]:
-    """How many captures were removed, or would be, and how many can't be."""
+    """The number of captures that were removed, or would be, and the number that
+    can't be removed."""
     count = left = 0
     for old in old_captures(options.folder, before):
         try:
@@ -51,7 +52,7 @@ def _pruned(options: PruneOptions, before: datetime) -> tuple[int, int]:
 
 
 def age_of(text: str) -> timedelta:
-    """The age in a text of a number and m, h, d or w. Raises UsageError for another text, and for
+    """The age in a text of a number and m, h, d or w. Raises UsageError for any other text, and for
     0."""
     found = re.fullmatch(r"([1-9]\d{0,5})([mhdw])", text, re.ASCII)
     if found is None:

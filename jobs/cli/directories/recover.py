@@ -1,4 +1,4 @@
-"""`kraftlake recover --plan`: with which of the remaining directories a quorum should continue."""
+"""`kraftlake recover --plan`: the remaining directory with which a quorum should continue."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
 
 def run(options: RecoverOptions) -> int:
-    """Print a plan for each cluster. Returns 0 where all are safe, else 1. Nothing is ever
-    changed."""
+    """Prints a plan for each cluster. Returns 0 where all plans are safe, else 1. It never changes
+    anything."""
     seeds = seeds_in(options.seeds or "0:20", most=MAX_REHEARSED) if options.rehearse else None
     with ExitStack() as stack:
         notices = stack.enter_context(printed_at_the_end())
@@ -80,8 +80,8 @@ def run(options: RecoverOptions) -> int:
 def _above(
     judged: Mapping[str | None, Judged], clusters: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """The lines that stand above the first plan of each cluster: its verdict, and above the first
-    one that on all of them. clusters: their ids, in the order of their plans."""
+    """The lines above the first plan of each cluster: its verdict, and above the first plan the
+    verdict on all clusters. clusters: their ids, in the order of their plans."""
     ids = [*dict.fromkeys(clusters)]
     worst = sorted(ids, key=lambda one: judged[one].verdict.level.rank)
     whole = one_verdict(
@@ -98,8 +98,9 @@ def _above(
 
 
 class _Made(NamedTuple):
-    """The plan of one cluster. by_key: its directories. hosted: see steps_of. no_plan: why there is
-    none; None where there is one. rehearsed: its rehearsal; None where nobody wants one."""
+    """The plan of one cluster. by_key: the cluster's directories. hosted: see steps_of. no_plan:
+    why there is no plan; None where there is one. rehearsed: the plan's rehearsal; None where the
+    user wants none."""
 
     plan: RecoveryPlan
     by_key: Mapping[ReplicaKey, Examined]
@@ -130,7 +131,7 @@ def _made(
         plan = no_plan.refused(plan)
     rehearsed = None
     if seeds is not None:
-        # This import loads the simulator.
+        # loads the simulator
         from jobs.cli.directories.recover_rehearsed import rehearse_plan
 
         rehearsed = rehearse_plan(plan, by_key, seeds, given.earlier, given.formatted)
@@ -138,8 +139,8 @@ def _made(
 
 
 def _write(made: _Made, given: GivenNodes, *, is_said: bool, json_output: bool) -> None:
-    """Print a plan. is_said: whether there is none for the reason that was told of another
-    cluster, too."""
+    """Prints a plan. is_said: whether there is no plan for a reason that was printed for another
+    cluster already."""
     plan, by_key = made.plan, made.by_key
     cluster_id = by_key[plan.winner.key].owner.cluster_id
     if is_said:
@@ -159,8 +160,8 @@ def plan_of(
     mixture: ClusterMixture = NO_MIXTURE,
 ) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
     """The plan for the replicas of one cluster, and each directory by its replica. earlier: what
-    earlier captures of them proved. mixture: the disks that lie in places of another cluster's,
-    among all directories."""
+    earlier captures of them proved. mixture: the disks that lie in the places of another cluster's
+    disks, among all directories."""
     by_key = {one.owner.key: one for one in members}
     logs = [replica_log(one, one.shown) for one in by_key.values()]
     now = ComparedRound.of(compare_group(logs))
@@ -172,7 +173,7 @@ def plan_of(
 
 
 class Judged(NamedTuple):
-    """A cluster as `check` judges it, with the verdict on it."""
+    """A cluster as `check` judges it, with its verdict."""
 
     cluster: JudgedCluster
     verdict: Verdict
@@ -187,11 +188,11 @@ class GivenNodes:
     examined: tuple[Examined, ...]
     """All of the directories."""
     usable: tuple[Examined, ...]
-    """The directories with which a quorum can go on."""
+    """The directories with which a quorum can continue."""
     unread: tuple[Finding, ...]
-    """Findings about what could not be read, or was never started."""
+    """The findings about what could not be read, or was never started."""
     not_read: tuple[Damage, ...]
-    """What the operating system refused to read, where nobody knows of which node it is."""
+    """What the operating system refused to read, where its node is unknown."""
     earlier: EarlierRounds
     """Earlier captures of the directories."""
     formatted: tuple[FormattedDirectory, ...] = ()
@@ -199,7 +200,7 @@ class GivenNodes:
 
     @property
     def mixture(self) -> ClusterMixture:
-        """How the disks of several clusters lie in each other's places."""
+        """Which disks of several clusters lie in each other's places."""
         return mixture_in(self.usable, self.formatted)
 
     def of_other_clusters(self, cluster_id: str) -> dict[int, str]:
@@ -236,8 +237,7 @@ def given_nodes(
     """The directories of all paths, each read once.
 
     stack: bundles stay unpacked until this stack closes.
-    notices: this function appends a line for each directory that no plan can use, and for each
-        damage.
+    notices: gets a line for each directory that no plan can use, and for each damage.
     order: see find_newest_inputs.
     all_damages: see damage_lines.
     """
@@ -277,7 +277,7 @@ def given_nodes(
 
 
 def _is_nobodys(examined: Examined) -> bool:
-    """Whether no file says whose directory of a quorum this is."""
+    """Whether no file names the node or the quorum that the directory belongs to."""
     return examined.replica is None and partition_of(examined).is_of_a_quorum
 
 
@@ -288,7 +288,7 @@ def _what_to_do(damage: Damage) -> str:
 
 
 def _why_left_out(examined: Examined) -> str | None:
-    """Why no quorum can continue with a directory. None where one can."""
+    """The reason for which no quorum can continue with a directory; None where it can."""
     partition = partition_of(examined)
     if not partition.is_of_a_quorum:
         return f"{partition.what}, which no quorum keeps"
@@ -301,7 +301,7 @@ def _why_left_out(examined: Examined) -> str | None:
 
 
 def _of_inputs(inputs: CheckInputs) -> Iterator[str]:
-    """What is left out, and which captures are taken as one."""
+    """Lines about what is left out, and about captures that are taken as one."""
     yield from inputs.left_out()
     directories = [group for group in inputs.groups if isinstance(group[0], DirectoryPath)]
     if len(directories) > 1:

@@ -1,5 +1,5 @@
-"""A step of a recovery plan, the steps that are the same for each quorum, and what a step says of a
-node that is a broker, too."""
+"""A step of a recovery plan, the steps that are the same for each quorum, and the sentences of a
+step about a node that is a broker, too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTROLLER_FILE = "config/controller.properties"
 """The path in Kafka's own archive. A comment in each command says where to put a node's own
 file."""
 COMBINED_FILE = "config/server.properties"
-"""The same of a node that is a broker, too."""
+"""The path of the same file for a node that is a broker, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RecoverStep:
     makes_stand_ins: bool = False
     """Whether the step copies the winner's log."""
     plays: tuple[rehearsal.ScenarioStep, ...] = ()
-    """What a rehearsal plays in place of the step; empty where the step changes nothing, or its
+    """The steps of a rehearsal in place of this step; empty where the step changes nothing, or its
     outcome is unknown."""
 
 
@@ -67,15 +67,15 @@ RESTART_BROKERS = RecoverStep(
         Shell('bin/kafka-log-dirs.sh --bootstrap-server "$BROKER" --describe'),
     ),
 )
-"""The last step where records may be lost that brokers have applied."""
+"""The last step where records may be lost that brokers have already applied."""
 
 
 _SHOWN = 3
 
 
 def kept_replicas(voter: ReplicaKey, replicas: Sequence[HostedReplica]) -> str:
-    """The sentences of a step that empties the metadata log of a node whose disk is there.
-    replicas: those of the node."""
+    """The sentences of a step that empties the metadata log of a node whose disk exists. replicas:
+    the node's replicas."""
     text = f" Node {voter.node_id} is a broker, too. Move away only its folder {METADATA_FOLDER}"
     if not replicas:
         return f"{text}: no partition has a replica on it now."
@@ -84,7 +84,7 @@ def kept_replicas(voter: ReplicaKey, replicas: Sequence[HostedReplica]) -> str:
 
 
 def lost_replicas(voter: ReplicaKey, replicas: Sequence[HostedReplica]) -> str:
-    """The sentences of a step that replaces a disk that is gone. replicas: those of the node."""
+    """The sentences of a step that replaces a lost disk. replicas: the node's replicas."""
     text = f" Node {voter.node_id} is a broker, too."
     if not replicas:
         return f"{text} No partition has a replica on it."
@@ -92,9 +92,9 @@ def lost_replicas(voter: ReplicaKey, replicas: Sequence[HostedReplica]) -> str:
 
 
 def _places(voter: ReplicaKey, replicas: Sequence[HostedReplica], where: str) -> str:
-    """Which of the replicas are in the directory of the metadata log, and which may be: the state
-    names no directory of some replicas, and no directory of static voters. where: what that means
-    for them."""
+    """The replicas in the directory of the metadata log, and the replicas that may be in it: for
+    some replicas, and for static voters, the state names no directory. where: the consequence for
+    these replicas."""
     is_known = voter.directory_id != ZERO_UUID
     own = [one for one in replicas if is_known and one.directory_id == voter.directory_id]
     unsure = [one for one in replicas if not is_known or one.directory_id is None]

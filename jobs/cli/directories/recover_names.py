@@ -11,7 +11,7 @@ from replica.shell_text import is_host, paths
 
 def endpoints_of(ranked: Sequence[Examined]) -> dict[int, tuple[str, int]]:
     """The host and port of each voter, by the voters record of the newest log, else by
-    quorum.properties. A name that can't be a host is left out. ranked: as for newest_voters."""
+    quorum.properties. A name that no host can have is left out. ranked: as for newest_voters."""
     found = {
         voter.voter_id: (voter.host, voter.port)
         for examined in ranked
@@ -25,7 +25,7 @@ def endpoints_of(ranked: Sequence[Examined]) -> dict[int, tuple[str, int]]:
 
 
 def bundle_of(path: str) -> str | None:
-    """The bundle that holds a directory. None where the directory lies on a disk."""
+    """The bundle that holds a directory; None where the directory lies on a disk."""
     while path and not os.path.lexists(path) and os.path.dirname(path) != path:
         path = os.path.dirname(path)
     return path if os.path.isfile(path) else None

@@ -1,6 +1,7 @@
-"""`kraftlake recover --plan` where no plan may follow: the operating system refused to read a file,
-and a wrong user is no lost disk; or disks of several clusters lie in each other's places, and who
-replaces the voters of one stops those of another. There is only what to do before."""
+"""`kraftlake recover --plan` where no plan may follow. Either the operating system refused to read
+a file: a wrong user is no lost disk. Or disks of several clusters lie in each other's places: who
+replaces the voters of one cluster stops the voters of another. Then the answer is only what to do
+before a plan."""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ class NoPlan:
     """Why there is no plan, and what to do."""
 
     why: str
-    """The reason as a clause, which continues a sentence behind a colon."""
+    """The reason as a clause, which follows a colon."""
     reasons: tuple[str, ...]
-    """More about the reason, a sentence each."""
+    """Sentences with details of the reason."""
     steps: tuple[str, ...]
     """A sentence for each step that a person takes."""
 
@@ -36,7 +37,8 @@ class NoPlan:
         )
 
     def describe(self, cluster_id: str, paths: Sequence[str]) -> Iterator[str]:
-        """The lines: the reasons, and the steps for a person. paths: those that the user named."""
+        """The lines: the reasons, and the steps for a person. paths: the paths that
+        the user named."""
         yield f"cluster {cluster_id}: no plan: {self.why}"
         yield from (f"  {one_line(reason)}" for reason in self.reasons)
         yield ""
@@ -48,8 +50,8 @@ class NoPlan:
 
 
 def not_read(damages: Iterable[Damage]) -> tuple[Damage, ...]:
-    """The damages of files and directories that the operating system refused to read, though
-    their disk works. What a broken disk can't give is lost."""
+    """The damages of files and directories that the operating system refused to read, though their
+    disk works. Data that a broken disk can't give is lost, and isn't among them."""
     return tuple(
         damage
         for damage in damages
@@ -58,7 +60,7 @@ def not_read(damages: Iterable[Damage]) -> tuple[Damage, ...]:
 
 
 def why_not_read(refused: Sequence[Damage]) -> NoPlan:
-    """There is no plan for a quorum of which these files could not be read."""
+    """The answer for a quorum whose files, these ones, could not be read."""
     files = listed([damage.file for damage in refused], limit=3)
     return NoPlan(
         "a file could not be read",
@@ -71,8 +73,8 @@ def why_not_read(refused: Sequence[Damage]) -> NoPlan:
 
 
 def why_mixed(verdict: Verdict, plan: RecoveryPlan) -> NoPlan | None:
-    """There is no plan for a cluster whose other voters are, by the same directories, in another
-    one. None where there may be one: a cluster with a majority of its voters goes on without the
+    """The answer for a cluster whose other voters are, by the same directories, in another cluster.
+    None where a plan may be made: a cluster with a majority of its voters continues without the
     disk that it lacks."""
     mixed = verdict.of_other_clusters
     if not mixed or (plan.answer is RecoveryDecision.SAFE and all(map(_lacks_a_disk, mixed))):

@@ -36,11 +36,11 @@ class RehearsedPlan:
 
     plan: RecoveryPlan
     rehearsal: Rehearsal | None
-    """None where nothing could be played."""
+    """The rehearsal; None where nothing could be simulated."""
     answer: ScenarioSafety
     """The answer of `judge`."""
     reasons: tuple[str, ...]
-    """The reasons of `judge`, or the reason why nothing was played."""
+    """The reasons of `judge`, or the reason why nothing was simulated."""
 
     @property
     def is_safe(self) -> bool:
@@ -84,8 +84,8 @@ def rehearse_plan(
     earlier: EarlierRounds | None = None,
     formatted: Sequence[FormattedDirectory] = (),
 ) -> RehearsedPlan:
-    """Play what the steps do to the replicas, in a run for each seed. Nothing is written. earlier:
-    earlier looks at the replicas. formatted: log directories without a metadata log."""
+    """Simulates the plan's steps on the replicas, in a run for each seed. Nothing is written.
+    earlier: earlier captures of the replicas. formatted: log directories without a metadata log."""
     winner = by_key[plan.winner.key]
     if not partition_of(winner).is_metadata:
         reason = "a rehearsal is of a metadata log alone"
@@ -104,8 +104,8 @@ def rehearse_plan(
 def recommended_start(
     plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]
 ) -> ScenarioStep | None:
-    """The start of nodes with which the steps of a safe plan begin; None where they start none, or
-    the plan isn't safe."""
+    """The start of nodes with which the steps of a safe plan begin; None where the steps start no
+    nodes, or the plan isn't safe."""
     if plan.answer is not RecoveryDecision.SAFE:
         return None
     return next((play for step in steps_of(plan, by_key) for play in step.plays), None)
@@ -151,7 +151,7 @@ def _fate_differences(standing: RankedReplica, fate: Fate) -> Iterator[str]:
 
 
 def _log_text(truncates_to: int | None, end: int, snapshot: OffsetAndEpoch | None) -> str:
-    """What is left of a log that ended at `end` (exclusive)."""
+    """The rest of a log that ended at `end` (exclusive)."""
     if snapshot is not None:
         return f"snapshot {snapshot_text(snapshot)} in the place of its log"
     return f"its log {up_to(end if truncates_to is None else truncates_to)}"

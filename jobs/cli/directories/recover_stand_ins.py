@@ -1,5 +1,5 @@
-"""The directories that stand in for lost voters where no majority is left: copies of the newest log
-under their ids."""
+"""The directories that replace lost voters where no majority is left: copies of the newest log
+under the voters' ids."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StandIns:
         return tuple(each for voter in self.voters for each in self._made(voter))
 
     def played(self) -> ScenarioStep:
-        """What a rehearsal plays in the place of these commands."""
+        """The step of a rehearsal in place of these commands."""
         state = self._quorum_state().encode()
         source = self.plan.winner.key.node_id
         made = tuple(StandIn(voter, source, state) for voter in self.voters)
@@ -42,8 +42,8 @@ class StandIns:
 
     def _quorum_state(self) -> str:
         """The quorum-state of a stand-in. Without this file Kafka would take the log's last epoch.
-        The lost voter may have voted or led in that epoch: a node that knows so would tell the
-        stand-in that it leads, and Kafka would end with "Cannot transition to Follower"."""
+        The lost voter may have voted or led in that epoch. Then a node that knows this would tell
+        the stand-in that it leads, and Kafka would end with "Cannot transition to Follower"."""
         logs = [standing.log for standing in self.plan.ranking]
         epoch = max(max(log.quorum_epoch, log.position().epoch) for log in logs) + 1
         own = self.winner.directory.quorum_state

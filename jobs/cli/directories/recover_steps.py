@@ -34,8 +34,8 @@ _STATIC_VOTERS = (
     Shell("\"$(sed -n 's/^controller.quorum.voters=//p' "),
     Shell(" | sed 's/[0-9]*@//g')\""),
 )
-"""Around the name of a node's properties it stands for host:port of each voter of a static quorum,
-whose logs don't hold these."""
+"""The shell text around the name of a node's properties that gives host:port of each voter of a
+static quorum. The logs of such a quorum don't hold the addresses."""
 
 
 NO_BROKERS: HostedReplicas = MappingProxyType({})
@@ -103,8 +103,8 @@ def _without_majority(quorum: _Quorum) -> Iterator[RecoverStep]:
 
 
 class _Quorum:
-    """The quorum of a recovery plan, and the names that the commands of its steps use: its cluster,
-    its voters with their addresses, and the directories that are left."""
+    """The quorum of a recovery plan, and the names in the commands of its steps: its cluster, its
+    voters with their addresses, and the remaining directories."""
 
     def __init__(
         self,
@@ -144,11 +144,11 @@ class _Quorum:
 
     @property
     def _asked(self) -> int:
-        """The node on which the tools run: their commands name files of its Kafka."""
+        """The node on which the tools run: their commands name files of this node's Kafka."""
         return next(iter((*self.left, *self.voters, self.plan.winner.key))).node_id
 
     def _on(self, node_id: int, *words: str) -> Shell:
-        """The command line of these words, which a node's host is to run."""
+        """The command line of these words, which runs on a node's host."""
         host = self.hosts.get(node_id)
         return noted(line(*words), f"on node {node_id}" + ("" if host is None else f", {host[0]}"))
 
@@ -165,8 +165,8 @@ class _Quorum:
         )
 
     def name_others(self) -> RecoverStep:
-        """The step that comes before the first one that changes anything: a directory that was not
-        given is no lost disk."""
+        """The step before the first step that changes anything: a directory that was not given is
+        no lost disk."""
         text = "Name the directories of all other controllers too"
         if self.voters:
             nodes = named("node", [str(voter.node_id) for voter in self.not_given])
@@ -199,7 +199,7 @@ class _Quorum:
         return RecoverStep(sentence(f"{first}stop every {what}"), self._stopping(nodes))
 
     def start_with_own_disk(self, voter: ReplicaKey) -> RecoverStep:
-        """The step for a voter of which nothing is known but that its directory was not given."""
+        """The step for a voter about which only this is known: its directory was not given."""
         return RecoverStep(
             f"If node {voter.node_id} still has its own disk, start it with that disk, and leave "
             "out the next step. If the disk was restored from a backup, name its directory here "
@@ -217,7 +217,8 @@ class _Quorum:
         return COMBINED_FILE if node_id in self.hosted else CONTROLLER_FILE
 
     def leave_stopped(self) -> RecoverStep:
-        """The step that keeps voters from voting whose disks may have forgotten votes."""
+        """The step that leaves voters stopped whose disks may have forgotten votes, so that they
+        don't vote."""
         nodes = [voter.node_id for voter in self.doubted]
         which = named("node", [str(node) for node in nodes])
         return RecoverStep(
@@ -271,7 +272,7 @@ class _Quorum:
 
     def replace(self, voter: ReplicaKey) -> RecoverStep:
         """The step that replaces a lost voter by a node with the same id and an empty disk, when
-        the others run again."""
+        the other nodes run again."""
         on = partial(self._on, voter.node_id)
         first = ""
         if voter in self.not_given:
@@ -360,8 +361,8 @@ class _Quorum:
         )
 
     def without_majority(self) -> Iterator[RecoverStep]:
-        """The steps without a majority. Kafka has no command for it. A voter is its node id and
-        directory id, so a copy of the newest log under both stands in for a voter that is gone."""
+        """The steps without a majority. Kafka has no command for this case. A voter is its node id
+        and directory id, so a copy of the newest log under both can replace a lost voter."""
         if not self.voters:
             yield RecoverStep(
                 "Find out who the voters are.",
@@ -399,14 +400,14 @@ class _Quorum:
             yield RESTART_BROKERS
 
     def _format(self, voter: ReplicaKey) -> tuple[str, ...]:
-        """Kafka's command that formats a voter's disk. Of a combined node other log.dirs may be
-        formatted already."""
+        """Kafka's command that formats a voter's disk. A combined node may have other log.dirs that
+        are formatted already."""
         cluster = ("--cluster-id", self.cluster_id, "--config", self._file(voter.node_id))
         kept = ("--ignore-formatted",) if voter.node_id in self.hosted else ()
         return ("bin/kafka-storage.sh", "format", *cluster, *kept)
 
     def _replicas_of(self, voter: ReplicaKey) -> str:
-        """What becomes of the partition replicas on a voter's node; "" where it is no broker."""
+        """What happens to the partition replicas on a voter's node; "" where it is no broker."""
         replicas = self.hosted.get(voter.node_id)
         if replicas is None:
             return ""

@@ -30,7 +30,7 @@ ANSWERS = {
     RecoveryDecision.UNPROVEN: "committed records may be lost",
     RecoveryDecision.REFUSED: "start no node: committed records would be lost, or logs conflict",
 }
-"""What each answer says of the plan. The cluster itself may be down whatever the answer is."""
+"""The text of each answer about the plan. The cluster itself may be down whatever the answer is."""
 NO_RECORD = "no log given here holds a record"
 _RELATIONS = {
     Relation.IDENTICAL: "the same log",
@@ -104,20 +104,20 @@ def describe(
 
 
 def _while_stopped(plan: RecoveryPlan) -> str:
-    """Which nodes the plan doesn't start; "" where it starts all."""
+    """The nodes that the plan doesn't start; "" where it starts all nodes."""
     stopped = [str(one) for one in sorted({voter.key.node_id for voter in plan.doubted})]
     stay = "stays" if len(stopped) == 1 else "stay"
     return f" while {named('node', stopped)} {stay} stopped" if stopped else ""
 
 
 def needs_of(plan: RecoveryPlan) -> Sequence[str]:
-    """What the answer relies on, and no file shows."""
+    """The conditions of the answer. No file shows whether they hold."""
     is_certain = plan.answer is RecoveryDecision.REFUSED or plan.holds_nothing
     return () if is_certain else (NEED, *_condition(plan))
 
 
 def _condition(plan: RecoveryPlan) -> Iterator[str]:
-    """What a safe plan relies on where a voter's directory was not given: only that directory
+    """The condition of a safe plan where a voter's directory was not given: only that directory
     could show that a majority forgot what it had committed."""
     voters = plan.quorum.in_doubt(*NOT_AT_HAND)
     absent = [str(voter.key.node_id) for voter in voters]
@@ -132,7 +132,7 @@ def _condition(plan: RecoveryPlan) -> Iterator[str]:
 
 
 def _under_condition(plan: RecoveryPlan) -> str:
-    """What a sentence adds that holds only on the condition of the answer."""
+    """The addition to a sentence that is true only on the condition of the answer."""
     return ", if the condition above holds" if any(_condition(plan)) else ""
 
 
@@ -150,8 +150,8 @@ def _headline(rank: int, standing: RankedReplica, examined: Examined) -> str:
 
 
 def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
-    """How the quorum continues with this log. stand_ins: the number of the step that copies the
-    log."""
+    """How the quorum continues with the winner's log. stand_ins: the number of the step that copies
+    the log."""
     if plan.leader is not None:
         others = [str(key.node_id) for key in plan.electable[1:]]
         if not others:
@@ -180,7 +180,7 @@ def _of_another(
     plan: RecoveryPlan, standing: RankedReplica, doubts: Sequence[KnownVoter], examined: Examined
 ) -> Iterator[str]:
     """Sentences about a log that is not chosen: what it loses, and what Kafka does to it. doubts:
-    about its disk. examined: its directory."""
+    the doubts about its disk. examined: its directory."""
     if not standing.at_risk:
         relation = standing.relation or Relation.IDENTICAL
         told = _RELATIONS.get(relation, "an older branch, wholly behind its snapshot")
@@ -208,7 +208,7 @@ def _of_another(
 
 
 def _if_another_wins(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
-    """What a replica loses if another voter wins than the first of the ranking."""
+    """What a replica loses if a voter other than the first of the ranking wins."""
     if standing.may_lose:
         never = plan.answer is RecoveryDecision.SAFE
         yield f"loses offsets {ranges_text(standing.may_lose)} if a voter without them wins" + (

@@ -1,4 +1,4 @@
-"""`kraftlake rehearse`: lets the captured directories of a quorum run on in the simulator."""
+"""`kraftlake rehearse`: lets the captured directories of a quorum continue in the simulator."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from replica.simulate.scenarios.writing import files_of, refuse_filled
 
 _SMALLEST_LOSS = "smallest-loss.toml"
 SEARCH_SEEDS = 10
-"""How many seeds are tried at most for each set of failures."""
+"""The most seeds that are tried for each set of failures."""
 
 
 def run(options: RehearseOptions) -> int:
-    """Print the outcomes of the runs. Returns 0 where the answer is safe, 1 for unsafe, 3 for
-    unknown. Raises KraftlakeError. Only the folder of -o is written to."""
+    """Prints the outcomes of the runs. Returns 0 where the answer is safe, 1 for unsafe, 3 for
+    unknown. Raises KraftlakeError. It writes only to the folder of -o."""
     seeds = seeds_in(options.seeds, most=MAX_REHEARSED)
     if options.output is not None:
         refuse_filled(options.output)
@@ -66,7 +66,8 @@ def run(options: RehearseOptions) -> int:
 
 
 def _recommended(rehearsed: Rehearsed, seeds: range) -> PlayedStart | None:
-    """The start that `recover` recommends; None where it recommends none, or that of all nodes."""
+    """The start that `recover` recommends; None where it recommends none, or the start of all
+    nodes."""
     captured = rehearsed.captured
     start = recommended_start(rehearsed.plan, rehearsed.by_key)
     if start is None or start.start is None or {*start.start} >= captured.nodes.keys():
@@ -99,7 +100,7 @@ def _played(
 def _write(
     rehearsal: Rehearsal, search: Search | None, place: CaptureDestination, output: str
 ) -> None:
-    """Write the disks of the first run of each outcome, and the script of the smallest loss."""
+    """Writes the disks of the first run of each outcome, and the script of the smallest loss."""
     shown = shown_uri(output)
     for number, found in enumerate(rehearsal.found, start=1):
         folder, seed = f"outcome-{number}", found.seeds[0]

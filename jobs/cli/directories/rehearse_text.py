@@ -35,7 +35,7 @@ _COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class PlayedStart:
-    """A start of nodes that was played."""
+    """A start of nodes that was simulated."""
 
     rehearsal: Rehearsal
     answer: ScenarioSafety
@@ -43,7 +43,7 @@ class PlayedStart:
     reasons: tuple[str, ...]
     """The reasons of `judge`."""
     scenario: str | None = None
-    """The file that says which nodes start; None where no file does."""
+    """The file that names the nodes to start; None where no file does."""
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -53,7 +53,7 @@ class PlayedStart:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What the answer rests on, and no file of the nodes' disks shows."""
+        """The conditions of the answer. No file of the nodes' disks shows whether they hold."""
         captured = self.rehearsal.captured
         found = [NEED, *unseen_voters(captured.quorum), *_late(self.rehearsal)]
         if captured.is_static:
@@ -109,9 +109,9 @@ def describe(
     """The lines: the answer and its reasons, the leaders, each outcome, and at the end the smallest
     set of failures.
 
-    recommended: the start that `recover` recommends, where that is another start than `asked`.
-        Its lines come before the smallest set of failures.
-    search: None where no such set was looked for.
+    recommended: the start that `recover` recommends, where that is another start than `asked`. Its
+        lines come before the smallest set of failures.
+    search: the search for that set; None where there was no search.
     paths: the paths that the user named.
     """
     captured = asked.rehearsal.captured
@@ -157,8 +157,8 @@ def _partly_known(rehearsal: Rehearsal) -> frozenset[int]:
 def rows(
     asked: PlayedStart, recommended: PlayedStart | None, search: Search | None
 ) -> Iterator[dict[str, Any]]:
-    """The answer, then each outcome; the same of the start that `recover` recommends, where that is
-    another one; then the result of the search."""
+    """The answer, then each outcome. The same for the start that `recover` recommends, where that
+    is another start. Then the result of the search."""
     yield from _rows_of_start(asked)
     if recommended is not None:
         for row in _rows_of_start(recommended):

@@ -1,5 +1,5 @@
-"""The quorum in some directories as a rehearsal needs it: the bytes of all nodes, and the facts
-that the directories lack."""
+"""The quorum in some directories, in the form that a rehearsal needs: the bytes of all nodes, and
+the facts that the directories lack."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from replica.simulate.node_files import Files
 from replica.words import up_to
 
 MAX_BYTES = 4 * 1024**3
-"""The most bytes of all directories together: each run holds them in memory twice."""
+"""The most bytes of all directories together. Each run holds them in memory twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class Rehearsed:
     by_key: Mapping[ReplicaKey, Examined]
     """The directories by their replica."""
     doubts: tuple[str, ...]
-    """Sentences that each name a fact which the directories lack."""
+    """Sentences, each about a fact that the directories lack."""
     refusals: tuple[str, ...] = ()
-    """Sentences that each name a reason to start no node."""
+    """Sentences, each with a reason to start no node."""
 
 
 def rehearsed_quorum(
@@ -68,8 +68,8 @@ def rehearsed_quorum(
     earlier: EarlierRounds | None = None,
     formatted: Iterable[FormattedDirectory] = (),
 ) -> Rehearsed:
-    """The one cluster of these directories, without those that not_of_metadata names. earlier:
-    earlier looks at the same replicas. formatted: log directories without a metadata log.
+    """The only cluster of these directories, without the directories in not_of_metadata. earlier:
+    earlier captures of the same replicas. formatted: log directories without a metadata log.
 
     Raises UsageError where there are several clusters, two disks of one node, no known voters, or
     more than MAX_BYTES.
@@ -113,7 +113,7 @@ def rehearsed_quorum(
 
 
 def not_of_metadata(found: Sequence[Examined]) -> Iterator[str]:
-    """A line for each directory of another partition than the metadata."""
+    """A line for each directory of another partition than the metadata partition."""
     for one in found:
         partition = partition_of(one)
         if not partition.is_metadata:

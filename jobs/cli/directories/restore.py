@@ -1,5 +1,5 @@
-"""`kraftlake restore`: makes what a new cluster boots from, out of the metadata of a lost one,
-which directories or a lake hold."""
+"""`kraftlake restore`: makes the file from which a new cluster boots with the metadata of a lost
+cluster, which directories or a lake hold."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.words import counted, up_to
 
 FIRST_WITHOUT_BOOTSTRAP_FILE = (4, 4)
-"""The first release whose kafka-storage writes the bootstrap records into the checkpoint 0-0 of the
-log."""
+"""The first release whose kafka-storage writes the bootstrap records into the
+log's checkpoint 0-0."""
 _CHECKPOINT = f"{METADATA_FOLDER}/{format_name(SnapshotName(BOOTSTRAP_SNAPSHOT))}"
 
 
 def run(options: RestoreOptions) -> int:
-    """Print what will be different, and write the checkpoint. Returns 1 where recover --plan
-    refuses to go on with this state, else 0. Raises KraftlakeError."""
+    """Prints what will be different, and writes the checkpoint. Returns 1 where recover --plan
+    refuses to continue with this state, else 0. Raises KraftlakeError."""
     if options.output is not None:
         if is_uri(options.output):
             raise UsageError(f"-o {shown_uri(options.output)}: name a local folder")
@@ -78,7 +78,7 @@ def run(options: RestoreOptions) -> int:
     timestamp_ms = time.time_ns() // 1_000_000
     content = checkpoint(plan.records(), timestamp_ms, control)
     name = _CHECKPOINT if _is_in_the_log(options.release) else BOOTSTRAP_NAME
-    with destination_at(options.output):  # This refuses a link, and folders that others can change.
+    with destination_at(options.output):  # refuses a link, and folders that others can change
         _write(Path(options.output, name), content)
     if not options.json_output:
         place = os.path.join(options.output, name)
@@ -178,14 +178,14 @@ class RestoreSource(NamedTuple):
 
     image: Image
     shown: str
-    """Where it comes from."""
+    """The origin of the state, for messages."""
     end_offset: int
     """The end (exclusive) of the state."""
     redacted: Counter[str]
-    """How many entities of each kind are not in the image because the source lacks their
+    """By kind, the number of entities that are not in the image because the source lacks their
     secrets."""
     is_refused: bool = False
-    """Whether `kraftlake recover --plan` refuses to go on with this state."""
+    """Whether `kraftlake recover --plan` refuses to continue with this state."""
 
 
 def of_directories(
@@ -193,8 +193,9 @@ def of_directories(
 ) -> RestoreSource:
     """The state of the directory with which a quorum would continue (`kraftlake recover`).
 
-    at_offset: the end of a batch; None for the end of its log. order: see find_newest_inputs.
-    Raises UsageError where the state there isn't known to the last record.
+    at_offset: the end of a batch; None for the end of the directory's log. order: see
+    find_newest_inputs. Raises UsageError where the state at that end isn't known to the last
+    record.
     """
     with ExitStack() as stack:
         notices = stack.enter_context(printed_at_the_end())
@@ -222,8 +223,8 @@ def of_directories(
 
 
 def _is_refused(plan: RecoveryPlan, end: int, *, is_named: bool) -> bool:
-    """Whether the plan refuses to go on with the records below the offset `end`; this is told.
-    is_named: whether the user named this end."""
+    """Whether the plan refuses to continue with the records below the offset `end`. Prints the
+    refusal. is_named: whether the user named this end."""
     disputed = _disputed_from(plan)
     is_below = is_named if disputed is None else end <= disputed
     if plan.answer is not RecoveryDecision.REFUSED or is_below:
@@ -237,7 +238,7 @@ def _is_refused(plan: RecoveryPlan, end: int, *, is_named: bool) -> bool:
 
 def _disputed_from(plan: RecoveryPlan) -> int | None:
     """The first offset of a record that is lost though it is committed, or that contradicts another
-    log; None where a refusal has another reason."""
+    log; None where the refusal has another reason."""
     standings = chain(plan.ranking, *plan.led_by.values())
     starts = [
         one.at_risk[0].start
@@ -254,7 +255,8 @@ def _tell_unproven(plan: RecoveryPlan) -> None:
 
 
 def _tell_uncommitted(examined: Examined, quorum: KnownQuorum, end: int) -> None:
-    """Name the records below the offset `end` that are not proven to be on a majority of voters."""
+    """Names the records below the offset `end` that are not proven to be on a
+    majority of voters."""
     never = first_change(examined, quorum.possible_end, end)
     if never is not None:
         complain(
@@ -322,9 +324,10 @@ def of_lake(
 def _readable(
     rows: Iterator[Sequence[Any]], redacted: Counter[str]
 ) -> Iterator[tuple[str, str, int | None]]:
-    """Kind, value and offset of the entities with their secrets. The others are counted."""
+    """Kind, value and offset of the entities with their secrets. Entities without
+    them are counted."""
     for kind, value, offset in rows:
         if kind in ("scram", "delegation_token") and REDACTED in value:
-            redacted[kind] += 1  # A redacted value is no base64.
+            redacted[kind] += 1  # a redacted value is no base64
         else:
             yield kind, value, offset

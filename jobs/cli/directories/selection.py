@@ -1,4 +1,4 @@
-"""Which records a dump shows: ranges of offsets and times, an epoch, record types."""
+"""The records that a dump shows: ranges of offsets and times, an epoch, record types."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNKNOWN_TYPES = re.compile(r"CONTROL\d+|UNKNOWNRECORD")
 
 @dataclass
 class Selection:
-    """Which records are selected. A bound that is None excludes nothing; the `to_` bounds are
+    """The records that are selected. A bound that is None excludes nothing; the `to_` bounds are
     exclusive."""
 
     from_offset: int | None = None
@@ -57,8 +57,8 @@ class Selection:
         return self.may_hold(header)
 
     def takes(self, offset: int, timestamp: int) -> bool:
-        """Whether a record of a batch that may hold selected ones is selected, except for its
-        type."""
+        """Whether a record is selected, apart from its type. The record is of a batch that may hold
+        selected records."""
         return (
             (self.from_offset is None or offset >= self.from_offset)
             and (self.to_offset is None or offset < self.to_offset)
@@ -67,8 +67,8 @@ class Selection:
         )
 
     def chosen_rows(self) -> Choose | None:
-        """The function by which the bulk reader chooses rows: those within the bounds of offset,
-        time and epoch. None where nothing is bounded."""
+        """The function by which the bulk reader chooses rows within the bounds of offset, time and
+        epoch; None where nothing is bounded."""
         import numpy as np
 
         bounds = [
@@ -133,7 +133,7 @@ def _checked(text: str) -> str:
 
 def _plain(name: str) -> str:
     """The name in upper case without underscores, so that LeaderChange, leader_change and Kafka's
-    name are equal."""
+    name become equal."""
     return name.upper().replace("_", "")
 
 

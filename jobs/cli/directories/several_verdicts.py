@@ -1,5 +1,5 @@
-"""The verdicts on several clusters, told as one: what touches all of them first, then how each one
-is."""
+"""The verdicts on several clusters as one verdict: first what affects all clusters, then each
+cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replica.doctor.verdict.verdict import Fact, Verdict
 from replica.words import counted, named
 
 _MAX_CLUSTERS = 5
-"""How many clusters are told of above the blocks."""
+"""The most clusters that are named above the blocks."""
 _MAX_SHARED = 2
 
 
@@ -26,12 +26,12 @@ class ClusterVerdict(NamedTuple):
 
 
 class OneVerdict(NamedTuple):
-    """One verdict for all clusters, and the verdicts on each of them."""
+    """One verdict for all clusters, and the remaining verdict on each cluster."""
 
     lines: tuple[str, ...]
     """At most ten lines to print first; none for a single cluster."""
     verdicts: tuple[Verdict, ...]
-    """What is left to print about each cluster, in the same order."""
+    """What remains to print about each cluster, in the same order."""
 
 
 def nodes_of_cluster(cluster: JudgedCluster) -> tuple[int, ...]:
@@ -59,8 +59,8 @@ def _shared(verdicts: Sequence[Verdict]) -> tuple[Fact, ...]:
 
 
 def _without(verdict: Verdict, told: frozenset[str]) -> Verdict:
-    """The verdict without facts that were told above. Its level stays, where nothing else is
-    wrong."""
+    """The verdict without facts that were printed above. Its level stays, even where nothing else
+    is wrong."""
     left = tuple(fact for fact in verdict.facts if fact.text not in told)
     if len(left) == len(verdict.facts):
         return verdict

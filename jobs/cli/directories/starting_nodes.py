@@ -1,5 +1,5 @@
-"""The nodes that `check --config` is asked about: their settings, the log directories that belong
-to them, and what their metadata logs say."""
+"""The nodes that `check --config` judges: their settings, the log directories that belong to them,
+and the facts in their metadata logs."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class NodeFiles:
     config: NodeConfig
     dirs: tuple[LogDir, ...]
     stores: Mapping[str, StoreFile] = field(default_factory=dict)
-    """The files of keys and certificates, by their paths: only where the node itself is looked
-    at."""
+    """The files of keys and certificates, by their paths; only where the settings are on the node
+    itself."""
 
     @property
     def metadata_paths(self) -> Iterator[str]:
@@ -45,9 +45,9 @@ class NodeFiles:
 
 
 def nodes_of(configs: Sequence[str], paths: Sequence[str]) -> tuple[NodeFiles, ...]:
-    """The nodes of these server.properties. paths: folders in which their log directories lie, as
-    copies; without any, they lie where the settings say. Raises UsageError for a file that can't be
-    read."""
+    """The nodes of these server.properties. paths: folders in which copies of their log directories
+    lie; without paths, the directories lie where the settings say. Raises UsageError for a file
+    that can't be read."""
     read = [
         node_config(one, bytes_in("--config", one, _MAX_FILE_BYTES))
         for one in dict.fromkeys(configs)
@@ -67,8 +67,8 @@ def nodes_of(configs: Sequence[str], paths: Sequence[str]) -> tuple[NodeFiles, .
 
 
 def _dirs_of(config: NodeConfig, found: Sequence[LogDir]) -> Iterator[LogDir]:
-    """The log directories of a node among copies: of those beside its settings, else of those that
-    name the node, each path takes the one with the most names at its end in common."""
+    """The log directories of a node among copies: the copies beside its settings, else the copies
+    that name the node. For each path, the copy with the most equal names at the end is taken."""
     beside = os.path.dirname(os.path.abspath(config.path))
     near = [one for one in found if _is_below(one.shown, beside)]
     own = near if near else [one for one in found if _node_id(one) == config.node_id]
@@ -92,7 +92,7 @@ def _node_id(one: LogDir) -> int | None:
 
 
 def _in_common(path: str, other: str) -> int:
-    """How many names at the ends of two paths are the same."""
+    """The number of equal names at the ends of two paths."""
     pairs = zip(reversed(PurePath(path).parts), reversed(PurePath(other).parts), strict=False)
     count = 0
     for one, two in pairs:
@@ -143,8 +143,8 @@ def starting_nodes(
 
 
 def _log_of(node: NodeFiles, logs: Mapping[str, NodeLog]) -> NodeLog | None:
-    """What is known of the node's log: that there is none, where its directory was only
-    formatted."""
+    """What is known about the node's log; where its directory was only formatted, that there is no
+    log."""
     for own in node.dirs[:1]:
         found = logs.get(os.path.realpath(own.shown))
         if found is not None:

@@ -1,4 +1,4 @@
-"""`kraftlake timeline`: what happened to a cluster by clock time, straight from directories."""
+"""`kraftlake timeline`: what happened to a cluster by clock time, directly from directories."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COLOURS = {ELECTION: "yellow", DIVERGENCE: "red", TRUNCATION: "red", "broker_fe
 
 
 def run(options: TimelineOptions) -> int:
-    """Print the events. Returns 0. Raises KraftlakeError."""
+    """Prints the events. Returns 0. Raises KraftlakeError."""
     form = form_of(options.json_output, options.csv, options.plain_csv)
     clock = clock_of(options.zone)
     is_wanted = _wanted(options.events or (), period_of(options.from_time, options.to_time))
@@ -54,7 +54,7 @@ def run(options: TimelineOptions) -> int:
             for branch, events in chosen:
                 _write(branch, events, clock)
         else:
-            from jobs.cli.asking.query_result import write_timed  # Text needs no csv.
+            from jobs.cli.asking.query_result import write_timed  # text needs no csv
 
             rows = (event for _, events in chosen for event in events)
             write_timed(Event._fields, rows, form, clock)
@@ -84,8 +84,8 @@ def _wanted(patterns: Sequence[str], period: Period) -> Callable[[Event], bool]:
 
 
 def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
-    """Write a line for the cluster, one where its times are no order, one for each day, and one for
-    each event."""
+    """Writes a line for the cluster, a line where its times are not in order, a line for each day,
+    and a line for each event."""
     log = branch.log
     nodes = sorted({one.replica.node_id for one in branch.members if one.replica is not None})
     write_line(

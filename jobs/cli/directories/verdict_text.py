@@ -1,4 +1,4 @@
-"""A verdict on a cluster as text and as JSON, the same for every command that gives one."""
+"""A verdict on a cluster as text and as JSON, the same for every command that gives a verdict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLOURS = {
 }
 _WIDTH = max(len(level.shown) for level in Level) + 2
 MAX_ALSO = 2
-"""How many facts besides the worst are told; --json has all."""
+"""The most facts that are printed besides the worst; --json has all facts."""
 
 
 def verdict_line(verdict: Verdict) -> str:
@@ -30,7 +30,8 @@ def verdict_line(verdict: Verdict) -> str:
 
 
 def only_line(verdict: Verdict) -> str:
-    """The verdict in one line that stands alone. An outage may not hide what forbids a start."""
+    """The verdict in one line that is printed alone. An outage may not hide a fact that forbids a
+    start."""
     risk = next((fact for fact in verdict.facts if fact.level is Level.AT_RISK), None)
     if risk is None or verdict.level is Level.AT_RISK:
         return verdict_line(verdict)
@@ -41,15 +42,15 @@ def describe_verdict(
     verdict: Verdict, *, on_page: bool = False, capture: str = ""
 ) -> Iterator[str]:
     """At most ten lines: what is wrong and what to do, what else is wrong, what could not be
-    judged, and which moment the verdict is about. on_page: whether the steps stand below, on a page
-    that lists no findings. capture: the name of the judged capture, where there are several."""
+    judged, and the moment of the verdict. on_page: whether the steps follow below, on a page that
+    lists no findings. capture: the name of the judged capture, where there are several."""
     steps = not on_page
     yield from _of_other_clusters(verdict, steps=steps)
     yield verdict_line(verdict)
     first = verdict.facts[:1]
     others = tuple(fact for fact in verdict.facts[1:] if not fact.is_of_other_clusters)
     if first and first[0].level is not Level.AT_RISK:
-        # the loss of committed data can't be undone: its step has to be read before the other
+        # the loss of committed data can't be undone: its step has to be read before the other step
         held = [fact for fact in others if fact.level is Level.AT_RISK][:1]
         others = tuple(fact for fact in others if fact not in held)
         for fact in held:
@@ -74,8 +75,8 @@ def describe_verdict(
 
 
 def _of_other_clusters(verdict: Verdict, *, steps: bool) -> Iterator[str]:
-    """What has to be read before everything else, and before an outage: which disks are of another
-    cluster. Nothing where the verdict begins with that."""
+    """The text about disks of another cluster, which comes before everything else, even before an
+    outage. Nothing where the verdict begins with that fact."""
     for fact in verdict.of_other_clusters:
         if fact is not verdict.facts[0]:
             yield coloured(f"{fact.level.shown:<{_WIDTH}}", _COLOURS[fact.level]) + one_line(
@@ -85,10 +86,12 @@ def _of_other_clusters(verdict: Verdict, *, steps: bool) -> Iterator[str]:
 
 
 def verdict_in_short(verdict: Verdict) -> Iterator[str]:
-    """The verdict in a few lines, for a command that then gives an answer of its own. The
-    line below it has what may lose committed data, else the other facts, else what could not be
-    judged; the last one names the runbook. What is wrong with the disks of several clusters stands
-    above, with what to do."""
+    """The verdict in a few lines, for a command that then gives an answer of its own.
+
+    The line below the first has what may lose committed data, else the other facts, else what could
+    not be judged. The last line names the runbook. What is wrong with the disks of several clusters
+    comes first, with what to do.
+    """
     yield from _of_other_clusters(verdict, steps=True)
     yield verdict_line(verdict)
     for fact in verdict.facts[:1]:
@@ -123,7 +126,7 @@ def step_lines(fact: Fact) -> Iterator[str]:
 
 
 def _identity(verdict: Verdict, how: str) -> Iterator[str]:
-    """how: what lists the notes."""
+    """The lines about disks of other clusters. how: the command that lists the notes."""
     if verdict.cluster_id is not None:
         yield verdict.cluster_id
     if verdict.notes:
@@ -136,12 +139,12 @@ def _gap(gap: Gap) -> str:
 
 
 def labelled(label: str, text: str) -> str:
-    """A line of a verdict, below its first one."""
+    """A line of a verdict, below the first line."""
     return f"{label:<{_WIDTH}}{one_line(text)}"
 
 
 def write_verdict(verdict: Verdict, *, json_output: bool) -> None:
-    """Print the verdict in short, with an empty line below it, or as a line of JSON."""
+    """Prints the verdict in short, with an empty line below it, or as a line of JSON."""
     write_either([verdict_row(verdict)], [*verdict_in_short(verdict), ""], json_output=json_output)
 
 

@@ -43,13 +43,13 @@ from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
 
 MAX_EVENTS = 12
-"""How many events are told, the newest ones; --json has all."""
+"""The number of events that are printed, the newest ones; --json has all events."""
 MAX_STEPS = 5
 
 
 def run(options: WhatHappenedOptions) -> int:
-    """Print the page of each cluster, the worst first. Returns 1 where something is wrong with one,
-    as `check` does, else 0. Raises KraftlakeError."""
+    """Prints the page of each cluster, the worst first. Returns 1 where something is wrong with a
+    cluster, as `check` does, else 0. Raises KraftlakeError."""
     clock = clock_of(options.zone)
     progress, order = ProgressLine(), names_in(options.order)
     in_json = options.json_output
@@ -69,7 +69,7 @@ def run(options: WhatHappenedOptions) -> int:
         wanted = {one: newest[one] for one in newest if options.cluster in (None, one)}
         incidents = [*incidents_of(given, wanted, progress)]
         progress.clear()
-        if not newest:  # nothing that was given can be read, or has started
+        if not newest:  # no given file can be read, or no node has started
             evidence = ClusterEvidence(gaps=(NO_LOG,)).with_unread(given.unread)
             incidents = [Incident(verdict_on(evidence))]
         incidents.sort(key=lambda one: one.verdict.level.rank)
@@ -108,8 +108,8 @@ def incidents_of(
     given: GivenRounds, newest: Mapping[str | None, int], progress: ProgressLine
 ) -> Iterator[Incident]:
     """What happened to each cluster of `newest`, which has the index of its newest round. Only the
-    captures of this round decide the verdict, as in `check`: together with those of other clusters,
-    because a disk may be another cluster's."""
+    captures of this round decide the verdict, as in `check`. They are judged together with the
+    captures of other clusters, because a disk may be another cluster's."""
     branches = {one.cluster_id: one for one in branches_of(given.rounds, given.formatted)}
     for index in sorted(set(newest.values())):
         judged = judged_clusters(

@@ -1,4 +1,5 @@
-"""How a command connects: --bootstrap, and --command-config, a Kafka client's properties file."""
+"""The options of a connection: --bootstrap, and --command-config, a Kafka
+client's properties file."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ _DEFAULT = ClientConfig()
 
 
 def client_config(path: str | None, default: ClientConfig = _DEFAULT) -> ClientConfig:
-    """`default` with the changes that the file at `path` makes; for path None, `default` itself.
+    """`default` with the changes in the file at `path`; where path is None, `default` itself.
 
-    Complains about keys without effect here, and about secrets that other users may read. Raises
-    UsageError and UnreadableFileError.
+    Complains about keys that have no effect here, and about secrets that other users may read.
+    Raises UsageError and UnreadableFileError.
     """
     if path is None:
         return default
@@ -31,7 +32,7 @@ def client_config(path: str | None, default: ClientConfig = _DEFAULT) -> ClientC
 
 
 def addresses(text: str) -> list[tuple[str, int]]:
-    """The hosts and ports in a list HOST:PORT,... Raises UsageError for other text."""
+    """The hosts and ports in a list HOST:PORT,... Raises UsageError for a text of another form."""
     found = [address_in(part.strip()) for part in text.split(",")]
     named = [address for address in found if address is not None and address[0]]
     if len(named) != len(found):

@@ -34,7 +34,7 @@ class NoRecordsError(KraftlakeError):
 
 
 def run(options: ConsumeOptions) -> int:
-    """Consume. Returns 0, or 1 where a record doesn't decode, or where printed records were
+    """Consumes. Returns 0, or 1 where a record doesn't decode, or where printed records were
     truncated later."""
     printing = _Printing(options)
     policy, position = _start(options.start)
@@ -59,7 +59,7 @@ def _read(
     printing: _Printing,
     options: ConsumeOptions,
 ) -> None:
-    """Read without an end, or with --until-end up to the log end in the first answer."""
+    """Reads without an end, or with --until-end up to the log end in the first answer."""
     end: int | None = None
     heard_at, heard, told = time.monotonic(), 0, False
     while True:
@@ -82,7 +82,7 @@ def _read(
         trouble = connections.trouble or (f"{options.bootstrap}: no answer" if is_silent else "")
         if is_silent and (not options.follow or end is None):
             raise NoRecordsError(f"{trouble} (for {options.timeout_s:g} s)")
-        # Reported once until all is well again: several nodes answer in turn.
+        # reported once until all is well again, because several nodes answer in turn
         if trouble and not told:
             complain(f"{trouble}; trying again")
             told = True

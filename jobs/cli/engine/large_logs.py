@@ -1,5 +1,5 @@
-"""Lets a replica with large files find their batches, and replay their records, by the bulk
-reader's compiled code, where that is installed and compiled."""
+"""Lets a replica with large files use the bulk reader's compiled code, where that is installed and
+compiled. The code finds the batches in the files, and replays their records."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from replica.errors import KraftlakeError
 from replica.machines import metadata
 
 LARGE_BYTES = 64 * 1024 * 1024
-"""From this size of the log on, compiled code is worth the 0.3 s and 60 MiB that loading it takes.
-Plain Python takes as long to find the batches of such a log, if they have 170 bytes each."""
+"""The size of the log from which on compiled code is worth its loading, which takes 0.3 s and 60
+MiB. Plain Python takes as long to find the batches of such a log, if they have 170 bytes each."""
 LARGE_REPLAY_BYTES = 16 * 1024 * 1024
-"""The same for a replica that replays its log and snapshots: plain Python takes 8 to 14 s for
+"""The same size for a replica that replays its log and snapshots: plain Python takes 8 to 14 s for
 16 MiB of metadata records."""
 LOOK_EVERY_S = 10.0
-"""How often the size of a small log is looked at while its replica runs."""
+"""The seconds between two checks of a small log's size while its replica runs."""
 
 
 def prepare(log_dir: str, *, replays: bool = False) -> bool:
-    """Load the compiled code that finds batches and replays records, if the files in `log_dir` are
+    """Loads the compiled code that finds batches and replays records, if the files in `log_dir` are
     large. Returns whether they are. replays: whether the replica replays metadata records.
 
-    It loads nothing where the bulk reader isn't installed, or where its code is not compiled yet: a
-    replica doesn't wait for a compiler.
+    It loads nothing where the bulk reader isn't installed, or where its code is not compiled yet,
+    because a replica doesn't wait for a compiler.
     """
     log_bytes = file_bytes(log_dir, "*/*.log")
     replayed = log_bytes + file_bytes(log_dir, "*/*.checkpoint") if replays else 0
@@ -47,13 +47,13 @@ def prepare(log_dir: str, *, replays: bool = False) -> bool:
 async def prepared_once_large(
     log_dir: str, look_every_s: float = LOOK_EVERY_S, *, replays: bool = False
 ) -> AsyncIterator[None]:
-    """While the block runs, call `prepare` as soon as the log has become large.
+    """While the block runs, calls `prepare` as soon as the log has become large.
 
-    A replica looks for batches when it opens a log, and for each answer to a reader, too. An
-    observer's log is never cleaned, so the observer may have to read a log that began small from
-    its beginning a thousand times before the next start.
+    A replica searches for batches when it opens a log, and also for each answer to a reader. An
+    observer's log is never cleaned. So before its next start an observer may read a log a thousand
+    times from the beginning, even if the log was small at first.
 
-    look_every_s: the time between two looks at the log's size, in seconds.
+    look_every_s: the seconds between two checks of the log's size.
     replays: see prepare.
     """
 
@@ -70,8 +70,8 @@ async def prepared_once_large(
 
 
 def file_bytes(log_dir: str, pattern: str) -> int:
-    """The bytes of all files in `log_dir` that the pattern names, such as "*/*.log" for the
-    segments of all partitions. 0 for a folder that isn't there."""
+    """The bytes of all files in `log_dir` that match the pattern, such as "*/*.log" for the
+    segments of all partitions. 0 for a folder that doesn't exist."""
     total = 0
     for path in Path(log_dir).glob(pattern):
         with suppress(OSError):

@@ -1,5 +1,5 @@
-"""The state of a running quorum for `kraftlake plan -b`. An observer that no leader counts fetches
-its log into a temporary folder."""
+"""The state of a running quorum for `kraftlake plan -b`. An observer fetches its log into a
+temporary folder, and the leader doesn't count this observer."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from replica.node.notice import Notice
 from replica.node.observer.recorder import CLIENT, Observation, ObserverRecorder, opened_recorder
 
 MAX_BYTES = 4 * 1024**3
-"""The most bytes that the fetched log and its snapshots may have: a hostile node may send bytes
-without end."""
+"""The most bytes of the fetched log and its snapshots: a hostile node may send
+bytes without end."""
 _LOOK_S = 0.5
 _FILES = Gap(
     "the files of the nodes",
@@ -47,11 +47,11 @@ class LiveQuorum:
     """A running quorum whose log is fetched."""
 
     bootstrap: str
-    """A list of host:port with commas between."""
+    """A list of host:port with commas between them."""
     folder: str
-    """The directory of the log; a second look fetches only what is new."""
+    """The directory of the log. A second read fetches only new records."""
     timeout_s: float
-    """The most time, in seconds, that each look may take."""
+    """The most seconds that each read may take."""
     command_config: str | None = None
     passed_over: PassedOver = NOTHING
     """The types of records that the replay passes over."""
@@ -71,7 +71,7 @@ class LiveQuorum:
         asyncio.run(self._fetch())
         asked = AskedCluster((self.folder,), passed_over=self.passed_over)
         found = from_directories(asked, broker_defaults, Wanted(read_by=read_by))
-        # The leader itself says what is committed; no directory of a voter is at hand.
+        # The leader itself tells what is committed; no directory of a voter is available.
         cluster = replace(found.cluster, quorum=None, unproven_from=None, uncommitted_from=None)
         return replace(
             found,

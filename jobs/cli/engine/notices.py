@@ -29,7 +29,7 @@ def reporter(log_format: str) -> Report:
 
 
 def code_of(stopped: Stopped, report: Report) -> int:
-    """Report how a replica stopped. Returns the exit code."""
+    """Reports how a replica stopped. Returns the exit code."""
     report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
     return 0 if stopped is Stopped.GRACEFULLY else 1
 

@@ -26,8 +26,8 @@ from replica.format.record import Record
 from replica.wire.client import ClientConfig
 
 _CHUNK_BYTES = 256 * 1024
-"""The most bytes that are read at once. They become one batch, so the lines of a slow writer don't
-wait for further ones."""
+"""The most bytes that are read at once. They become one batch, so the lines of a slow writer are
+sent without waiting for further lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,13 @@ _NOBODY_KNOWS = "nobody knows whether that is in the log"
 
 
 class IncompleteError(KraftlakeError):
-    """An append failed. The message says what was appended, what was not, and what may have
-    been."""
+    """An append failed. The message says what was appended, what was not, and what may have been
+    appended."""
 
 
 def run(options: AppendOptions) -> int:
-    """Append. Returns 0 when all records are committed; else raises IncompleteError."""
+    """Appends the records. Returns 0 when all records are committed; else raises
+    IncompleteError."""
     bootstrap = addresses(options.bootstrap)
     config = client_config(options.command_config, ClientConfig(timeout_s=options.timeout_s))
     with asyncio.Runner() as runner:
@@ -130,7 +131,7 @@ def _record(line: bytes, number: int, options: AppendOptions) -> Record:
 
 
 def _lines(source: str | None) -> Iterator[list[bytes]]:
-    """The whole lines of each chunk, without their ends. The last line needs no end."""
+    """The whole lines of each chunk, without line ends. The last line may lack a line end."""
     rest = b""
     for chunk in _chunks(source):
         *lines, rest = (rest + chunk).split(b"\n")
@@ -141,7 +142,7 @@ def _lines(source: str | None) -> Iterator[list[bytes]]:
 
 
 def _chunks(source: str | None) -> Iterator[bytes]:
-    """The input in pieces. From a pipe, a piece is what is there, however little."""
+    """The input in pieces. From a pipe, a piece is what is available, however little."""
     if source in (None, "-"):
         yield from _chunks_of(sys.stdin.fileno())
         return

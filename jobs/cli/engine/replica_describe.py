@@ -1,4 +1,4 @@
-"""`kraftlake replica describe`: how far each replica of a quorum is, and what that means."""
+"""`kraftlake replica describe`: the position of each replica of a quorum, and what it means."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _COLOURS = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.ERROR: 
 
 
 def run(options: DescribeOptions) -> int:
-    """Describe. Returns 0 where every replica keeps up, 1 where one doesn't. Raises NoLeaderError,
-    except while watching."""
+    """Prints the description. Returns 0 where every replica keeps up, 1 where a replica doesn't.
+    Raises NoLeaderError, except with --watch."""
     bootstrap = addresses(options.bootstrap)
     config = client_config(options.command_config, ClientConfig(timeout_s=options.timeout_s))
     if options.watch_s is None:
@@ -48,7 +48,8 @@ def run(options: DescribeOptions) -> int:
 async def _look(
     bootstrap: Sequence[Address], config: ClientConfig, options: DescribeOptions
 ) -> DescribedQuorum:
-    """One look at the quorum. It waits for the end of a running election while there is time."""
+    """One description of the quorum. It waits for the end of a running election while there is
+    time."""
     deadline = time.monotonic() + options.timeout_s
     while True:
         try:
@@ -107,7 +108,7 @@ def _row(quorum: DescribedQuorum, found: Sequence[QuorumNotice]) -> dict[str, An
 
 
 def _replica(quorum: DescribedQuorum, replica: DescribedReplica) -> dict[str, Any]:
-    """A row for one replica. NULL stands for what the leader doesn't know."""
+    """The row of one replica. NULL stands for a value that the leader doesn't know."""
     directory_id = replica.key.directory_id
     return {
         "node_id": replica.key.node_id,

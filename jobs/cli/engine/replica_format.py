@@ -1,4 +1,4 @@
-"""`kraftlake replica format`: gives a directory its name, as kafka-storage format does."""
+"""`kraftlake replica format`: writes the ids of a directory, as kafka-storage format does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replica.storage.filesystem import LocalDisk
 
 
 def run(options: FormatOptions) -> int:
-    """Format by format_node, and say what was done. Returns 0."""
+    """Formats by format_node, and prints what was done. Returns 0."""
     settings = settings_in(read_properties(options.config))
     formatted = format_node(
         LocalDisk(),

@@ -28,7 +28,8 @@ class NotCaughtUpError(KraftlakeError):
 
 
 def run(options: ObserveOptions) -> int:
-    """Record. Returns 0 after stopping in order, or after catching up where that was asked."""
+    """Records the log. Returns 0 after an orderly stop, or after catching up where the user asked
+    for that."""
     report = reporter(options.log_format)
     raise_limit()
     large_logs.prepare(options.folder)
@@ -65,7 +66,7 @@ async def _run(
 async def _watched(
     recorder: ObserverRecorder, wanted: Observation, broker_defaults: Mapping[str, str]
 ) -> AsyncIterator[None]:
-    """Watch the quorum beside the recording, where metrics are served."""
+    """Watches the quorum beside the recording, where metrics are served."""
     if wanted.metrics is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""`kraftlake replica run`: runs a voter or observer as a process, until it is told to stop."""
+"""`kraftlake replica run`: runs a voter or observer as a process, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHUTDOWN_MS = 5_000
 
 
 def run(options: RunOptions) -> int:
-    """Run the replica. Returns 0 after it left in order, 1 where leaving took too long."""
+    """Runs the replica. Returns 0 after an orderly stop, 1 where the stop took too long."""
     config = options.config
     load, report = _load(options.workload), reporter(options.log_format)
     settings = settings_in(read_properties(config))

@@ -15,7 +15,7 @@ from replica.simulate.scenarios.writing import refuse_filled, write_capture
 
 
 def list_scenarios(*, json_output: bool) -> int:
-    """Print the story of each scenario. Returns 0."""
+    """Prints the story of each scenario. Returns 0."""
     write_either(map(_plain, SCENARIOS), _stories(), json_output=json_output)
     return 0
 
@@ -30,7 +30,7 @@ def _stories() -> Iterator[str]:
 
 
 def run(name: str, directory: str, *, json_output: bool) -> int:
-    """Play the scenario, write the content of its disks, and say what to look at. Returns 0.
+    """Runs the scenario, writes the content of its disks, and prints the next command. Returns 0.
 
     directory: a new or empty folder.
     """

@@ -1,5 +1,5 @@
-"""`kraftlake simulate`: quorums under random faults, one for each seed, in campaigns that can be
-resumed. Their finished runs are in a file with a line of JSON for each."""
+"""`kraftlake simulate`: quorums under random faults, one quorum for each seed, in campaigns that
+can be resumed. A file has a line of JSON for each finished run."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from replica.simulate.faulty_run import Fork, Result
 from replica.simulate.guided import Corpus, PlannedRun, carry_out
 
 _AHEAD = 16
-"""How many seeds wait for each process, so that a slow seed doesn't leave the others without
-work."""
+"""The number of seeds that wait for each process. With them a slow seed doesn't leave other
+processes without work."""
 
 
 def run(options: SimulateOptions) -> int:
-    """List the scenarios, write one, or run a campaign."""
+    """Lists the scenarios, writes one, or runs a campaign."""
     if options.seeds is not None:
         return campaign(options, seeds_in(options.seeds))
     if options.scenario is None or options.output is None:
@@ -41,7 +41,7 @@ def run(options: SimulateOptions) -> int:
 
 
 def campaign(options: SimulateOptions, seeds: range) -> int:
-    """Print a line for each seed. A seed that was finished before gets a line only where it broke
+    """Prints a line for each seed. A seed that was finished before gets a line only where it broke
     an invariant. Returns 1 where an invariant broke, else 0."""
     started = time.monotonic()
     done = {} if options.state is None else read_done(options.state, options.events)
@@ -66,7 +66,7 @@ def campaign(options: SimulateOptions, seeds: range) -> int:
                     broken.append(result)
                 progress.show(f"{count} of {len(seeds)} seeds, {len(broken)} broken")
     except KeyboardInterrupt:
-        # The file has each result. `count` may lack one, because of the interrupt.
+        # the file has each result; `count` may lack one because of the interrupt
         if options.state is not None:
             done = read_done(options.state, options.events)
             count = sum(seed in seeds for seed in done)
@@ -85,8 +85,8 @@ def campaign(options: SimulateOptions, seeds: range) -> int:
 
 
 def results(plans: Iterable[PlannedRun], events: int, processes: int) -> Iterator[Result]:
-    """The results in the order of the plans. Only a few runs begin before the results of earlier
-    ones are there, because a plan may depend on those results."""
+    """The results in the order of the plans. Only a few runs begin before earlier results exist,
+    because a plan may depend on earlier results."""
     one = partial(carry_out, events=events)
     if processes == 1:
         yield from map(one, plans)
@@ -126,8 +126,8 @@ def _name(result: Result) -> str:
 
 
 def forks_in(text: str, event_count: int) -> tuple[Fork, ...]:
-    """The forks in the text of --forks. Raises UsageError where they don't ascend, or lie behind
-    the end of the run."""
+    """The forks in the text of --forks. Raises UsageError where they don't ascend, or where one is
+    after the end of the run."""
     if not text:
         return ()
     found = re.findall(r"(\d{1,18})\.(\d{1,18})", text, re.ASCII)
@@ -173,7 +173,7 @@ def read_done(path: str, events: int) -> dict[int, Result]:
 @contextmanager
 def remembering(path: str | None) -> Iterator[Callable[[Result], None]]:
     """Gives a function that appends a result to the file at `path`. When the function returns, the
-    result is in the file, even if the program is killed then. path: None for no file."""
+    file has the result, even if the program is then killed. path: None for no file."""
     if path is None:
         yield lambda result: None
         return

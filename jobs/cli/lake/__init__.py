@@ -1,7 +1,7 @@
-"""Commands that fill a lake and keep it, and what the jobs of jobs/ share.
+"""Commands that fill and maintain a lake, and functions that the jobs of jobs/ share.
 
 - ingest: `ingest_plan` (--dry-run), `following` (--follow), `hiding` (secrets). lake: `contents`.
   forget: `forget`. demo: `demo`.
-- `engines`: which engine runs a job, and what is checked before it writes. `lake_content`:
-  what a lake holds. `progress`: what a job says while it works.
+- `engines`: which engine runs a job, and what is checked before it writes. `lake_content`: what a
+  lake holds. `progress`: the lines of a job while it works.
 """

@@ -1,4 +1,4 @@
-"""`kraftlake lake`: shows what a lake holds, and which releases wrote it, without Spark."""
+"""`kraftlake lake`: shows the content of a lake, and the releases that wrote it, without Spark."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TITLES = {"java": "the Java of Spark", "round": "rounds (captures that were tak
 
 
 def run(options: LakeOptions) -> int:
-    """Print clusters, replicas, rounds, captures, tables, versions, and the Java of this machine.
+    """Prints clusters, replicas, rounds, captures, tables, versions, and the Java of this machine.
     Returns 0. Raises KraftlakeError."""
     lake = options.lake
     names = tables_of(lake)
@@ -59,7 +59,7 @@ def run(options: LakeOptions) -> int:
 
 
 def _java() -> list[dict[str, Any]]:
-    """The Java that Spark would start here. Empty where it would find none."""
+    """The Java that Spark would start here; empty where it would find none."""
     try:
         java = find_java()
     except UsageError:
@@ -72,7 +72,8 @@ def _label(of: Round) -> str:
 
 
 def _round_fields(of: Round) -> dict[str, Any]:
-    """captured_at: null where the time of the captures is unknown."""
+    """The round in the form of --json. captured_at is null where the time of the captures is
+    unknown."""
     return {
         "cluster_id": of.cluster_id,
         "capture_group": of.capture_group,

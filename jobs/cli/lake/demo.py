@@ -40,7 +40,7 @@ _FAILED = 1
 
 
 def run(options: DemoOptions) -> int:
-    """Run the demo. Returns 0, or 1 where a step failed. A lake of an earlier demo at the default
+    """Runs the demo. Returns 0, or 1 where a step failed. A lake of an earlier demo at the default
     place is made anew.
 
     Outside a checkout, the recorded logs are unpacked to UNPACKED.
@@ -86,7 +86,7 @@ def run(options: DemoOptions) -> int:
 
 
 def _show_stages(ran: Sequence[StageRun], engine: Engine) -> None:
-    """A table of the stages; rounds of captures that ran the same stage are one row."""
+    """Prints a table of the stages. Rounds of captures that ran the same stage are one row."""
     tasks = "Spark tasks" if engine is Engine.SPARK else "tasks"
     counted = ("units", "tasks", "rows", "files")
     rows = []
@@ -99,8 +99,8 @@ def _show_stages(ran: Sequence[StageRun], engine: Engine) -> None:
 
 
 def _is_same_locally(asked: IngestOptions) -> bool:
-    """Makes a second lake of the same captures by the local engine, and says whether its tables are
-    equal to those of the first."""
+    """Makes a second lake of the same captures by the local engine. Gives whether its tables equal
+    the first lake's tables."""
     from pipelines.lake.equality import differing_tables
 
     other = Lake(f"{asked.lake}-local")
@@ -128,7 +128,7 @@ def unpacked() -> Path:
     """The folder UNPACKED with the recorded logs."""
     shutil.rmtree(UNPACKED, ignore_errors=True)
     with tarfile.open(_ARCHIVE) as archive:
-        if hasattr(tarfile, "data_filter"):  # Python has it since 3.11.4.
+        if hasattr(tarfile, "data_filter"):  # since Python 3.11.4
             archive.extractall(UNPACKED, filter="data")
         else:
             archive.extractall(UNPACKED)  # noqa: S202, an archive of our own
@@ -136,6 +136,6 @@ def unpacked() -> Path:
 
 
 def _relative(path: Path) -> str:
-    """The path relative to the working directory, where it lies below that."""
+    """The path relative to the working directory, where the path lies below it."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

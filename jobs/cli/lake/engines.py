@@ -1,5 +1,5 @@
-"""The runner of a job's stages: in Spark's executors, or in processes of this machine. Also what is
-checked before a job writes to a lake, and the line that says that it waits."""
+"""The runner of a job's stages: in Spark's executors, or in processes of this machine. Also the
+checks before a job writes to a lake, and the line that says that the job waits."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def runner_of(
 ) -> Iterator[Runner]:
     """Opens the runner of a job's stages; a line on stderr names it. The executors of `spark` run
     the stages. Where `spark` is None, the option --engine, the variable KRAFTLAKE_ENGINE or
-    spark-submit says which engine does.
+    spark-submit decides which engine runs them.
 
-    Raises UsageError for another engine, and where Spark can't start.
+    Raises UsageError for an unknown engine, and where Spark can't start.
     """
     from pipelines.runners.local import LocalRunner
 
@@ -70,11 +70,11 @@ def _keep(runner: Runner) -> None:
 
 
 def check_ready(lake: Lake, *schemas: str) -> None:
-    """Check that a job can run that always starts Spark, before it writes anything.
+    """Checks, before it writes anything, that a job that always starts Spark can run.
 
-    schemas: those of the tables that the job writes. Raises UsageError where Spark can't start, for
-    example because there is no Java, and UnwritableFileError where this user can't write to the
-    lake.
+    schemas: the schemas of the tables that the job writes. Raises UsageError where Spark can't
+    start, for example because there is no Java, and UnwritableFileError where this user can't write
+    to the lake.
     """
     from pipelines.spark.session import check_startable
 

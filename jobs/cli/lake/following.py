@@ -11,15 +11,15 @@ from pipelines.sources.marks import Mark, marks_while_there
 def follow(
     paths: Sequence[str], ingest: Callable[[], None], every_s: float, stop: threading.Event
 ) -> None:
-    """Call `ingest` at once, and again whenever a .log file at or below the paths has come, gone or
-    changed since the last call began, until `stop` is set.
+    """Calls `ingest` at once, and again whenever a .log file at or below the paths has come, gone
+    or changed since the last call began, until `stop` is set.
 
-    every_s: seconds between looks at the files. A path that can't be read for a while counts as
-    changed when it goes and when it is back. Raises whatever `ingest` raises.
+    every_s: the seconds between two checks of the files. A path that can't be read for a while
+    counts as changed when it goes and when it is back. Raises whatever `ingest` raises.
     """
     seen: Mapping[str, Mapping[str, Mark] | None] | None = None
     while not stop.is_set():
-        # Taken before the ingest: what is written during it is for the next one.
+        # taken before the ingest, so that the next ingest has what is written during this one
         now = {path: marks_while_there(path) for path in paths}
         if now != seen:
             ingest()

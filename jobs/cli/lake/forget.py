@@ -25,10 +25,10 @@ _SHOWN = (
 
 
 def run(options: ForgetOptions) -> int:
-    """Show the chosen captures or, where confirmed, remove them. Returns 0. Raises
+    """Shows the chosen captures or, where confirmed, removes them. Returns 0. Raises
     KraftlakeError."""
     lake, vacuum, json_output = options.lake, options.vacuum, options.json_output
-    tables_of(lake)  # Raises where it is no lake.
+    tables_of(lake)  # raises where it is no lake
     asked = Targets(frozenset(options.captures or ()), frozenset(options.clusters or ()))
     if not options.confirmed:
         return _show(_chosen(lake, asked, forgetting.begun(lake)), json_output)
@@ -57,7 +57,7 @@ def _again(lake: Lake, *, vacuum: bool) -> str:
 
 def _chosen(lake: Lake, asked: Targets, left: Targets) -> list[dict[str, Any]]:
     """The chosen rows of bronze.captures. Raises UsageError for an id that no capture has. left:
-    what an interrupted run had to forget, which may be gone already."""
+    the targets of an interrupted run, which may be gone already."""
     if asked == left == Targets():
         raise UsageError("name what to forget: --capture ID or --cluster C; see `kraftlake lake`")
     rows = lake_content.captures(lake)
@@ -87,7 +87,7 @@ def _show(chosen: Sequence[dict[str, Any]], json_output: bool) -> int:
 
 
 def _forget(lake: Lake, targets: Targets) -> dict[str, int]:
-    """The number of removed rows, by table. Spark starts here."""
+    """Removes the captures, by Spark. Gives the number of removed rows, by table."""
     from pipelines.bronze.forget import forget
     from pipelines.delta.failures import lake_errors
 

@@ -1,4 +1,4 @@
-"""How an ingest hides secrets: by the options, and by the key that the lake has."""
+"""How an ingest hides secrets, by the options and by the lake's key."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Hiding:
 
     @staticmethod
     def of(arguments: IngestOptions) -> Hiding:
-        """What the options of `kraftlake ingest` ask for. Raises UsageError where two options
+        """The values of the options of `kraftlake ingest`. Raises UsageError where two options
         contradict each other."""
         shown = frozenset(arguments.show_config or ())
         check_shown(arguments.keep_secrets, shown)
@@ -51,17 +51,18 @@ class Hiding:
         return replace(self, key=key, seal=seal)
 
     def redactor(self) -> Redactor | None:
-        """The redactor with the lake's key, which may not be written yet. None where secrets are
+        """The redactor with the lake's key, which may not be written yet; None where secrets are
         kept."""
         if self.keeps_secrets:
             return None
         return Redactor(self.key, self.shown_configs, keeps_crcs=self.seal == OPEN)
 
     def redaction(self, lake: Lake, spool: Path) -> Redaction | None:
-        """What Spark's tasks need to redact. None where secrets are kept.
+        """What Spark's tasks need to redact; None where secrets are kept.
 
         This writes the lake's key file where the lake has none, and a copy of a remote lake's key
-        into the spool."""
+        into the spool.
+        """
         key_file = lake_key_file(lake, self.key, spool)
         if self.keeps_secrets:
             return None

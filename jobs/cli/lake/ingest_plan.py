@@ -1,7 +1,7 @@
 """`kraftlake ingest --dry-run`: shows what an ingest would bring in.
 
-Nothing is written, and neither Spark nor the lake's lock is needed. The plan may therefore hold
-what another ingest brings in at the same time.
+Nothing is written, and neither Spark nor the lake's lock is needed. So the plan may name captures
+that another ingest brings in at the same time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def planned(
     *,
     json_output: bool,
 ) -> IngestPlan:
-    """Print the plan, and return it. take: reads the paths, with copies in the spool, which lies
+    """Prints the plan, and returns it. take: reads the paths, with copies in the spool, which lies
     among the system's temporary files. Raises KraftlakeError."""
     with tempfile.TemporaryDirectory(prefix="kraftlake-") as folder:
         own = None if lake.is_remote else lake.folder
@@ -56,7 +56,7 @@ def _summary(plan: IngestPlan) -> str:
 
 
 def _rows(capture: NewCapture) -> list[tuple[object, ...]]:
-    """A row for each file with something new, or one row that says that there is none."""
+    """A row for each file with something new; one row that says so where there is none."""
     head = (capture.replica.node_id, time_text(capture.captured_at))
     rows: list[tuple[object, ...]] = [
         (*head, part.file, _span(part.start, part.end), _offsets(part), part.batches)

@@ -1,7 +1,7 @@
-"""The queries behind `kraftlake lake`: which clusters, replicas, offsets, captures and tables a
-lake holds. delta-rs answers them.
+"""The queries behind `kraftlake lake`: the clusters, replicas, offsets, captures and tables in a
+lake. delta-rs answers them.
 
-An offset is held where some capture has an undamaged batch with it. A gap is what
+An offset is held where some capture has an undamaged batch with it. A gap is a range that
 bronze.log_batches lacks between the lowest log start and the highest log end of all captures. The
 present log start and end of a replica are those of the newest capture of its whole log.
 """
@@ -39,7 +39,7 @@ FROM (SELECT *, row_number() OVER (PARTITION BY cluster_id, node_id, directory_i
 GROUP BY {owner} ORDER BY {owner}"""
 _VERSIONS = """\
 SELECT at, action, schema_version, release FROM bronze.lake_versions ORDER BY at"""
-# A run begins where a batch starts behind every batch that starts before it.
+# A run begins where a batch starts after the end of every batch that starts before it.
 _HELD = """\
 SELECT {owner}, min(base_offset) AS start, max(last_offset) + 1 AS stop
 FROM (SELECT *, sum(begins) OVER (PARTITION BY {owner} ORDER BY base_offset, last_offset) AS run
@@ -54,7 +54,7 @@ GROUP BY {owner}, run ORDER BY {owner}, start"""
 
 @dataclass(frozen=True, slots=True)
 class HeldLog:
-    """What the captures of a cluster, or of one replica, hold of its log."""
+    """The part of a log that the captures of a cluster, or of one replica, hold."""
 
     owner: Mapping[str, str | int]
     """cluster_id, and for a replica node_id and directory_id."""
@@ -100,9 +100,9 @@ def rounds(lake: Lake) -> list[Round]:
 
 
 def tables(lake: Lake, names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """The tables of these names, each as name, version (the newest), files (how many data files
-    that has), size_bytes (of these) and rows. Raises UnreadableFileError for a table that can't be
-    opened."""
+    """The tables of these names: name, version (the newest), files (the number of its data files),
+    size_bytes (their bytes) and rows. Raises UnreadableFileError for a table that can't be opened.
+    """
     for name in names:
         with opened_table(lake, name) as table:
             sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
@@ -113,8 +113,8 @@ def tables(lake: Lake, names: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 
 def versions(lake: Lake, names: Iterable[str]) -> list[dict[str, Any]]:
-    """Rows of bronze.lake_versions, oldest first. Empty where the lake, whose tables have these
-    names, is older than that table."""
+    """Rows of bronze.lake_versions, oldest first; empty where the lake is older than that table.
+    names: the lake's tables."""
     return list(named_rows(lake, _VERSIONS)) if "bronze.lake_versions" in names else []
 
 

@@ -1,7 +1,7 @@
-"""What `ingest` and `build` say on stderr while they work: a line before each step.
+"""The lines of `ingest` and `build` on stderr while they work: a line before each step.
 
 On a terminal, one more line below these shows the time that has passed, the share of the work that
-is done, and the step. The last line says how long the command took, and what to run next.
+is done, and the step. The last line says how long the command took, and which command to run next.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _EVERY_S = 0.25
 
 
 class CommandProgress:
-    """Says on stderr how far a command is. `line` and `share` may be called from any thread."""
+    """Shows the progress of a command on stderr. `line` and `share` may be called
+    from any thread."""
 
     def __init__(self, command: str, *, is_shown: bool) -> None:
         """is_shown: whether a terminal shows more than the lines before the steps."""
@@ -32,18 +33,19 @@ class CommandProgress:
         self._lock = threading.Lock()
 
     def line(self, text: str) -> None:
-        """Say which step begins, or what was found."""
+        """Prints which step begins, or what was found."""
         with self._lock:
             complain(text)
             self._step = text.removeprefix(f"{self._command}: ")
 
     def share(self, share: float) -> None:
-        """Store how much of the work is done, from 0 to 1."""
+        """Stores the share of the work that is done, from 0 to 1."""
         self._share = share
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the line while the work goes on, and remove it at the end, also after an error."""
+        """Shows the line while the work continues, and removes it at the end, also
+        after an error."""
         stop = threading.Event()
         thread = threading.Thread(target=self._show_until, args=(stop,), daemon=True)
         if self._is_shown:
@@ -57,7 +59,7 @@ class CommandProgress:
             self._progress.clear()
 
     def end(self, following: str) -> None:
-        """Say how long the command took. following: the command that comes next."""
+        """Prints how long the command took. following: the command that comes next."""
         if self._is_shown:
             complain(f"{self._command}: done in {self._elapsed()}; next: {following}")
 
@@ -75,7 +77,7 @@ class CommandProgress:
 
 @dataclass
 class DecodedBytes:
-    """How many bytes of logs an ingest has decoded."""
+    """The number of bytes of logs that an ingest has decoded."""
 
     progress: CommandProgress
     sizes: Sequence[int]
@@ -83,7 +85,7 @@ class DecodedBytes:
     passes: int = 0
     """The number of passes that are done."""
     now: int = 0
-    """The bytes of the present pass that are decoded."""
+    """The decoded bytes of the present pass."""
 
     def more(self, size: int) -> None:
         """Counts `size` more bytes as decoded."""

@@ -27,7 +27,7 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def _whole(schema: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
-    """The schema with what it names of shared.json."""
+    """The schema with the definitions of shared.json to which it refers."""
     by_reference = {f"{_SHARED}#/{name}": one for name, one in shared.items()}
     if "$defs" not in schema:
         return schema

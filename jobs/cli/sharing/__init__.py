@@ -1,1 +1,1 @@
-"""Commands that give what a lake holds to others: report, export, mcp, register."""
+"""Commands that give the content of a lake to others: report, export, mcp, register."""

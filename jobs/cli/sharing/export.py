@@ -39,17 +39,18 @@ FORMS = {
     "csv": (".csv",),
     "views": (".sql",),
 }
-"""The forms, with the endings of -o that choose each."""
+"""The forms, with the endings of -o that choose each form."""
 _OF_FILES = ("parquet", "csv")
 ANSWER = "answer"
 """The name of the table with a query's answer."""
 
 
 def run(request: ExportOptions) -> int:
-    """Write the tables, and print how many rows each has. Returns 0. Raises KraftlakeError."""
+    """Writes the tables, and prints how many rows each table has. Returns 0.
+    Raises KraftlakeError."""
     bound = bound_of(request.memory)
     keep_within(bound)
-    from jobs.cli.sharing.export_targets import target_of, write_views  # These load pyarrow.
+    from jobs.cli.sharing.export_targets import target_of, write_views  # these load pyarrow
 
     query = request.query if request.question is None else question(request.question).sql
     form = _form(request)
@@ -85,7 +86,7 @@ def run(request: ExportOptions) -> int:
 
 
 def _show(request: ExportOptions, counts: Mapping[str, int]) -> int:
-    """Print how many rows each table has. Returns 0."""
+    """Prints how many rows each table has. Returns 0."""
     if request.json_output:
         for name, rows in counts.items():
             write_json({"table": name, "rows": rows, "file": request.output})
@@ -110,8 +111,8 @@ def _form(request: ExportOptions) -> str:
 
 
 def _queries(query: str | None, tables: Sequence[str], in_lake: Sequence[str]) -> dict[str, str]:
-    """A query for each table to write, by the table's name. query: the one whose answer is wanted
-    instead of tables."""
+    """A query for each table to write, by the table's name. query: the query whose answer is
+    written instead of tables."""
     if query is not None:
         check_not_empty(query)
         return {ANSWER: query}
@@ -144,7 +145,7 @@ def _in_one_line(name: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise UnwritableFileError(name, error.strerror or str(error)) from error
-    except Exception as error:  # Each database has its own errors.
+    except Exception as error:  # each database has its own errors
         if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb", "sqlite3", "pyarrow"):
             line = " ".join(str(error).split("Traceback (most", 1)[0].split())
             raise QueryError(f"{name}: {line}") from error

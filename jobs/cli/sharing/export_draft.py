@@ -16,12 +16,12 @@ _NO_LINK = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 @contextmanager
 def replaced(output: Path) -> Iterator[Path]:
-    """A path to write the export to. When all went well it is renamed to `output`, otherwise it is
+    """A path to write the export to. It is renamed to `output` after success, and otherwise
     removed.
 
-    The path lies in a folder beside `output`, which one process holds at a time: the system frees
-    it when the process ends, and so the next export knows what a killed one has left. Raises
-    BusyError where another export writes the same output, UsageError for errors of the disk.
+    The path lies in a folder beside `output`, which one process holds at a time. The system frees
+    the folder when the process ends, so the next export recognizes what a killed export has left.
+    Raises BusyError where another export writes the same output, UsageError for errors of the disk.
     """
     folder = output.with_name(f".{output.name}.kraftlake-part")
     try:
@@ -30,11 +30,11 @@ def replaced(output: Path) -> Iterator[Path]:
             draft = folder / output.name
             try:
                 yield draft
-                if output.is_dir():  # A folder is replaced by no other; a file is, in one step.
+                if output.is_dir():  # a folder can't be replaced in one step, a file can
                     os.rename(output, draft.with_name(f"{output.name}.before"))
                 os.replace(draft, output)
             finally:
-                with suppress(OSError):  # The next export removes it.
+                with suppress(OSError):  # the next export removes it
                     _remove(folder)
     except OSError as error:
         raise UsageError(
@@ -50,7 +50,7 @@ def _held(folder: Path) -> Iterator[None]:
             folder.mkdir(mode=0o700)
         try:
             handle = os.open(folder, _NO_LINK)
-        except FileNotFoundError:  # Its holder has just ended.
+        except FileNotFoundError:  # its holder has just ended
             continue
         try:
             hold(handle, f"{folder}: another kraftlake export writes there; wait for its end")
@@ -62,7 +62,7 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def _is_at(handle: int, folder: Path) -> bool:
-    """Whether the open folder is still the one of this name: its last holder removed it."""
+    """Whether the open folder still has this name. Its last holder may have removed it."""
     held = os.fstat(handle)
     if held.st_uid != os.geteuid():
         raise UsageError(f"{folder}: another user made this folder: name another place")

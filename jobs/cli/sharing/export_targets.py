@@ -50,7 +50,7 @@ class Exported:
 
     @property
     def plain_name(self) -> str:
-        """The name without a dot, for a database that has no schemas."""
+        """The name without a dot, for a database without schemas."""
         return self.name.replace(".", "_")
 
 
@@ -101,7 +101,7 @@ def _duckdb(place: Path) -> Iterator[Write]:
 
 
 def _refuse_for_duckdb(place: Path) -> None:
-    """Raises UsageError for a path that DuckDB would take for another one, or for none."""
+    """Raises UsageError for a path that DuckDB would take for another path, or for none."""
     found = _NOT_FOR_DUCKDB.search(os.path.abspath(place))
     if found:
         raise UsageError(
@@ -145,7 +145,7 @@ def _write_below(folder: Path, form: str, table: Exported) -> int:
 
 
 def _write_file(path: Path, form: str, table: Exported) -> int:
-    """Write the table's rows to a Parquet or CSV file. Returns how many there are."""
+    """Writes the table's rows to a Parquet or CSV file. Returns their number."""
     if form == "parquet":
         return write_parquet(path, table.batches)
     count = 0
@@ -192,12 +192,12 @@ _SCALARS = {
     pa.binary(): "BLOB",
     pa.timestamp("us", "UTC"): "TIMESTAMPTZ",
 }
-"""The types that columns of a lake have, as DuckDB calls them."""
+"""The types of a lake's columns, with DuckDB's names."""
 
 
 def write_views(place: Path, lake: Lake, tables: Sequence[str]) -> dict[str, int]:
-    """Write views of these tables, and the ready-made views where the lake has the table below
-    them. Returns how many rows each table has. Raises UnreadableFileError, OSError."""
+    """Writes views of these tables, and the ready-made views where the lake has their table.
+    Returns how many rows each table has. Raises UnreadableFileError, OSError."""
     counts: dict[str, int] = {}
     used = {table.split(".")[0] for table in tables}
     schemas = [one for one in SCHEMAS if one in used]
@@ -212,10 +212,10 @@ def write_views(place: Path, lake: Lake, tables: Sequence[str]) -> dict[str, int
 
 
 def _view(lake: Lake, table: str) -> tuple[int, Iterator[str]]:
-    """The rows of a table, and the lines that make its view."""
+    """The number of rows of a table, and the lines that make its view."""
     uri = lake.table_uri(table)
     with opened_table(lake, table) as opened:
-        rows = opened.to_pyarrow_dataset()  # refuses what Parquet files alone don't tell
+        rows = opened.to_pyarrow_dataset()  # refuses what Parquet files alone don't show
         paths = opened.get_add_actions().column("path").to_pylist()
         folder = uri if lake.is_remote else os.path.abspath(uri)
         files = [f"{folder}/{path}" for path in paths]
@@ -241,7 +241,7 @@ def _lines(table: str, schema: pa.Schema, files: Sequence[str]) -> Iterator[Sql]
 
 
 def _type(kind: pa.DataType) -> Sql:
-    """The type as DuckDB calls it. Raises UsageError for one that no table of a lake has."""
+    """DuckDB's name of the type. Raises UsageError for a type that no table of a lake has."""
     if pa.types.is_list(kind):
         return f"{_type(kind.value_type)}[]"
     if pa.types.is_struct(kind):

@@ -1,4 +1,5 @@
-"""`kraftlake mcp`: checks what is to be served, and serves it until the client disconnects."""
+"""`kraftlake mcp`: checks the lake or the directories, and serves them until the client
+disconnects."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from replica.errors import UsageError
 
 
 def run(options: McpOptions) -> int:
-    """Serve on standard input and output. Returns 0 when the client has closed them.
+    """Serves on standard input and output. Returns 0 when the client has closed them.
 
     Raises UsageError where neither a lake nor paths are given, where a path doesn't exist, or where
     the lake keeps its secrets.

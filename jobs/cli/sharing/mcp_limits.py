@@ -1,6 +1,6 @@
 """Runs a command of kraftlake as a process within limits, for `kraftlake mcp`.
 
-A process can be ended whatever it does, so a question never takes longer than its limit.
+A process can be ended whatever it does, so a call never takes longer than its limit.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """What a command printed."""
+    """The output of a command."""
 
     rows: tuple[dict[str, Any], ...] = ()
     """The JSON lines; only the first lines where the output is cut."""
     why_cut: str = ""
-    """The limit that was reached; empty where none was."""
+    """The limit that was reached; empty where no limit was reached."""
     error: str = ""
     """The error line, without the command's name; empty where the command succeeded."""
 
@@ -48,7 +48,7 @@ class CommandOutput:
 async def output_of(
     words: Sequence[str], limits: CallLimits, fine: Collection[int] = (0,)
 ) -> CommandOutput:
-    """Run `kraftlake WORDS`, which must print JSON lines. fine: the exit codes that are no
+    """Runs `kraftlake WORDS`, which must print JSON lines. fine: the exit codes that are no
     failure."""
     process = await anyio.open_process(
         python_of("jobs.cli", *words),
@@ -101,7 +101,7 @@ async def _read(process: Process, limits: CallLimits) -> tuple[list[dict[str, An
 
 
 async def _keep_end(stream: ByteReceiveStream | None, kept: bytearray) -> None:
-    """Read a stream to its end, so that its writer never waits, and keep the last bytes."""
+    """Reads a stream to its end, so that its writer never waits, and keeps the last bytes."""
     if stream is None:
         return
     async for piece in stream:

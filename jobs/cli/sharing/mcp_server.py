@@ -46,7 +46,7 @@ Offset = Annotated[int | None, Field(ge=0, description="An offset of the metadat
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What the server was started with: a lake's place, or paths of directories."""
+    """What the server serves: a lake, by its place, or directories, by their paths."""
 
     lake: str | None = None
     paths: tuple[str, ...] = ()
@@ -55,9 +55,9 @@ class Served:
     async def ask(
         self, command: str, fine: Collection[int] = (0,), **options: object
     ) -> dict[str, Any]:
-        """The rows that a command prints about what is served. fine: as in output_of. options: by
-        name, with _ for -; None and False leave an option out. Raises ToolError with the command's
-        error."""
+        """The rows that a command prints about the served lake or directories. fine: as in
+        output_of. options: by name, with _ for -; None and False leave an option out. Raises
+        ToolError with the command's error."""
         words = [command, "--json", *_words(options)]
         if self.lake is not None:
             return await self.told([*words, f"--lake={self.lake}"], fine)

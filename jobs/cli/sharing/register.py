@@ -40,13 +40,14 @@ _PREFIX = re.compile(r"[a-z][a-z0-9_]*|")
 
 
 def run(options: RegisterOptions) -> int:
-    """Register, or remove the names, and print what was done. Returns 0. Raises KraftlakeError."""
+    """Registers or removes the names, and prints what was done. Returns 0. Raises
+    KraftlakeError."""
     lake, catalog, prefix = options.lake, options.catalog, options.prefix
     client_file, drop = options.client_file, options.drop
     if not _PREFIX.fullmatch(prefix):
         raise UsageError(f"--prefix {prefix}: small letters, digits and _, a letter first")
     settings = {} if catalog is None else metastore_settings(catalog)
-    # The names of a lake that is gone can be removed too.
+    # names of a lake that no longer exists can be removed, too
     in_lake = () if drop else tables_of(lake)
     from pipelines.spark.connect import refuse_remote
     from pipelines.spark.session import check_startable

@@ -37,7 +37,7 @@ _OF_A_LAKE = ("datafusion", "deltalake", "jinja2", "pyarrow", "pyspark")
 
 
 def run(options: ReportOptions) -> int:
-    """Write the page, and print each cluster's verdict, on stderr where the page goes to standard
+    """Writes the page, and prints each cluster's verdict, on stderr where the page goes to standard
     output. Returns 0. Raises KraftlakeError."""
     lake, paths = lake_unless(options.paths, options.lake, "report"), options.paths or ()
     output = options.output
@@ -82,7 +82,7 @@ def _can_make_a_lake() -> bool:
 
 
 def _short_page(options: ReportOptions) -> int:
-    """Write the page that needs no lake: that of what-happened."""
+    """Writes the page of what-happened, which needs no lake."""
     what_happened.run(
         WhatHappenedOptions(
             [*(options.paths or ())],
@@ -99,8 +99,8 @@ def _short_page(options: ReportOptions) -> int:
 
 
 def source(lake: Lake) -> ReportSource:
-    """The lake as the report asks it. Raises UsageError where there is no lake, or one of
-    another schema version."""
+    """The lake in the form that the report queries. Raises UsageError where there is no lake, or a
+    lake of another schema version."""
     from jobs.cli.asking.query_result import LakeQuery, QueryError
     from jobs.cli.asking.sql_delta_rs import answer
     from pipelines.report.source import ReportSource
@@ -111,7 +111,7 @@ def source(lake: Lake) -> ReportSource:
         try:
             named = [name for name in tables_named(sql) if name in tables]
             return list(answer(LakeQuery(lake, sql, named)).by_name())
-        except QueryError as error:  # The query is ours, so the lake is at fault.
+        except QueryError as error:  # the query is ours, so the cause is the lake
             raise UnreadableFileError(
                 f"--lake {lake}",
                 f"a file of it is missing, damaged or of another release ({error}); fill a new "

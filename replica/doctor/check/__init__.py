@@ -6,7 +6,7 @@
 Every rule is a value in `catalogue`. A module here finds the violations of some rules:
 
   damaged           rules of catalogue.log about bytes that the readers could not read
-  epochs            leader epochs, as LeaderChange records and batches show them; the sizes of
+  epochs            leader epochs by LeaderChange records and batches; the sizes of
                     batches; epochs that follow each other too fast
   elections         leaders that follow one another and change nothing
   clock_steps       times of records that go back, and the time in a snapshot's header

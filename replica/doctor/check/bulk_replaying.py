@@ -64,8 +64,8 @@ def large_snapshot_image(
     read: RecordReader = meaning,
     growth: Growth | None = None,
 ) -> Image | None:
-    """The state in a large snapshot that has no damaged bytes, as replaying.snapshot_image gives
-    it. read: decodes a record for the replay."""
+    """The state in a large snapshot without damage, as replaying.snapshot_image gives it. read:
+    decodes a record for the replay."""
     replay = BulkReplay(read=read)
     inflation = Inflation(content.size)
     for region in _regions(content, snapshot, 0):
@@ -83,8 +83,8 @@ def large_snapshot_image(
 def _regions(
     content: FileContent, file: SegmentFile | SnapshotFile, expected_offset: int | None
 ) -> Iterator[Region]:
-    """The file in order: chunks that the kernels read, and between these the batches that the
-    kernels refuse although their CRC is right."""
+    """The file in order: chunks that the kernels read, and between them the batches that the
+    kernels refuse although their CRC is valid."""
     regions = Regions(content.source(), 0, expected_offset)
     for region in regions.read(program_table(keep_secrets=True)):
         if isinstance(region, Chunk) or region.crc_valid:
@@ -100,8 +100,7 @@ def _take_chunk(
     chunk: Chunk,
     wanted: Longs,
 ) -> None:
-    """Replay the batches of a chunk. wanted: the end offsets (exclusive) of the states that are
-    wanted."""
+    """Replay the batches of a chunk. wanted: the end offsets (exclusive) of the wanted states."""
     batches = chunk.batches[:, : chunk.batch_count]
     in_batch = chunk.rows[frames.ROW_BATCH, : chunk.row_count]
     first_rows = np.searchsorted(in_batch, np.arange(chunk.batch_count + 1))

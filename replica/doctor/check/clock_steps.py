@@ -1,7 +1,7 @@
 """Finds where the times of a log's records go back. Records have the time of their leader's clock,
-so a clock that was set, or the next leader's clock, may give a record an earlier time than the
-record before it has. The order of the log is that of the offsets. Also judges the time
-in a snapshot's header, LastContainedLogTimestamp."""
+so a record may have an earlier time than the record before it, if the clock was set or the next
+leader's clock is slow. The order of the log is the order of its offsets. This module also judges
+the time in a snapshot's header, LastContainedLogTimestamp."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.words import ms_text
 
 LEAST_STEP_MS = 1000
-"""The clocks of two controllers may differ by less, and it tells nothing."""
+"""The smallest step (ms) that counts. The clocks of two controllers often differ by less."""
 _SHOWN_STEPS = 3
 
 
 class ClockStep(NamedTuple):
-    """A batch with an earlier time than the batch before it has."""
+    """A batch with an earlier time than the previous batch."""
 
     offset: int
     """The base offset of the batch with the earlier time."""
     before: int
-    """The newest time in the batch before, in ms since 1970 (UTC)."""
+    """The newest time in the previous batch, in ms since 1970 (UTC)."""
     at: int
     """The first time in the batch with the earlier time, in ms since 1970 (UTC)."""
 
 
 def clock_steps(batches: Iterable[tuple[int, int, int, int]]) -> Iterator[ClockStep]:
     """The steps by LEAST_STEP_MS or more. batches: (base offset, next offset, base timestamp, max
-    timestamp) of each batch in the order of the log; a negative timestamp is none. Batches between
-    which offsets are missing are not compared."""
+    timestamp) of each batch in the order of the log; a negative timestamp means no time. Batches
+    between which offsets are missing are not compared."""
     end, before = -1, -1
     for base_offset, next_offset, first, newest in batches:
         if base_offset == end and min(first, before) >= 0 and before - first >= LEAST_STEP_MS:
@@ -62,7 +62,7 @@ def judge_clock(examined: Examined) -> Iterator[Finding]:
 
 
 def step_text(steps: list[ClockStep]) -> str:
-    """The places as a text, such as: times go back at offset 83, from ... to ...."""
+    """The steps as a text, such as: times go back at offset 83, from ... to ...."""
     shown = [
         f"offset {one.offset}, from {ms_text(one.before)} to {ms_text(one.at)}"
         for one in steps[:_SHOWN_STEPS]
@@ -78,9 +78,9 @@ def judge_snapshot_time(
     """The finding about a LastContainedLogTimestamp that Kafka can't have written at this end.
 
     Kafka takes it from the last batch that was applied (MetadataBatchLoader), which a follower
-    reads from its log. A leader reads it from the batch's buffer after it has given the buffer back
-    (KafkaRaftClient.appendBatch, Kafka 3.7 to 4.4), so a batch that it appended later may have put
-    its own time there. If that batch never came into the log, it was the last of the epoch.
+    reads from its log. A leader reads it from the batch's buffer after it has returned the buffer
+    (KafkaRaftClient.appendBatch, Kafka 3.7 to 4.4), so a later batch may have written its own time
+    into the buffer. If this later batch never reached the log, it was the last batch of the epoch.
     """
     told = snapshot.content.last_contained_log_timestamp
     end, epoch = snapshot_id.offset, snapshot_id.epoch

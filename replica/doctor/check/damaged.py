@@ -48,7 +48,7 @@ _BROKEN_CONTENT = {
 
 
 def log_damage(examined: Examined) -> Iterator[Finding]:
-    """Findings about segments: bytes that are no batch, base offsets out of order, and segments
+    """Findings about segments: bytes that aren't a batch, base offsets out of order, and segments
     that don't follow each other."""
     segments = examined.directory.segments
     starts = [_start(examined, segment) for segment in segments]
@@ -66,7 +66,7 @@ def log_damage(examined: Examined) -> Iterator[Finding]:
             torn = damage.kind is DamageKind.TORN_TAIL and is_last
             yield _finding(log.TORN_TAIL if torn else _IN_LOGS[damage.kind], segment, damage)
     if examined.directory.has_moved:
-        return  # the segment that is missing may have been deleted while the directory was read
+        return  # the missing segment may have been deleted while the directory was read
     for (before, after), start in zip(pairwise(segments), starts[1:], strict=True):
         end = before.end_offset
         if start != end:
@@ -76,8 +76,8 @@ def log_damage(examined: Examined) -> Iterator[Finding]:
 
 
 def _start(examined: Examined, segment: SegmentFile) -> int:
-    """The offset at which the segment starts. It is that of the first batch, if the next batches
-    follow on it and the file's name is wrong; otherwise it is the offset in the name."""
+    """The offset at which the segment starts: the base offset of the first batch, if the next
+    batches follow it and the file's name is wrong; otherwise the offset in the name."""
     first = next(iter(segment.scan.damages), None)
     if first is None or first.position or first.kind not in _OFFSETS:
         return segment.base_offset
@@ -91,7 +91,8 @@ def _start(examined: Examined, segment: SegmentFile) -> int:
 
 
 def snapshot_damage(snapshot: SnapshotFile) -> Iterator[Finding]:
-    """Findings about the bytes of a complete snapshot. A .part or .deleted file may be cut off."""
+    """Findings about the bytes of a complete snapshot. A .part or .deleted file may be
+    incomplete."""
     if snapshot.state is not SnapshotState.COMPLETE:
         return
     if not snapshot.file.size_bytes:
@@ -106,8 +107,8 @@ def snapshot_damage(snapshot: SnapshotFile) -> Iterator[Finding]:
 
 
 def file_damage(examined: Examined) -> Iterator[Finding]:
-    """Findings about files that don't decode as a whole, that could not be read, or that a bundle
-    left out on purpose."""
+    """Findings about files that can't be decoded, that could not be read, or that an archive left
+    out on purpose."""
     for damage in examined.directory.damages:
         kind = classify(os.path.basename(damage.file)).kind
         rule = _WHOLE_FILES.get(damage.kind)
@@ -119,7 +120,7 @@ def file_damage(examined: Examined) -> Iterator[Finding]:
 
 
 def changed_files(examined: Examined) -> Iterator[Finding]:
-    """Findings about files that changed meanwhile: the rules read other bytes in them than the
+    """Findings about files that changed meanwhile, so that the rules read other bytes than the
     scan."""
     for path in examined.changed:
         message = "its bytes were changed while the directory was judged"
@@ -127,8 +128,8 @@ def changed_files(examined: Examined) -> Iterator[Finding]:
 
 
 def bundle_damage(damages: Sequence[Damage]) -> Iterator[Finding]:
-    """Findings about faults before a directory could be read, in unpacking a bundle or listing a
-    folder. They name files as the user does."""
+    """Findings about faults in unpacking an archive or listing a folder, before a directory could
+    be read. They name files as the user does."""
     for damage in damages:
         rule = _WHOLE_FILES.get(damage.kind, files.BUNDLE)
         yield rule.at(damage.file, damage.detail)
@@ -163,15 +164,15 @@ def _as_one(run: Sequence[Damage]) -> Damage:
 def _finding(rule: Rule, file: SegmentFile | SnapshotFile, damage: Damage) -> Finding:
     offset, epoch = _place(file.scan, damage.position)
     if offset is None and isinstance(file, SegmentFile):
-        offset = file.base_offset  # No batch stands before it in the segment.
+        offset = file.base_offset  # no batch is before it in the segment
     return rule.at(
         file.file.path, damage.detail, position=damage.position, offset=offset, epoch=epoch
     )
 
 
 def _place(scan: SegmentScan, position: int) -> tuple[int | None, int | None]:
-    """(offset, epoch) of the batch at a byte. Where no batch begins there, the offset that was
-    expected there, and None."""
+    """(offset, epoch) of the batch at a byte. If no batch begins there, the expected offset, and
+    None."""
     following = bisect_right(scan.batches, position, key=lambda batch: batch.position)
     if not following:
         return None, None

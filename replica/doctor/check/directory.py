@@ -29,8 +29,8 @@ from replica.metadata.image.replay import Refusal
 from replica.model.epochs import OffsetAndEpoch
 
 OF_ANY_LOG = (log.CRC_MISMATCH, log.FRAMING, log.ZERO_HOLE, log.TORN_TAIL, log.TORN_SEGMENT)
-"""The rules about damage that hold for a partition of an ordinary topic, too. The others don't,
-because compaction removes offsets from such a partition."""
+"""The rules about damage that also hold for a partition of an ordinary topic. The other rules
+don't, because compaction removes offsets from it."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class DirectoryFacts:
 
     @cached_property
     def idle(self) -> IdleLeaders:
-        """The newest leaders that changed nothing. The log's last batches are read to find them."""
+        """The newest leaders that changed nothing, found by reading the log's last batches."""
         return idle_leaders(self.examined)
 
 
@@ -100,7 +100,7 @@ def judge_snapshots(
 
 
 def judge_partition(partition: PartitionFolder) -> Iterator[Finding]:
-    """The finding about a partition whose log is no metadata log."""
+    """The finding about a partition whose log isn't a metadata log."""
     if partition.kind is PartitionKind.ORDINARY:
         yield files.ORDINARY_TOPIC.at("", f"{partition.what}: only its bytes were checked")
     elif not partition.is_metadata:
@@ -108,7 +108,8 @@ def judge_partition(partition: PartitionFolder) -> Iterator[Finding]:
 
 
 def describe_refusal(refusal: Refusal, count: int) -> str:
-    """The first of `count` records that can't be applied, and the earlier ones that explain it."""
+    """A text about the first of `count` records that can't be applied, and the earlier records that
+    explain it."""
     because = ""
     if refusal.because:
         offsets = ", ".join(str(offset) for offset in refusal.because)

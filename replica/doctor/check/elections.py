@@ -1,4 +1,4 @@
-"""Elections that follow one another while nothing else happens."""
+"""Finds elections that follow one another while nothing else happens."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from replica.metadata.codec import decode
 from replica.metadata.record import MetadataRecord
 
 ENDLESS_LEADERS = 5
-"""This number of leaders that change nothing makes a finding."""
+"""The number of successive leaders without changes for which there is a finding."""
 MAX_REIGN_MS = 30_000
-"""A leader that lasts longer has the quorum at work, also where nobody asks it for anything."""
+"""The longest time (ms) as leader for a leader to count as idle. With a longer time the quorum
+works, even without requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,8 @@ class IdleLeaders:
     epochs: tuple[int, ...]
     """The leaders' epochs, the newest first."""
     began: tuple[SegmentFile, LocatedBatch] | None
-    """The batch with which the oldest idle leader begins, with the segment of that batch; None
-    where no leader is idle."""
+    """The batch with which the oldest idle leader begins, with the segment of that batch; None if
+    no leader is idle."""
     ms: int
     """The time (ms) from the batch `began` to the last batch of the log."""
 
@@ -69,7 +70,7 @@ def idle_leaders(examined: Examined) -> IdleLeaders:
 
 
 def judge_elections(idle: IdleLeaders) -> Iterator[Finding]:
-    """A finding where many leaders follow one another and change nothing."""
+    """A finding if many leaders follow one another and change nothing."""
     if idle.began is None or len(idle.epochs) < ENDLESS_LEADERS:
         return
     segment, batch = idle.began
@@ -91,8 +92,8 @@ def _backwards(examined: Examined) -> Iterator[tuple[SegmentFile, LocatedBatch]]
 
 
 def _kind(content: FileContent, batch: LocatedBatch) -> bool | None:
-    """Whether a leader begins with this batch; None where the batch changes the metadata, or can't
-    be decoded."""
+    """Whether a leader begins with this batch; None if the batch changes the metadata, or can't be
+    decoded."""
     leads, count = False, 0
     inflation = Inflation(content.size)
     for record in content.whole_records(batch, inflation):

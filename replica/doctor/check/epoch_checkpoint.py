@@ -1,4 +1,4 @@
-"""Compares leader-epoch-checkpoint with the epochs that the batches of the log show."""
+"""Compares leader-epoch-checkpoint with the epochs of the log's batches."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from replica.history.epochs import truncate_from_start
 from replica.model.epochs import EpochStart
 
 _MOST_ENTRIES = 100
-"""How many wrong entries of a file get a finding each. A file may have 300,000, and a finding takes
-more memory than a line."""
+"""The most wrong entries of a file that get a finding each. A file may have 300,000 entries, and a
+finding takes more memory than a line."""
 
 
 def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iterator[Finding]:
@@ -46,8 +46,8 @@ def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iter
 
 
 def epochs_of_runs(runs: Sequence[EpochRun]) -> tuple[EpochStart, ...]:
-    """The start offset of each epoch in the log. A run whose epoch isn't larger than those before
-    adds no entry."""
+    """The start offset of each epoch in the log. A run whose epoch isn't larger than all earlier
+    epochs adds no entry."""
     found: list[EpochStart] = []
     for run in runs:
         if not found or run.epoch > found[-1].epoch:
@@ -64,8 +64,8 @@ def _differences(
     told, positions = epochs_of_runs(runs), _positions(file, entries)
     expected = truncate_from_start(told, directory.log_start_offset)
     if entries and entries[0] != expected[0] and entries == _from(told, entries[0].start_offset):
-        # all entries are right, but for another log start: either a snapshot is missing, or the
-        # first lines of the file are
+        # all entries are right for another log start: either a snapshot is missing, or the first
+        # lines of the file are
         first = entries[0]
         message = (
             f"it begins with {_text(first)}, as if the log started there; the log starts at "
@@ -103,8 +103,8 @@ def _differences(
 
 
 def _positions(file: DirectoryFile, entries: tuple[EpochStart, ...]) -> Sequence[int | None]:
-    """The position (byte) of each entry's line, if the file is written as Kafka writes it; else
-    None for each."""
+    """The position (byte) of each entry's line, if the file has Kafka's form; else None for each
+    entry."""
     written = encode(entries)
     if len(written) != file.size_bytes:
         return [None] * len(entries)
@@ -121,13 +121,13 @@ def _at_entry(
 
 
 def _from(told: tuple[EpochStart, ...], start: int) -> tuple[EpochStart, ...]:
-    """The entries that the file would have if the log started at `start`; () where no entry covers
-    that offset."""
+    """The entries that the file would have if the log started at `start`; () if no entry covers
+    this offset."""
     return truncate_from_start(told, start) if start > told[0].start_offset else ()
 
 
 class _Gaps:
-    """The offsets where batches are missing or damaged. Epochs may have begun there."""
+    """The offsets at which batches are missing or damaged. Epochs may have begun there."""
 
     def __init__(self, runs: Sequence[EpochRun], log_start: int) -> None:
         ends = (log_start, *(run.end for run in runs[:-1]))
@@ -152,8 +152,8 @@ def _contradiction(entry: EpochStart, starts: Mapping[int, int]) -> str:
 
 
 def _disorder(entries: Sequence[EpochStart]) -> int | None:
-    """The number of the first entry whose epoch or offset isn't larger than that of the entry
-    before; None where all are in order."""
+    """The index of the first entry whose epoch or offset isn't larger than in the previous entry;
+    None if all are in order."""
     for number, (before, after) in enumerate(pairwise(entries), start=1):
         if after.epoch <= before.epoch or after.start_offset <= before.start_offset:
             return number

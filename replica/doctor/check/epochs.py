@@ -1,5 +1,4 @@
-"""Leader epochs as the log itself shows them, by LeaderChange records and the batches behind
-them."""
+"""Judges the leader epochs of a log, by LeaderChange records and the batches behind them."""
 
 from __future__ import annotations
 
@@ -15,12 +14,12 @@ from replica.format.segment import chosen, numbers_of
 from replica.format.walk import LocatedBatch
 
 CHURN_EPOCHS = 20
-"""This number of epochs within CHURN_MS makes a finding."""
+"""The number of epochs within CHURN_MS for which there is a finding."""
 CHURN_MS = 60 * 60 * 1000
 
 MAX_BATCH_BYTES = 8 * 1024 * 1024
-"""Kafka: KafkaRaftClient.MAX_BATCH_SIZE_BYTES, the default of internal.metadata.max.batch.size.in
-.bytes since 4.1."""
+"""Kafka: KafkaRaftClient.MAX_BATCH_SIZE_BYTES, since 4.1 the default of
+internal.metadata.max.batch.size.in.bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +46,10 @@ class EpochRun:
     stretches: tuple[EpochStretch, ...]
     """The batches in stretches of one epoch each; neighbours have different epochs."""
     began: LeaderChangeBatch | None
-    """The LeaderChange record with which the run begins; None where the run begins behind a hole,
-    or where the beginning of the log was deleted."""
+    """The LeaderChange record with which the run begins; None if the run begins behind a hole, or
+    if the beginning of the log was deleted."""
     epoch: int
-    """The epoch that most batches have."""
+    """The epoch of most batches."""
 
     @property
     def start(self) -> int:
@@ -64,7 +63,7 @@ class EpochRun:
 
 
 def epoch_runs(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> tuple[EpochRun, ...]:
-    """The log's batches with a right CRC, in runs."""
+    """The log's batches with a valid CRC, in runs."""
     begins = {(change.path, change.position): change for change in changes}
     runs: list[EpochRun] = []
     current: list[EpochStretch] = []
@@ -93,7 +92,7 @@ def epoch_runs(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> tupl
 def _stretches(
     segment: SegmentFile, begins: Mapping[tuple[str, int], LeaderChangeBatch]
 ) -> Iterator[EpochStretch]:
-    """The batches of a segment with a right CRC. A stretch begins at each new epoch, each
+    """The batches of a segment with a valid CRC. A stretch begins at each new epoch, each
     LeaderChange record and each hole."""
     path, batches = segment.file.path, segment.scan.batches
     names = ("position", "base_offset", "next_offset", "leader_epoch", "crc_valid")
@@ -115,8 +114,8 @@ def _run(stretches: Sequence[EpochStretch], began: LeaderChangeBatch | None) -> 
     counted: Counter[int] = Counter()
     for stretch in stretches:
         counted[stretch.epoch] += stretch.count
-    # if two epochs have equally many batches, the first epoch is chosen: that of the LeaderChange
-    # record
+    # if two epochs have equally many batches, the first epoch (of the LeaderChange record) is
+    # chosen
     ((epoch, _),) = counted.most_common(1)
     return EpochRun(tuple(stretches), began, epoch)
 
@@ -160,8 +159,8 @@ def _strangers(run: EpochRun) -> Iterator[Finding]:
 
 
 def judge_churn(changes: Sequence[LeaderChangeBatch]) -> Iterator[Finding]:
-    """A finding about the hour with the most epochs, if these are many. Epochs of elections that
-    nobody won count too."""
+    """A finding about the hour with the most epochs, if there are many. Epochs of elections without
+    a winner count too."""
     best: tuple[int, int, int] | None = None
     first = 0
     for last, change in enumerate(changes):

@@ -1,4 +1,4 @@
-"""One replica's directory, or one file, which is read once: what it holds, and the bytes of its
+"""One replica's directory, or one file, which is read once: its content, and the bytes of its
 logs."""
 
 from __future__ import annotations
@@ -38,16 +38,15 @@ from replica.scan.file_room import DEFAULT_ROOM, FileRoom, Growth
 
 @dataclass(frozen=True)
 class Examined:
-    """A replica as it was found."""
+    """The files of a replica, as they were found."""
 
     location: DiscoveredPath
     directory: MetadataDirectory
     contents: Mapping[str, FileContent]
-    """The bytes of segments and snapshots, by their path relative to the node's log directory. Of a
-    file that was known before, contents has only the bytes of the listed batches and those that are
-    new."""
+    """The bytes of segments and snapshots, by their path relative to the node's log directory. For
+    a known file, contents has only the bytes of the listed batches and the new bytes."""
     room: FileRoom = DEFAULT_ROOM
-    """How much memory the content of each file may take."""
+    """The limit of memory for the content of each file."""
     passed_over: PassedOver = NOTHING
     """The types of records that a replay passes over."""
 
@@ -58,19 +57,19 @@ class Examined:
 
     @property
     def is_directory(self) -> bool:
-        """Whether a whole directory was examined. It is False for a fragment of a log, and for one
-        file or several files on their own: then no other file counts as missing."""
+        """Whether a whole directory was examined. Of a fragment or single files, none counts as
+        missing."""
         is_whole = isinstance(self.location, DirectoryPath) and self.location.is_whole
         return is_whole and not self.directory.is_fragment
 
     @property
     def is_complete(self) -> bool:
-        """Whether a file that is absent here is absent on the node, too."""
+        """Whether a file that is absent here is also absent on the node."""
         return self.is_directory and not self.breaks_off
 
     @property
     def breaks_off(self) -> bool:
-        """Whether the node's log may go on: this is a part of one, or a copy that breaks off."""
+        """Whether the node's log may continue: this is a part of a log, or an incomplete copy."""
         is_cut = isinstance(self.location, DirectoryPath) and self.location.is_cut
         return is_cut or self.directory.is_fragment
 
@@ -81,7 +80,8 @@ class Examined:
 
     @property
     def owner(self) -> ReplicaId:
-        """The replica of a directory that has one, as each directory from by_cluster has."""
+        """The replica of a directory whose replica is known, as for each directory from
+        by_cluster."""
         assert self.replica is not None, "meta.properties names the replica"
         return self.replica
 
@@ -94,7 +94,8 @@ class Examined:
 
     @property
     def hides_entries(self) -> bool:
-        """Whether a part of the log could not be read. The torn end of a copy doesn't count."""
+        """Whether a part of the log could not be read. The incomplete end of a copy doesn't
+        count."""
         return any(
             classify(os.path.basename(damage.file)).kind is FileKind.SEGMENT
             and damage.kind is not DamageKind.TORN_TAIL
@@ -102,17 +103,17 @@ class Examined:
         )
 
     def shown_file(self, relative: str) -> str:
-        """The name of a file as the user would write it; for "" that of the directory."""
+        """The name of a file as the user would write it; for "" the name of the directory."""
         if isinstance(self.location, FilePath) or not relative:
             return self.shown
         return self.location.shown_file(relative)
 
     def file_of(self, kind: FileKind) -> DirectoryFile | None:
-        """The only file of a kind; None where there is none."""
+        """The only file of a kind; None if there is none."""
         return next((file for file in self.directory.files if file.name.kind is kind), None)
 
     def path_of(self, kind: FileKind) -> str:
-        """The path of the only file of a kind; "" where there is none."""
+        """The path of the only file of a kind; "" if there is none."""
         return "" if (file := self.file_of(kind)) is None else file.path
 
     def lacks(self, kind: FileKind) -> bool:
@@ -129,12 +130,12 @@ class Examined:
 
     @property
     def usable_snapshots(self) -> Iterator[tuple[OffsetAndEpoch, SnapshotFile]]:
-        """(id, snapshot) for each usable snapshot, the bootstrap snapshot among them."""
+        """(id, snapshot) for each usable snapshot, including the bootstrap snapshot."""
         return ((one.id, one) for one in self.directory.snapshots if one.id and one.is_usable)
 
     @property
     def batches(self) -> Iterator[tuple[SegmentFile, LocatedBatch]]:
-        """(segment, batch) for each batch of the log with a right CRC, in the order of the log."""
+        """(segment, batch) for each batch of the log with a valid CRC, in the order of the log."""
         for segment in self.directory.segments:
             for batch in segment.scan.batches:
                 if batch.crc_valid:
@@ -147,8 +148,8 @@ class Examined:
         return next((held[-1] for held in batches if held), None)
 
     def batch_at(self, offset: int) -> tuple[SegmentFile, LocatedBatch] | None:
-        """The first batch with a right CRC that holds the offset, and its segment; None where no
-        batch does."""
+        """The first batch with a valid CRC that holds the offset, and its segment; None if there is
+        none."""
         names = ("base_offset", "last_offset", "crc_valid")
         for segment in self.directory.segments:
             if segment.end_offset <= offset:
@@ -167,8 +168,8 @@ class Examined:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The paths of the segments and snapshots whose bytes are no longer those that the scan
-        read. The directory has to be examined again."""
+        """The paths of the segments and snapshots whose bytes have changed since the scan. The
+        directory has to be examined again."""
         return tuple(
             one.file.path
             for one in self.logs
@@ -176,12 +177,12 @@ class Examined:
         )
 
     def growth(self) -> Growth:
-        """A watch over the memory that work on the log may take."""
+        """The limit of memory for work on the log."""
         return self.room.growing(sum(len(one.scan.batches) for one in self.directory.segments))
 
     def records(self, start: int, end: int) -> Iterator[tuple[LocatedBatch, Record]]:
         """The log's records from offset `start` (inclusive) to `end` (exclusive), each with its
-        batch, as far as their frames decode."""
+        batch, up to the first that can't be decoded."""
         for segment in self.directory.segments:
             content = self.content_of(segment)
             inflation = Inflation(content.size)
@@ -196,7 +197,7 @@ class Examined:
     def control_records(
         self, file: SegmentFile | SnapshotFile
     ) -> Iterator[tuple[LocatedBatch, Record, ControlMessage]]:
-        """(batch, record, message) for each control record of one file, as far as these decode."""
+        """(batch, record, message) for each control record of one file that can be decoded."""
         content = self.content_of(file)
         inflation = Inflation(content.size)
         for batch in chosen(file.scan.batches, ("crc_valid", "is_control"), operator.and_):
@@ -210,12 +211,9 @@ class Examined:
 def examine(
     location: DiscoveredPath, read: ReadFile | None = None, room: FileRoom = DEFAULT_ROOM
 ) -> Examined:
-    """Read all files of the replica, each of them once. Raises UnreadableFileError where the
-    folder, or the one file, can't be read.
-
-    read: a function that reads a file; None for the function that `room` gives. room: how much
-    memory one file may take.
-    """
+    """Read all files of the replica, each once. Raises UnreadableFileError if the folder, or the
+    single file, can't be read. read: a function that reads a file; None for the function of `room`.
+    room: the limit of memory for one file."""
     is_file = isinstance(location, FilePath)
     read = read or (room.read if is_file else room.read_own)
     contents: dict[str, FileContent] = {}
@@ -248,8 +246,8 @@ def _absolute(location: DirectoryPath, relative: str) -> str:
 
 def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:
     """The directories whose replica is known, in a list for each cluster id. The directories of a
-    cluster are sorted by their replica, so that neither the paths nor the order in the call change
-    the findings."""
+    cluster are sorted by their replica, so that the findings don't depend on the paths or their
+    order."""
     clusters: dict[str, list[tuple[ReplicaId, Examined]]] = {}
     for examined in group:
         replica = examined.replica
@@ -260,8 +258,8 @@ def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:
 
 
 def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
-    """The log as a value for replica.history. unknown: the directory id to use where no file says
-    whose directory it is."""
+    """The log as a value for replica.history. unknown: the directory id to use if no file names the
+    owner of the directory."""
     batches: list[LogBatch] = []
     for segment in examined.directory.segments:
         batches.extend(_batches(segment, batches[-1].last_offset if batches else -1))
@@ -269,8 +267,8 @@ def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
 
 
 def outline_log(examined: Examined, unknown: str) -> ReplicaLog:
-    """The log as replica_log gives it, but with one batch for all neighbours of one epoch: enough
-    for a log that is compared with no other, and small however long it is."""
+    """The log as replica_log gives it, but with one batch for all adjacent batches of one epoch: a
+    small value for a log that isn't compared with others."""
     runs: list[LogBatch] = []
     names = ("base_offset", "last_offset", "leader_epoch", "crc_valid")
     for segment in examined.directory.segments:
@@ -304,7 +302,7 @@ def _log_of(examined: Examined, unknown: str, batches: Sequence[LogBatch]) -> Re
 
 
 def _unsynced_from(segments: Iterable[SegmentFile]) -> int | None:
-    """The offset at which the first run of zeros between batches begins: see ReplicaLog."""
+    """The offset at which the first run of zeros between batches begins (see ReplicaLog)."""
     for segment in segments:
         for damage in segment.scan.damages:
             if damage.kind is DamageKind.ZERO_HOLE:
@@ -321,8 +319,7 @@ def voter_sets(examined: Examined) -> Iterator[VotersAt]:
 
 
 def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]:
-    """(offset, epoch, record) for each voters record, with offset and epoch as VotersAt has
-    them."""
+    """(offset, epoch, record) for each voters record, with offset and epoch as in VotersAt."""
     for segment in examined.directory.segments:
         for batch, record, message in examined.control_records(segment):
             if isinstance(message, KRaftVoters):
@@ -334,9 +331,8 @@ def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]
 
 
 def newest_voters(ranked: Iterable[Examined]) -> KRaftVoters | None:
-    """The voters record in force at the end of the newest log that has such a record; None where no
-    log has one. The record of an older log may have a higher offset, although it was never
-    committed.
+    """The voters record in force at the end of the newest log that has such a record; None if no
+    log has one. An older log may have such a record at a higher offset that was never committed.
 
     ranked: replicas of one cluster, the newest log first, in the order of elections.
     """
@@ -378,7 +374,7 @@ def leader_changes(examined: Examined) -> tuple[LeaderChangeBatch, ...]:
 
 
 def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
-    """The batches with a right CRC, without batches that would overlap those before them."""
+    """The batches with a valid CRC, without batches that overlap earlier batches."""
     for batch in segment.scan.batches:
         header = batch.header
         if batch.crc_valid and header.base_offset > last_offset:
@@ -393,8 +389,7 @@ def keys_of(message: KRaftVoters) -> VoterKeys:
 
 
 def leaders_of(message: LeaderChange) -> VoterKeys:
-    """The voters that a LeaderChange record names, with ZERO_UUID for a voter whose directory id it
-    lacks."""
+    """The voters that a LeaderChange record names, with ZERO_UUID for a missing directory id."""
     return frozenset(
         ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID) for voter in message.voters
     )

@@ -38,8 +38,8 @@ class Formatting(StrEnum):
     STATIC = "static"
     """Without voters; the node has started with controller.quorum.voters."""
     NO_VOTERS = "no-voters"
-    """Without voters, and no file of the node names any: it is to join, or is a voter of a static
-    quorum that never started."""
+    """Without voters, and no file of the node names any: the node will join, or is a voter of a
+    static quorum that never started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +55,19 @@ class FormattedNode:
     voters: VoterKeys = frozenset()
     """The voters that the node's own files name."""
     epoch: int | None = None
-    """The epoch in quorum-state; None where there is none yet."""
+    """The epoch in quorum-state; None if there is no quorum-state."""
     leader: int | None = None
-    """The id of the node that quorum-state names as leader; None where it names none."""
+    """The id of the node that quorum-state names as leader; None if it names none."""
     records: frozenset[str] | None = None
     """The records that formatting has written for the first leader, such as `metadata.version
-    4.1-IV1` or `SCRAM-SHA-256 of admin`; None where they weren't read."""
+    4.1-IV1` or `SCRAM-SHA-256 of admin`; None if they weren't read."""
 
 
 def formatted_nodes(
     members: Sequence[Examined], formatted: Iterable[FormattedDirectory] = ()
 ) -> tuple[FormattedNode, ...]:
-    """The nodes of directories among which no log holds a record, ordered by cluster and node; none
-    where a log does. formatted: log directories without a metadata log."""
+    """The nodes of directories whose logs hold no record, ordered by cluster and node; empty if any
+    log holds a record. formatted: log directories without a metadata log."""
     if any(one.last_batch is not None or _has_snapshot(one) for one in members):
         return ()
     owned = (one for one in members if one.replica is not None)
@@ -108,8 +108,8 @@ def _node(examined: Examined) -> FormattedNode:
 
 
 def _records(examined: Examined) -> Iterator[str]:
-    """The names of the records that formatting wrote for the first leader. Their values may be
-    secret, and are left out."""
+    """The names of the records that formatting wrote for the first leader. The values of the
+    records may be secret, and are left out."""
     first = (one for found, one in examined.usable_snapshots if found == BOOTSTRAP_SNAPSHOT)
     bootstrap = examined.directory.bootstrap
     for file in (*first, *(() if bootstrap is None else (bootstrap,))):
@@ -146,13 +146,13 @@ def _described(record: MetadataRecord) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Which nodes may lead a cluster that never had a leader."""
+    """The nodes that may lead a cluster that never had a leader."""
 
     cluster_id: str
     voters: frozenset[int]
-    """The ids of all voters that the nodes' files name; empty where no file names any."""
+    """The ids of all voters that the nodes' files name; empty if no file names any."""
     given: frozenset[int]
-    """The ids of those voters whose node was given."""
+    """The ids of the voters whose node was given."""
 
     @property
     def text(self) -> str:
@@ -174,7 +174,7 @@ class Candidates:
 
 
 def candidates(nodes: Sequence[FormattedNode]) -> tuple[Candidates, ...]:
-    """Who may lead, for each cluster of these nodes."""
+    """The candidates of each cluster of these nodes."""
     return tuple(
         Candidates(
             cluster_id,
@@ -187,8 +187,8 @@ def candidates(nodes: Sequence[FormattedNode]) -> tuple[Candidates, ...]:
 
 
 def judge_first_election(nodes: Sequence[FormattedNode]) -> Iterator[Finding]:
-    """What keeps a leader from being elected, or is lost with the first one. The findings name
-    files as the user does."""
+    """Findings about faults that prevent the election of a leader, and about records that the first
+    leader may lack. They name files as the user does."""
     for cluster in candidates(nodes):
         own = [one for one in nodes if one.replica.cluster_id == cluster.cluster_id]
         started = [one for one in own if one.epoch is not None]
@@ -201,7 +201,7 @@ def judge_first_election(nodes: Sequence[FormattedNode]) -> Iterator[Finding]:
 
 
 def _judge_records(nodes: Sequence[FormattedNode], voters: frozenset[int]) -> Iterator[Finding]:
-    """Records that only some of the nodes have that may lead first."""
+    """Findings about records that only some of the possible first leaders have."""
     leading = [one for one in nodes if one.replica.node_id in voters or not voters]
     known = [one for one in leading if one.records]
     everything = frozenset().union(*(one.records or frozenset() for one in known))

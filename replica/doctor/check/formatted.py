@@ -1,4 +1,4 @@
-"""Judges log directories without a metadata log beside those that have one."""
+"""Judges log directories without a metadata log, beside directories with one."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ Judged = tuple[ReplicaId, str]
 def judge_formatted(
     formatted: Sequence[FormattedDirectory], judged: Sequence[Judged]
 ) -> Iterator[Finding]:
-    """A finding about each directory, but for the other log directories of a node whose metadata
-    log was judged, if they name its cluster. judged: the directories that were checked with it."""
+    """A finding about each directory, except further log directories of a node whose metadata log
+    was judged, if they name its cluster. judged: the directories that were checked together with
+    them."""
     clusters = {replica.cluster_id for replica, _ in judged}
     for one in formatted:
         node_id, cluster_id = one.replica.node_id, one.replica.cluster_id
@@ -48,8 +49,8 @@ def judge_formatted(
 def judge_emptied(
     quorum: KnownQuorum, without_log: Mapping[int, FormattedDirectory]
 ) -> Iterator[Finding]:
-    """A finding about each voter that led or voted, and for whose node only a directory without a
-    metadata log was given. without_log: these directories, by node."""
+    """A finding about each voter that led or voted, and whose node was given only by a directory
+    without a metadata log. without_log: these directories, by node."""
     for voter in quorum.in_doubt(VoterDoubt.NO_LOG):
         if voter.attested_epoch is not None:
             node_id, epoch = voter.key.node_id, voter.attested_epoch

@@ -55,57 +55,56 @@ class JudgedDirectory:
     examined: Examined
     partition: PartitionFolder
     role: QuorumRole | None
-    """The role of the directory's node by the newest voter set of its cluster's logs: see
-    role_of."""
+    """The role of the directory's node by the newest voter set in its cluster's logs (see
+    role_of)."""
     role_by_own_log: QuorumRole | None
-    """The role that the node's own files give it, and in which it starts. It differs where the own
-    log lacks the newest voter set."""
+    """The role by the node's own files, in which the node starts. It differs from `role` if the
+    node's log lacks the newest voter set."""
     findings: tuple[Finding, ...]
     """All findings about the directory, the worst first. They name files relative to the node's log
     directory."""
     verdicts: tuple[SnapshotVerdict, ...]
-    """The verdicts on snapshots, whose findings are among `findings` too."""
+    """The verdicts on snapshots. Their findings are also in `findings`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ClusterLogs:
-    """What the metadata logs of a cluster say together."""
+    """The facts that the metadata logs of a cluster show together."""
 
     voters: VoterKeys
-    """The voters that the newest log names; empty where it names none."""
+    """The voters that the newest log names; empty if it names none."""
     elections: ClusterLogs
-    """What all these logs tell about elections that one directory alone shows in part."""
+    """What all these logs show about elections, of which one directory shows only a part."""
     images: Mapping[OffsetAndEpoch, Image]
     """The states by the replays of all these logs. If two logs have a record with the same offset
-    and epoch, they have the same records below it (Raft's log matching), so one state stands for
+    and epoch, they have the same records below it (Raft's log matching), so one state is valid for
     both."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupQuorum:
-    """The quorum of one cluster in a group of directories. Where logs diverge is seen only between
-    the logs of two replicas, so one sound directory proves little alone."""
+    """The quorum of one cluster in a group of directories. A divergence is only visible between the
+    logs of two replicas, so one directory without findings proves little."""
 
     cluster_id: str
     voters: VoterKeys
-    """The voters, as the directory names them whose log an election would prefer: see
-    stated_voters."""
+    """The voters by the directory whose log an election would prefer (see stated_voters)."""
     missing: VoterKeys
-    """The voters of which the group has no directory."""
+    """The voters without a directory in the group."""
     nodes: frozenset[int]
     """The node ids of the cluster's directories in the group."""
     without_log: frozenset[int] = frozenset()
-    """The nodes for which a directory was given that holds no metadata log."""
+    """The nodes for which a directory without a metadata log was given."""
 
     @property
     def absent(self) -> frozenset[int]:
-        """The nodes of voters for which no directory at all was given."""
+        """The nodes of voters for which no directory was given."""
         return frozenset(one.node_id for one in self.missing) - self.without_log
 
 
 @dataclass(frozen=True)
 class JudgedGroup:
-    """The judgement of several directories. quorums and states are in the order of the
+    """The judgement of several directories. `quorums` and `states` are in the order of the
     directories."""
 
     members: tuple[JudgedDirectory, ...]
@@ -113,18 +112,17 @@ class JudgedGroup:
     """The findings of the rules that compare directories, sorted with the worst first; they name
     files as the user does."""
     quorums: tuple[GroupQuorum, ...]
-    """The quorum of each cluster. A cluster is left out where no file names its id or its
-    voters."""
+    """The quorum of each cluster. A cluster is left out if no file names its id or its voters."""
     states: tuple[ClusterState, ...] = ()
-    """The newest state of each cluster; empty where the caller doesn't want them."""
+    """The newest state of each cluster; empty if the caller doesn't want them."""
     partings: tuple[tuple[str, LogParting], ...] = ()
     """(cluster id, parting) for each place where a metadata log diverges from others."""
     compared: tuple[ComparedLogs, ...] = ()
-    """The compared metadata logs of each cluster that has several directories here, or of which
-    there are earlier rounds."""
+    """The compared metadata logs of each cluster with several directories or with earlier
+    rounds."""
     emptied: tuple[tuple[str | None, Finding], ...] = ()
-    """(cluster id, finding) for each voter that ran, and of which only a directory without a
-    metadata log is here."""
+    """(cluster id, finding) for each voter that ran, and whose only directory here has no metadata
+    log."""
 
 
 def judge_group(
@@ -138,11 +136,12 @@ def judge_group(
 ) -> JudgedGroup:
     """Judge directories that were captured together.
 
-    watch: see Watch. replay: whether to replay all records; False leaves out the rules that need
-    this, which are those about the content of snapshots and about records that can't be applied.
-    newest: whether the newest state of each cluster is wanted. earlier: earlier rounds of the same
-    replicas; None where there are no others. formatted: log directories without a metadata log
-    beside them.
+    watch: see Watch.
+    replay: whether to replay all records; False leaves out the rules about the content of snapshots
+        and about records that can't be applied.
+    newest: whether the newest state of each cluster is wanted.
+    earlier: earlier rounds of the same replicas; None if there are none.
+    formatted: log directories without a metadata log beside them.
     """
     ends = frozenset(
         snapshot.id
@@ -199,8 +198,9 @@ def judge_group(
 def _naming(
     gathered: Sequence[DirectoryFacts], telling: Collection[int]
 ) -> Iterator[DirectoryFacts]:
-    """The directory of each cluster that names its voters: the one with the newest log or, before
-    the first record, the first that names some. telling: as in _logs_by_cluster."""
+    """The directory of each cluster that names its voters: the directory with the newest log or,
+    before the first record, the first directory that names voters. telling: as in _logs_by_cluster.
+    """
     known = {cluster_id_of(one.examined) for one in gathered if id(one.examined) in telling}
     for facts in gathered:
         cluster_id = cluster_id_of(facts.examined)
@@ -216,7 +216,7 @@ def _naming(
 def _of_metadata(
     parts: Sequence[Sequence[DirectoryFacts]], compared: Sequence[Sequence[ComparedLogs]]
 ) -> Iterator[ComparedLogs]:
-    """Those of the compared logs that are metadata logs. parts: the directories of each."""
+    """The compared logs that are metadata logs. parts: the directories of each partition."""
     for part, clusters in zip(parts, compared, strict=True):
         if part[0].partition.is_metadata:
             yield from clusters
@@ -258,8 +258,8 @@ def _quorum(
 
 
 def _compared(part: Sequence[DirectoryFacts], earlier: EarlierRounds | None) -> list[ComparedLogs]:
-    """The compared logs of each cluster of which a part has several directories, or of which there
-    may be earlier rounds. Earlier rounds are about the metadata log."""
+    """The compared logs of each cluster with several directories in this part, or with possible
+    earlier rounds. Earlier rounds are about the metadata log."""
     if not part[0].partition.is_metadata:
         earlier = None
     clusters = by_cluster([facts.examined for facts in part])
@@ -285,7 +285,7 @@ def _judge_between(
     named: Sequence[GroupMember],
 ) -> Iterator[Finding]:
     """Findings of the rules that compare replicas of one partition. compared: their logs, by
-    cluster. named: what they say of themselves."""
+    cluster. named: what the replicas' files say about themselves."""
     for _, finding in judge_membership(named):
         yield finding
     yield from judge_lineage(compared)
@@ -301,7 +301,7 @@ def _judged(facts: DirectoryFacts, replayed: FoldedImages, logs: _ClusterLogs) -
     findings = [
         *judge_directory(facts, replayed),
         *(finding for verdict in verdicts for finding in (*verdict.broken, *verdict.notes)),
-        *changed_files(facts.examined),  # must come last: all rules before it read these files
+        *changed_files(facts.examined),  # must come last: earlier rules read these files
     ]
     own = voters = stated_voters(facts.examined, facts.changes)
     if facts.partition.is_metadata:
@@ -337,8 +337,8 @@ def _logs_of(
     members: Sequence[tuple[DirectoryFacts, FoldedImages]],
     telling: Collection[int],
 ) -> _ClusterLogs:
-    """The metadata logs of one cluster. Directories of no known cluster may be of several: none of
-    them says anything of another, but for states, which go by offset and epoch."""
+    """The metadata logs of one cluster. Directories without a known cluster may belong to several
+    clusters, so they share only states, which are identified by offset and epoch."""
     images = {end: image for _, replayed in members for end, image in replayed.images.items()}
     newest = next((facts for facts, _ in members if id(facts.examined) in telling), None)
     if newest is None or cluster_id is None:

@@ -1,4 +1,5 @@
-"""Defines what one directory of a group says of itself, which the rules about several compare."""
+"""Defines what one directory of a group says about itself. The rules about several directories
+compare this."""
 
 from __future__ import annotations
 
@@ -14,39 +15,39 @@ from replica.model.voters import VoterKeys
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """What one directory of a group says of itself. Files have the names that the user gave
+    """What one directory of a group says about itself. Files have the names that the user gave
     them."""
 
     replica: ReplicaId
     shown: str
     """The name of the directory."""
     meta_properties: str
-    """The name of meta.properties; the name of the directory where there is no such file."""
+    """The name of meta.properties; without this file, the name of the directory."""
     quorum_state: str
-    """The name of quorum-state; the name of the directory where there is no such file."""
+    """The name of quorum-state; without this file, the name of the directory."""
     bootstrap_snapshot: str
-    """The name of 0-0.checkpoint; the name of the directory where there is no such file."""
+    """The name of 0-0.checkpoint; without this file, the name of the directory."""
     leader_id: int | None = None
-    """The leader that quorum-state names; None where it names no leader."""
+    """The leader that quorum-state names; None if it names no leader."""
     leader_epoch: int | None = None
-    """The epoch in quorum-state; None where there is none."""
+    """The epoch in quorum-state; None if there is none."""
     current_voters: tuple[int, ...] = ()
-    """The voters that quorum-state names; empty where it names no voters."""
+    """The voters that quorum-state names; empty if it names no voters."""
     initial_voters: VoterKeys = frozenset()
-    """The voters that 0-0.checkpoint names; empty where the node was formatted without initial
-    voters, or belongs to a static quorum."""
+    """The voters that 0-0.checkpoint names; empty if the node was formatted without initial voters,
+    or belongs to a static quorum."""
     first_offset: int | None = None
-    """The first offset in its log; None for an empty log."""
+    """The first offset in the directory's log; None for an empty log."""
     entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
     """The batches of this log that contain the first offset of any log of the group, by their base
     offsets."""
     voters: frozenset[int] = frozenset()
-    """The node ids of the voters that its files name."""
+    """The node ids of the voters that the directory's files name."""
     log_end: OffsetAndEpoch | None = None
-    """The end (exclusive) and the epoch of its log; None where that isn't known."""
+    """The end (exclusive) and the epoch of the directory's log; None if unknown."""
     has_records: bool = True
-    """Whether its log holds a record, or may have held one. 0-0.checkpoint, which formatting
-    makes, doesn't count."""
+    """Whether the directory's log holds a record, or may have held one. 0-0.checkpoint, which
+    formatting makes, doesn't count."""
 
     @property
     def parent(self) -> str:

@@ -1,7 +1,7 @@
-"""Judges indexes by the batches of their segments, and finds files that are left over.
+"""Judges indexes by the batches of their segments, and finds leftover files.
 
-A directory's indexes are read before their segment (by name), so that a running node's index can
-never be ahead of the log that is compared with it. An index of 0 bytes is legal.
+A directory's indexes are read before their segment (by name), so that a running node's index is
+never ahead of the log with which it is compared. An index of 0 bytes is legal.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def judge_indexes(examined: Examined) -> Iterator[Finding]:
 def _wrong_offsets(
     content: OffsetIndex, segment: SegmentFile, *, is_cut: bool
 ) -> Iterator[tuple[int, int, str]]:
-    """(number of the entry, its offset, what is wrong) for each wrong entry. is_cut: whether the
-    node's segment may go on behind its end here."""
+    """(index of the entry, its offset, what is wrong) for each wrong entry. is_cut: whether the
+    node's segment may continue behind its end here."""
     asked = {entry.position for entry in content.entries}
     numbers = numbers_of(segment.scan.batches, "position", "last_offset")
     last_offsets = {position: last for position, last in numbers if position in asked}
@@ -72,7 +72,7 @@ def _wrong_offsets(
 def _wrong_times(
     content: TimeIndex, segment: SegmentFile, *, is_cut: bool
 ) -> Iterator[tuple[int, int, str]]:
-    """The wrong entries as _wrong_offsets gives them."""
+    """The same for each wrong entry of a time index."""
     if not content.entries:
         return
     starts, lasts, newest = _times(segment)
@@ -96,8 +96,8 @@ def _wrong_times(
 
 
 def _times(segment: SegmentFile) -> tuple[array[int], array[int], array[int]]:
-    """Three arrays with a value for each batch: its first offset, its last offset, and the largest
-    timestamp (ms) up to its end."""
+    """Three arrays with a value for each batch: its first offset, its last offset (inclusive), and
+    the largest timestamp (ms) up to its end."""
     starts, lasts, newest = array("q"), array("q"), array("q")
     names = ("base_offset", "last_offset", "max_timestamp")
     for start, last, timestamp in numbers_of(segment.scan.batches, *names):

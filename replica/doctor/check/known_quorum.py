@@ -34,23 +34,23 @@ from replica.model.voters import VoterKeys
 
 MAX_COMPARED = 400
 """The most logs of a cluster that are compared pair by pair. A cluster has fewer than ten voters;
-all other logs are brokers'."""
+all other logs belong to brokers."""
 
 
 @dataclass(frozen=True)
 class ComparedLogs:
-    """The directories of one cluster with their logs, every pair of them compared. group and
-    commitment are about the logs of at most MAX_COMPARED directories."""
+    """The directories of one cluster with their logs, compared in pairs. `group` and `commitment`
+    are about the logs of at most MAX_COMPARED directories."""
 
     members: tuple[tuple[Examined, ReplicaLog], ...]
-    """The directories, each with its log. Two directories may name the same replica: then the
-    second log has a key of its own."""
+    """The directories, each with its log. If two directories name the same replica, the second log
+    has another key."""
     group: GroupComparison
     commitment: Commitment
     left_out: tuple[Examined, ...] = ()
-    """The directories whose logs are compared with none."""
+    """The directories whose logs are not compared."""
     went_back: tuple[WentBack, ...] = ()
-    """For each replica that an earlier round shows with more than it has now: what it shows."""
+    """For each replica that had more in an earlier round than now: the evidence."""
 
     @property
     def round(self) -> ComparedRound:
@@ -58,13 +58,14 @@ class ComparedLogs:
 
     @cached_property
     def settled(self) -> Commitment:
-        """The commitment by which every command counts what a log loses: that of recover's plan for
-        these directories. Beyond `commitment` it holds if no node ran while they were copied."""
+        """The commitment by which every command counts the losses of a log, as in recover's plan
+        for these directories. It says more than `commitment`, and holds if no node ran while the
+        directories were copied."""
         return self.commitment if self._plan is None else self._plan.commitment
 
     @cached_property
     def outvoted(self) -> frozenset[ReplicaKey]:
-        """The replicas that no election can make leader, by the same plan."""
+        """The replicas that can't become leader, by the same plan."""
         return frozenset() if self._plan is None else self._plan.outvoted
 
     @cached_property
@@ -75,7 +76,7 @@ class ComparedLogs:
 
     @cached_property
     def files(self) -> QuorumFiles:
-        """What the directories' other files say: the newest log may be read again for it."""
+        """The content of the directories' other files. The newest log may be read again for it."""
         return quorum_files(self.members, self.went_back)
 
 
@@ -84,8 +85,8 @@ EarlierRounds = Mapping[str, tuple[ComparedRound, ...]]
 
 
 def with_round(earlier: EarlierRounds, compared: Iterable[ComparedLogs]) -> EarlierRounds:
-    """The earlier rounds, and this one. Rounds that show no replica with more than a later round
-    does are left out."""
+    """The earlier rounds, and this round. A round in which no replica has more than in a later
+    round is left out."""
     rounds = dict(earlier)
     for logs in compared:
         cluster_id, now = logs.members[0][0].owner.cluster_id, logs.round
@@ -102,14 +103,14 @@ def with_round(earlier: EarlierRounds, compared: Iterable[ComparedLogs]) -> Earl
 def went_back_since(
     earlier: EarlierRounds, cluster_id: str, now: ComparedRound
 ) -> tuple[WentBack, ...]:
-    """What the earlier rounds of a cluster show that the replicas lack now, each replica once."""
+    """The replicas that lack now what earlier rounds of the cluster show, each replica once."""
     rounds = earlier.get(cluster_id, ())
     return tuple({one.key: one for then in rounds for one in went_back(then, now)}.values())
 
 
 def earlier_rounds(rounds: Iterable[Sequence[Examined]]) -> EarlierRounds:
-    """What these rounds of directories, the oldest first, show together. Those of other partitions,
-    and those whose replica isn't known, are left out."""
+    """The earlier rounds from these rounds of directories, the oldest first. Directories of other
+    partitions, and directories whose replica is unknown, are left out."""
     earlier: EarlierRounds = {}
     for group in rounds:
         members = [one for one in group if partition_of(one).is_metadata]
@@ -121,8 +122,8 @@ def earlier_rounds(rounds: Iterable[Sequence[Examined]]) -> EarlierRounds:
 def each_round(
     rounds: Iterable[Sequence[Examined]],
 ) -> Iterator[tuple[EarlierRounds, ComparedLogs]]:
-    """For each round of one cluster's directories, the oldest first: what the rounds before it
-    show, and its compared logs. Directories whose replica isn't known are left out."""
+    """For each round of one cluster's directories, the oldest first: the rounds before it, and its
+    compared logs. Directories whose replica is unknown are left out."""
     earlier: EarlierRounds = {}
     for members in _with_replicas(rounds):
         compared = compared_logs(members, earlier)
@@ -131,7 +132,7 @@ def each_round(
 
 
 def _with_replicas(rounds: Iterable[Sequence[Examined]]) -> Iterator[list[Examined]]:
-    """The directories of each round whose replica is known, where there are some."""
+    """The directories of each round whose replica is known, without rounds that have none."""
     for group in rounds:
         members = [one for one in group if one.replica is not None]
         if members:
@@ -142,14 +143,14 @@ def compared_logs(
     members: Sequence[Examined], earlier: EarlierRounds | None = None
 ) -> ComparedLogs:
     """Compare the logs of one cluster's directories, whose replicas are known, with each other and
-    with earlier rounds of them."""
+    with their earlier rounds."""
     is_alone = len(members) == 1 and earlier is None
     read = outline_log if is_alone else replica_log
     logs = _distinct([read(one, one.shown) for one in members])
     pairs = tuple(zip(members, logs, strict=True))
     holding = [log for log in logs if log.batches]
     empty = [log for log in logs if not log.batches]
-    # an empty log counts only by its id, where voters are named without directories
+    # an empty log counts only by its id, if voters are named without directories
     group = compare_group(holding[:MAX_COMPARED] + empty[:MAX_COMPARED])
     beyond = {log.key for log in holding[MAX_COMPARED:]}
     left_out = tuple(one for one, log in pairs if log.key in beyond)
@@ -168,8 +169,8 @@ def known_quorum_of(compared: ComparedLogs) -> KnownQuorum:
 
 def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
     """The voters that the newest voters record of the log and the snapshots names. A static quorum
-    has no such record: there the newest LeaderChange record, quorum-state (version 0) or the
-    configuration names the voters."""
+    has no such record: the newest LeaderChange record, quorum-state (version 0) or the
+    configuration names its voters."""
     newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
     if newest is not None:
         return newest.voters
@@ -184,8 +185,8 @@ def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> V
 def quorum_files(
     members: Sequence[tuple[Examined, ReplicaLog]], went_back: Iterable[WentBack] = ()
 ) -> QuorumFiles:
-    """What the small files, and the LeaderChange records, of one cluster's directories say.
-    went_back: what earlier rounds show."""
+    """The facts from the small files and the LeaderChange records of one cluster's directories.
+    went_back: the facts from earlier rounds."""
     changes = [leader_changes(one) for one, _ in members]
     attested = newest_epochs(
         shown
@@ -216,7 +217,7 @@ def _log_ends(
             last = one.last_batch.header
             leads = bool(own) and own[-1].epoch == last.leader_epoch
             names_it = leads and own[-1].message.leader_id == log.key.node_id
-            is_leader = names_it and not one.breaks_off  # its log may go on
+            is_leader = names_it and not one.breaks_off  # its log may continue
             is_last = not one.breaks_off and last.next_offset == log.end_offset
             place = last.leader_epoch, last.next_offset
             yield LogEnd(log.key, *place, last.max_timestamp, is_leader, is_last)
@@ -252,8 +253,8 @@ def _key(voter: LeaderVoter) -> ReplicaKey:
 
 
 def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
-    """The logs, where each has a key of its own: two directories may name the same replica, which
-    the rule duplicate-identity reports."""
+    """The logs with different keys, even if two directories name the same replica, which the rule
+    duplicate-identity reports."""
     seen: set[ReplicaKey] = set()
     found = []
     for number, log in enumerate(logs):

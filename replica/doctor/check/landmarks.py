@@ -1,10 +1,10 @@
-"""Chooses the files of a judged directory that need not be read whole when the directory is looked
-at again.
+"""Chooses the files of a judged directory that need not be read whole when the directory is read
+again.
 
-A file is known as far as it is sound: from its first byte on it has whole batches in sequence, and
-no rule had a finding worse than a note about it or its indexes. A file with records that this
-release doesn't know can be sound. An old batch that a rule needs is kept as a landmark. So the
-rules give the same findings for a directory whose known bytes were not read again.
+The known part of a file is sound: it has whole batches in sequence from its first byte on, and no
+rule has a finding about it or its indexes, except notes. A file with records that this release
+doesn't know can be sound. An old batch that a rule needs is kept as a landmark. So the rules give
+the same findings if the known bytes of a directory are not read again.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from replica.format.walk import LocatedBatch
 from replica.severity import Severity
 
 MIN_BATCHES = 3
-"""The least number of batches in a known segment: the two batches behind a batch show whether its
-base offset is right."""
+"""The fewest batches in a known segment: the two batches behind a batch show whether its base
+offset is right."""
 MAX_LANDMARKS = 2000
 """The most landmarks of a known file. A file with more landmarks is read whole each time."""
 
@@ -37,7 +37,7 @@ def known_files(
     facts: DirectoryFacts, findings: Iterable[Finding], before: Mapping[str, KnownFile]
 ) -> dict[str, KnownFile]:
     """The facts to keep about the directory's segments and complete snapshots, by path. findings:
-    all findings about the directory. before: what was known of files that were not read whole this
+    all findings about the directory. before: the facts about files that were not read whole this
     time."""
     directory = facts.examined.directory
     doubted = {
@@ -68,7 +68,8 @@ def known_files(
 
 
 def _sound(batches: Sequence[LocatedBatch], segment: SegmentFile) -> Sequence[LocatedBatch]:
-    """The listed batches, up to the first one that doesn't begin where the one before it ends."""
+    """The listed batches, before the first batch that doesn't begin at the end of the previous
+    batch."""
     first_damage = min((d.position for d in segment.scan.damages), default=None)
     end, offset, epoch = 0, segment.base_offset, -1
     names = ("position", "size_bytes", "base_offset", "next_offset", "leader_epoch", "crc_valid")
@@ -120,7 +121,7 @@ def _keep(
 
 
 def _by_header(sound: Sequence[LocatedBatch]) -> Iterator[int]:
-    """The numbers of the batches whose headers the rules compare with those of other batches."""
+    """The indexes of the batches whose headers the rules compare with other headers."""
     newest, before, last_at = (0, -1), None, -1
     names = ("base_timestamp", "max_timestamp", "leader_epoch")
     for number, (first_at, time, epoch) in enumerate(numbers_of(sound, *names)):
@@ -138,8 +139,7 @@ def _by_content(
     sound: Sequence[LocatedBatch],
     ends: Mapping[int, int | None],
 ) -> Iterator[int]:
-    """The numbers of the batches whose records some rule reads, and those of the first and the last
-    batch.
+    """The indexes of the batches whose records a rule reads, and of the first and the last batch.
 
     ends: the end offset of each snapshot, and LastContainedLogTimestamp (ms) in its header.
     """
@@ -169,7 +169,7 @@ def _by_content(
 
 
 def _first_from(batches: Sequence[LocatedBatch], position: int) -> int:
-    """The number of the first batch that begins at this byte or behind it."""
+    """The index of the first batch that begins at this byte or behind it."""
     return bisect_left(batches, position, key=lambda batch: batch.position)
 
 

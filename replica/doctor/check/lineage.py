@@ -1,5 +1,5 @@
-"""Compares the logs of one cluster with each other: where they diverge or conflict, and what would
-be lost."""
+"""Compares the logs of one cluster with each other: where they diverge or conflict, and which
+records would be lost."""
 
 from __future__ import annotations
 
@@ -38,17 +38,18 @@ class LogParting:
     other_epoch: int
     """The epoch at this offset in the other logs."""
     truncates_to: int | None
-    """The end (exclusive) of the log of `loser` after its truncation; None where neither log would
-    win an election."""
+    """The end (exclusive) of the log of `loser` after its truncation; None if neither log would win
+    an election."""
     records: int | None
-    """The number of records that the log of `loser` loses by this truncation; None likewise."""
+    """The number of records that the log of `loser` loses by this truncation; None if
+    `truncates_to` is."""
     lost: Losses | None
-    """The lost records, counted by their commitment; None likewise."""
+    """The lost records, counted by their commitment; None if `truncates_to` is."""
     if_stopped: bool = False
-    """Whether some of them were never committed only if no node ran while the directories were
-    copied: see ComparedLogs.settled."""
+    """Whether some lost records count as never committed only if no node ran while the directories
+    were copied (see ComparedLogs.settled)."""
     others: tuple[int, ...] = ()
-    """The nodes of the other logs; empty where they aren't gathered."""
+    """The nodes of the other logs; empty if they aren't gathered."""
 
 
 def judge_lineage(clusters: Iterable[ComparedLogs]) -> Iterator[Finding]:
@@ -86,7 +87,7 @@ def _judge_cluster(logs: ComparedLogs) -> Iterator[Finding]:
 
 def partings_of(logs: ComparedLogs) -> dict[LogParting, list[int]]:
     """The places where logs of one cluster diverge, each with the ids of the nodes from which the
-    loser diverges there."""
+    loser diverges."""
     partings: dict[LogParting, list[int]] = {}
     for a, b, divergence in _divergences(logs):
         if divergence.relation is Relation.DIVERGED:
@@ -98,8 +99,8 @@ def partings_of(logs: ComparedLogs) -> dict[LogParting, list[int]]:
 def _among_all(
     a: ReplicaKey, b: ReplicaKey, divergence: Divergence, logs: ComparedLogs
 ) -> tuple[Divergence, Losses | None, bool]:
-    """What the pair does where all logs are, with its settled_losses. The better log of two may be
-    one that nobody follows: then neither is truncated to the other."""
+    """The pair's divergence among all logs, with its settled_losses. If nobody follows the better
+    log of the two, neither is truncated to the other."""
     lost, if_stopped = settled_losses(divergence, logs)
     leader = a if divergence.truncating == b else b
     if lost is None or not lost.committed or leader not in logs.outvoted:
@@ -109,7 +110,7 @@ def _among_all(
 
 
 def settled_losses(divergence: Divergence, logs: ComparedLogs) -> tuple[Losses | None, bool]:
-    """What the truncating replica loses, and LogParting.if_stopped."""
+    """The losses of the truncating replica, and LogParting.if_stopped."""
     lost = losses(divergence, logs.commitment)
     if lost is None or not lost.unproven:
         return lost, False
@@ -131,8 +132,8 @@ def _voters_behind(logs: ComparedLogs) -> Iterator[Finding]:
 
 
 def judge_voters(quorum: KnownQuorum) -> Iterator[tuple[KnownVoter, Finding]]:
-    """The findings about voters whose directories are older than what they did, or than an earlier
-    capture of them, or whose logs end long before the newest one. The caller adds the files."""
+    """The findings about voters whose directories are older than their own actions or than an
+    earlier capture, or whose logs end long before the newest log. The caller adds the files."""
     for voter in (*quorum.voters, *quorum.leaving):
         if voter.doubt is VoterDoubt.STALE:
             yield voter, _stale(voter)
@@ -215,7 +216,7 @@ def _contested(
 
 def judge_contested(contested: OffsetRange, epoch: int | None) -> Finding:
     """The finding about offsets at which two different records are proven to be committed. epoch:
-    the epoch of the first of them in the first replica that holds it. The caller adds that
+    the epoch of the first such record in the first replica that holds it. The caller adds that
     replica's file and byte."""
     message = (
         f"offsets {contested.start} to {contested.end - 1} hold different records that are all "

@@ -1,5 +1,5 @@
 """Compares what the directories of a group say about their own identity, their leader, and the
-voters. members_of gathers what is compared."""
+voters. members_of gathers these facts."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ def _initial_voters(examined: Examined, bootstrap: SnapshotFile) -> VoterKeys:
 def mixture_in(
     group: Iterable[Examined], formatted: Iterable[FormattedDirectory] = ()
 ) -> ClusterMixture:
-    """How the disks of several clusters lie in each other's places, among these directories.
-    formatted: those without a metadata log."""
+    """Which of these directories are in the place of another cluster's directories. formatted: the
+    directories without a metadata log."""
     of_metadata = [one for one in group if partition_of(one).is_metadata]
-    is_mixed = len(by_cluster(of_metadata)) > 1  # else their logs need not be looked at
+    is_mixed = len(by_cluster(of_metadata)) > 1  # else their logs need not be read
     mixture = mixture_of(members_of(of_metadata)) if is_mixed else NO_MIXTURE
     owners = frozenset(one.replica for one in of_metadata if one.replica is not None)
     return replace(mixture, owners=owners, formatted=tuple(formatted))
@@ -129,7 +129,7 @@ def judge_membership(group: Sequence[GroupMember]) -> Iterator[DirectoryFinding]
 
 def _judge_disks(mixture: ClusterMixture, renamed: Collection[int]) -> Iterator[DirectoryFinding]:
     """Findings about the disks of several clusters, in each cluster that they touch. renamed: the
-    ids of the members of which another rule says that they only name another cluster."""
+    ids of the members that only name another cluster, by another rule."""
     for quorum in mixture.formatted_apart:
         ids = {one.replica.cluster_id for one in quorum}
         each = listed([f"node {one.replica.node_id} {one.replica.cluster_id}" for one in quorum])
@@ -153,7 +153,7 @@ def _judge_disks(mixture: ClusterMixture, renamed: Collection[int]) -> Iterator[
         if id(one.disk) not in renamed:
             rule, file = groups.DISK_OF_ANOTHER_CLUSTER, one.disk.meta_properties
             yield one.disk, _about(rule.at(file, message), one.instead)
-        if message in told:  # of another disk of this node
+        if message in told:  # already reported for another disk of this node
             continue
         told.add(message)
         rule, file = groups.VOTER_WITHOUT_OWN_DISK, home[0].meta_properties
@@ -161,8 +161,8 @@ def _judge_disks(mixture: ClusterMixture, renamed: Collection[int]) -> Iterator[
 
 
 def _about(finding: Finding, nodes: Iterable[int]) -> Finding:
-    """The finding, which names also the voters of its cluster in whose places directories of
-    another cluster lie."""
+    """The finding, which also names the voters of its cluster whose places directories of another
+    cluster take."""
     what = "its directory here is of another cluster"
     return replace(finding, subjects=tuple(Subject(f"node {node}", what) for node in sorted(nodes)))
 
@@ -170,8 +170,8 @@ def _about(finding: Finding, nodes: Iterable[int]) -> Finding:
 def _judge_node_ids(
     cluster: Sequence[GroupMember], members: Sequence[GroupMember]
 ) -> Iterator[DirectoryFinding]:
-    """Findings about directories of one node id: two log directories of one node, where nothing
-    else lies in the folder above them, else two nodes. members: all directories of the group."""
+    """Findings about directories with the same node id: two log directories of one node, if the
+    folder above them has nothing else, else two nodes. members: all directories of the group."""
     nodes_in: dict[str, set[int]] = {}
     for one in members:
         nodes_in.setdefault(one.parent, set()).add(one.replica.node_id)
@@ -190,7 +190,7 @@ def _judge_node_ids(
 
 
 def _newer(a: GroupMember, b: GroupMember) -> str:
-    """Which of two logs is newer, for the end of a message."""
+    """The end of a message that says which of two logs is newer."""
     if a.log_end is None or b.log_end is None or a.log_end == b.log_end:
         return ""
     newer, end = max(
@@ -218,12 +218,12 @@ def _repeated_directory_ids(members: Sequence[GroupMember]) -> Iterator[Director
 
 
 def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
-    """Findings about logs of different cluster ids that hold the same entry, with which a log
-    begins.
+    """Findings about logs of different cluster ids that hold the same entry, the first entry of a
+    log.
 
-    All members that hold one entry are compared with a single one: the first member of the cluster
-    with the most members. Each member of another cluster gets a finding. Comparing all pairs would
-    give too many findings.
+    All members that hold one entry are compared with a single member: the first member of the
+    cluster with the most members. Each member of another cluster gets a finding. Comparing all
+    pairs would give too many findings.
     """
     sizes = Counter(member.replica.cluster_id for member in members)
     by_size = sorted(members, key=lambda one: (-sizes[one.replica.cluster_id], one.replica))
@@ -252,8 +252,8 @@ def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding
 
 
 def _judge_leaders(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
-    """Findings about two leaders of one epoch. Where directories name different voters, these
-    explain the two leaders, and no voter voted twice."""
+    """Findings about two leaders of one epoch. If directories name different voters, this explains
+    the two leaders, and no voter voted twice."""
     if len({frozenset(one.current_voters) for one in members if one.current_voters}) > 1:
         return
     first: dict[int, GroupMember] = {}
@@ -279,7 +279,8 @@ def _judge_voters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
 
 
 def _leaders(member: GroupMember, other: GroupMember) -> str:
-    """The different leaders that two directories name of one epoch; "" where they name none."""
+    """A text about the different leaders that two directories name for one epoch; "" if there are
+    none."""
     named = {one.leader_id for one in (member, other)} - {None, NO_NODE}
     if member.leader_epoch != other.leader_epoch or len(named) < 2:
         return ""

@@ -1,4 +1,4 @@
-"""Finds disks of one cluster that lie in the place of another cluster's disks."""
+"""Finds disks of one cluster that are in the place of another cluster's disks."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class ForeignDisk:
     disk: GroupMember
     """The directory."""
     home: tuple[GroupMember, ...]
-    """The directories of the cluster that has this node as a voter, and lacks the voter's disk."""
+    """The directories of the cluster that has this node as a voter and lacks the voter's disk."""
     instead: frozenset[int]
-    """The nodes of that cluster that are voters of the disk's cluster, too."""
+    """The nodes of the home cluster that are also voters of the disk's cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterMixture:
-    """Which of the given directories lie in the place of another cluster's directories."""
+    """The given directories that are in the place of another cluster's directories."""
 
     disks: tuple[ForeignDisk, ...] = ()
     """The disks of another cluster."""
@@ -39,7 +39,7 @@ class ClusterMixture:
     """The given directories without a metadata log."""
 
     def elsewhere(self, cluster_id: str | None) -> frozenset[int]:
-        """The voters of a cluster whose only directories here are of another cluster."""
+        """The voters of a cluster whose only directories here belong to another cluster."""
         nodes: set[int] = set()
         for one in self.disks:
             if one.home[0].replica.cluster_id == cluster_id:
@@ -56,8 +56,8 @@ class ClusterMixture:
 
     def without_log(self, cluster_id: str | None) -> dict[int, FormattedDirectory]:
         """The directories without a metadata log that may belong to nodes of this cluster, by node
-        id. A node of which a metadata log was given is left out. A directory whose cluster id no
-        given log has may belong to a node of any cluster."""
+        id. A node whose metadata log was given is left out. A directory whose cluster id no given
+        log has may belong to a node of any cluster."""
         clusters = {one.cluster_id for one in self.owners} - {cluster_id}
         logs = {one.node_id for one in self.owners if one.cluster_id == cluster_id}
         return {
@@ -68,7 +68,7 @@ class ClusterMixture:
 
     def doubted(self, quorum: KnownQuorum, cluster_id: str | None) -> KnownQuorum:
         """The quorum of a cluster, with the doubts about voters whose own directories were not
-        given, while other directories of their nodes were."""
+        given although other directories of their nodes were."""
         known = quorum.with_doubt(VoterDoubt.OF_ANOTHER_CLUSTER, self.elsewhere(cluster_id))
         return known.with_doubt(VoterDoubt.NO_LOG, self.without_log(cluster_id).keys())
 
@@ -111,9 +111,9 @@ def _voters_of(members: Iterable[GroupMember]) -> frozenset[int]:
 
 
 def _foreign_disks(clusters: Iterable[Sequence[GroupMember]]) -> Iterator[ForeignDisk]:
-    """The disks of nodes that a cluster here lacks as voters, while the disk's own cluster here
-    isn't complete either. The cluster with records, then the larger one, then the one with the
-    lowest node id is the one that lacks the disk."""
+    """The disks of nodes that a cluster here lacks as voters, if the disk's own cluster here isn't
+    complete either. The cluster that lacks the disk is the cluster with records, else the larger
+    cluster, else the cluster with the lowest node id."""
     ordered = sorted(
         clusters,
         key=lambda one: (

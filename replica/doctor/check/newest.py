@@ -1,5 +1,5 @@
-"""Finds the directory that holds the newest state of a cluster, and that state. Finds by the files
-of a directory whether its node is one of the voters."""
+"""Finds the directory that holds the newest state of a cluster, and this state. Finds by the files
+of a directory whether its node is a voter."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class QuorumRole(StrEnum):
     VOTER = "voter"
     """A controller that votes."""
     OBSERVER = "observer"
-    """A broker, or a controller that doesn't vote: the log alone can't tell the two apart."""
+    """A broker, or a controller that doesn't vote: the log alone doesn't show which."""
 
 
 def role_of(examined: Examined, voters: VoterKeys) -> QuorumRole | None:
-    """The role of a directory's node among these voters. None where no file says which node it is,
-    or where no voter is known."""
+    """The role of a directory's node among these voters. None if no file names the node, or if no
+    voter is known."""
     replica = examined.replica
     if replica is None or not voters:
         return None
@@ -50,17 +50,17 @@ class ClusterState:
     directories."""
 
     cluster_id: str | None
-    """The id of the cluster; None where no meta.properties names it."""
+    """The id of the cluster; None if no meta.properties names it."""
     examined: Examined
     """The directory whose log was replayed."""
     state: NewestState | None
-    """The state that the replay gave; None where nothing could be replayed."""
+    """The result of the replay; None if nothing could be replayed."""
     voters: VoterKeys
-    """The voters that the newest record or file names; empty where none names voters."""
+    """The voters that the newest record or file names; empty if none names voters."""
     last_timestamp: int | None
     """The time of the log's newest batch, in ms since 1970 (UTC); None without a log."""
     refused_at: int | None = None
-    """The offset of the first record that can't be applied; None where all could be."""
+    """The offset of the first record that can't be applied; None if all were applied."""
     quorum: KnownQuorum | None = None
     """What the cluster's directories prove about its quorum."""
     members: tuple[Examined, ...] = ()
@@ -68,14 +68,15 @@ class ClusterState:
 
     @property
     def cut_copy(self) -> str:
-        """The name of the directory if it breaks off, so that its log may go on; else ""."""
+        """The name of the directory if it is an incomplete copy, whose log may continue; else
+        ""."""
         return self.examined.shown if self.examined.breaks_off else ""
 
 
 def newest_directories(group: Iterable[Examined]) -> list[Examined]:
-    """The directory to replay for each cluster. Directories whose log can be read as a whole are
-    preferred to others; among them, the one whose log an election would prefer; among equal ones,
-    that of the lowest node id."""
+    """The directory to replay for each cluster. Directories whose log can be read completely are
+    preferred to others; among them, the directory whose log an election would prefer; among equal
+    logs, the directory of the lowest node id."""
     best: dict[str | None, Examined] = {}
     for examined in group:
         if end_of(examined) is None or not partition_of(examined).is_metadata:
@@ -93,8 +94,8 @@ def newest_states(
     formatted: Iterable[FormattedDirectory] = (),
 ) -> list[ClusterState]:
     """The newest state of each cluster of directories that were captured together. No rule is
-    judged. watch: is told how far long work has come. earlier: earlier rounds of the same
-    replicas. formatted: log directories without a metadata log."""
+    judged. watch: see Watch. earlier: earlier rounds of the same replicas. formatted: log
+    directories without a metadata log."""
     mixture = mixture_in(group, formatted)
     return [
         cluster_state(
@@ -112,7 +113,7 @@ def newest_states(
 
 def cluster_members(examined: Examined, group: Iterable[Examined]) -> list[Examined]:
     """The directories of a group that hold the metadata log of a directory's cluster, sorted by
-    their replica; the directory alone where no meta.properties names its cluster."""
+    their replica; only the directory itself if no meta.properties names its cluster."""
     if examined.replica is None:
         return [examined]
     cluster_id = examined.replica.cluster_id
@@ -145,7 +146,7 @@ def cluster_state(
 
 
 def cluster_id_of(examined: Examined) -> str | None:
-    """The cluster of the directory; None where no meta.properties names it."""
+    """The cluster id of the directory; None if no meta.properties names it."""
     return None if examined.replica is None else examined.replica.cluster_id
 
 
@@ -158,7 +159,7 @@ def _preference(examined: Examined) -> tuple[bool, tuple[int, int], int]:
 
 
 def end_of(examined: Examined) -> OffsetAndEpoch | None:
-    """The end of the log, or the end of a snapshot that is newer; None where there is neither."""
+    """The end of the log, or the end of a newer snapshot; None if there is neither."""
     ends = [snapshot_id for snapshot_id, _ in examined.usable_snapshots]
     last = examined.last_batch
     if last is not None:

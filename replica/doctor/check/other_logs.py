@@ -1,7 +1,7 @@
-"""What the other logs of a cluster make of a directory's findings about elections.
+"""Judges a directory's findings about elections by the other logs of its cluster.
 
-A node that was away for long tells of elections without winner, or of leaders that changed nothing,
-where another log of the cluster shows that the quorum went on: such a finding is a note.
+The log of a node that was away for long shows elections without a winner, or leaders that changed
+nothing. If another log of the cluster shows that the quorum continued, the finding becomes a note.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ class ClusterLogs(NamedTuple):
     """What the metadata logs of one cluster show together."""
 
     newest_epoch: int = UNDEFINED_EPOCH
-    """The newest epoch of which a log has an entry; UNDEFINED_EPOCH where no log has any."""
+    """The newest epoch of an entry in any log; UNDEFINED_EPOCH if no log has an entry."""
     going_on: OffsetAndEpoch | None = None
-    """The end (exclusive) of the newest log, if the quorum continues with it; None where this log
-    ends with leaders that changed nothing, or where there is no log."""
+    """The end (exclusive) of the newest log, if the quorum works with it; None if this log ends
+    with leaders that changed nothing, or if there is no log."""
 
 
 def beside_other_logs(finding: Finding, end: OffsetAndEpoch | None, logs: ClusterLogs) -> Finding:
-    """The finding of one directory as it is beside the logs of its cluster. This is the only place
-    that takes others into account: `check` and the lake ask it, and a verdict takes the findings as
-    they are. end: where the directory's own log ends; None where it has no record."""
+    """The finding of one directory, in view of the logs of its cluster. Only this function takes
+    other logs into account: `check` and the lake call it, and a verdict takes its results. end: the
+    end of the directory's own log; None if it has no record."""
     newest = logs.going_on
     if end is not None and newest is not None and election_order(end) < election_order(newest):
         finding = _gone_on(finding)
@@ -36,15 +36,15 @@ def beside_other_logs(finding: Finding, end: OffsetAndEpoch | None, logs: Cluste
 
 
 def _gone_on(finding: Finding) -> Finding:
-    """Leaders that did nothing are a thing of the past where the quorum went on by another log."""
+    """The finding as a note, because the quorum continued after these leaders by another log."""
     if finding.rule is not log.ENDLESS_ELECTIONS:
         return finding
     return replace(finding, rule=log.EPOCH_CHURN)
 
 
 def _led_since(finding: Finding, newest_epoch: int) -> Finding:
-    """Where a log shows a later leader, the elections had a winner, and only the node's own log is
-    behind."""
+    """The finding as a note if a log shows a later leader: the elections had a winner, and only the
+    node's own log is behind."""
     if finding.rule is not files.ELECTIONS_WITHOUT_WINNER or finding.epoch is None:
         return finding
     has_leader = finding.epoch - newest_epoch < MANY_EPOCHS

@@ -1,6 +1,7 @@
 """Finds to which partition a directory or file belongs: a cluster's metadata log, another partition
 that a quorum replicates by KRaft, or a partition of an ordinary topic. Only the records of a
-metadata log are metadata records. Of a folder, this reads only names and the first records."""
+metadata log are metadata records. In a folder, this module reads only names and the first records.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ from replica.metadata.codec import decode
 from replica.model.keys import METADATA_TOPIC_ID
 
 SAMPLED_RECORDS = 64
-"""The number of first records that are looked at. If fewer than half of them are metadata records,
-the log is no metadata log."""
+"""The number of records at the beginning that are decoded. If fewer than half of them are metadata
+records, the log isn't a metadata log."""
 _Directory = TypeVar("_Directory")
 _PARTITION = re.compile(r".+-[0-9]+")
 
@@ -52,8 +53,7 @@ class PartitionKind(Enum):
     ORDINARY = "ordinary"
     """The log of an ordinary topic, as brokers keep it. Nothing in it belongs to KRaft."""
     UNKNOWN = "unknown"
-    """A log that is no metadata log. A file on its own doesn't show which of the other kinds it
-    is."""
+    """A log that isn't a metadata log. A single file doesn't show its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class PartitionFolder:
     key: str
     """A text that all replicas of one partition share."""
     is_proven: bool = True
-    """Whether the name or the topic id shows which topic it is. It is False where only the records
-    show it, which could also be metadata records that this release can't read."""
+    """Whether the name or the topic id shows the topic. It is False if only the records show it,
+    which could also be metadata records that this release can't read."""
 
     @property
     def is_metadata(self) -> bool:
@@ -88,12 +88,12 @@ class PartitionFolder:
     @property
     def shown(self) -> str:
         """The name of the partition for messages. For a metadata log it is always the same,
-        whatever its folder is called."""
+        whatever the name of its folder is."""
         return METADATA_FOLDER if self.is_metadata else self.name
 
     @property
     def what(self) -> str:
-        """The beginning of a sentence about a partition that holds no metadata log."""
+        """The beginning of a sentence about a partition without a metadata log."""
         subject = f"partition {self.name}" if _PARTITION.fullmatch(self.name) else "this partition"
         if self.kind is PartitionKind.ORDINARY:
             return f"{subject} is of an ordinary topic"
@@ -106,7 +106,7 @@ def partition_of(examined: Examined) -> PartitionFolder:
     values = (
         value
         for file in examined.logs
-        # not all bytes of batches that were known before may be here (replica.format.known_file)
+        # not all bytes of known batches may be here (replica.format.known_file)
         for value in values_of(file.scan.new_batches, examined.content_of(file))
     )
     return partition_named(
@@ -115,7 +115,7 @@ def partition_of(examined: Examined) -> PartitionFolder:
 
 
 def _other_kind(examined: Examined) -> PartitionKind:
-    """The kind of a directory or file that holds no metadata log."""
+    """The kind of a directory or file without a metadata log."""
     if examined.is_directory and not examined.lacks(FileKind.QUORUM_STATE):
         return PartitionKind.QUORUM
     for file in examined.logs:
@@ -132,8 +132,8 @@ def partition_named(
     """The partition of a folder of this name.
 
     topic_id: the topic id in partition.metadata; None where it is unknown. values: the values of
-    the partition's data records, in order; they are looked at only if neither name nor id decides.
-    other: a function that gives the kind of a partition that is no metadata log.
+    the partition's data records, in order; they are decoded only if neither name nor id decides.
+    other: a function that gives the kind of a partition that isn't a metadata log.
     """
     has_other_id = topic_id not in (None, METADATA_TOPIC_ID)
     is_metadata = folder == METADATA_FOLDER or not (has_other_id or _are_foreign(values))
@@ -148,8 +148,8 @@ def partition_named(
 def by_partition(
     group: Iterable[_Directory], of: Callable[[_Directory], PartitionFolder]
 ) -> list[list[_Directory]]:
-    """Lists of those directories that hold a partition which a quorum replicates: a list for each
-    partition, in the order of the group. of: a function that gives the partition of a directory."""
+    """The directories that hold a partition which a quorum replicates: a list for each partition,
+    in the order of the group. of: a function that gives the partition of a directory."""
     parts: dict[str, list[_Directory]] = {}
     for one in group:
         partition = of(one)
@@ -166,7 +166,7 @@ def folder_of(location: DiscoveredPath) -> str:
 
 
 def values_of(batches: Iterable[LocatedBatch], content: FileContent) -> Iterator[bytes]:
-    """The values of the data records in sound batches. content: the bytes of the file with these
+    """The values of the data records in valid batches. content: the bytes of the file with these
     batches."""
     inflation = Inflation(content.size)
     for batch in batches:
@@ -176,7 +176,7 @@ def values_of(batches: Iterable[LocatedBatch], content: FileContent) -> Iterator
 
 
 def _are_foreign(values: Iterable[bytes]) -> bool:
-    """Whether most of the first records are no metadata records."""
+    """Whether most of the first records aren't metadata records."""
     readable = [_is_metadata(value) for value in islice(values, SAMPLED_RECORDS)]
     return sum(readable) * 2 < len(readable)
 
@@ -190,7 +190,7 @@ def _is_metadata(value: bytes) -> bool:
 
 
 SAMPLED_BYTES = 1024 * 1024
-"""The most bytes that are read of each segment or snapshot, until enough records were seen."""
+"""The most bytes that are read from each segment or snapshot to find enough records."""
 _LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
 
 
@@ -200,7 +200,7 @@ def partition_at(folder: str) -> PartitionFolder:
 
 
 def partition_of_file(path: str) -> PartitionFolder:
-    """The partition of a file that was named on its own, by its folder and its records."""
+    """The partition of a file that the user named, by its folder and its records."""
     return _partition(os.path.dirname(os.path.abspath(path)), path)
 
 
@@ -226,7 +226,7 @@ def _names(folder: str) -> list[str]:
 
 
 def topic_id_in(folder: str) -> str | None:
-    """The topic id in the folder's partition.metadata. None where no such file can be read."""
+    """The topic id in the folder's partition.metadata. None if this file can't be read."""
     path = os.path.join(folder, partition_metadata.FILE_NAME)
     try:
         return partition_metadata.decode(read_own_file(path, MAX_STATE_BYTES))

@@ -1,8 +1,8 @@
-"""What a release of Kafka can't read of a directory.
+"""Finds what a release of Kafka can't read in a directory.
 
-A node that starts reads its newest snapshot and the log from the end of that snapshot on, and a
-controller also bootstrap.checkpoint. What lies before is read only by a node with an empty disk,
-to which the leader sends its whole log.
+A starting node reads its newest snapshot and the log from the snapshot's end on, and a controller
+also reads bootstrap.checkpoint. Only a node with an empty disk, to which the leader sends its whole
+log, reads earlier records.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _FEATURE_LEVEL = "FEATURE_LEVEL_RECORD"
 
 
 def unread_by(reader: Reader, examined: Examined) -> tuple[UnreadPlace, ...]:
-    """What the reader's release can't read of a directory, as far as its files can be read: of each
-    kind the first place."""
+    """What the reader's release can't read in a directory, as far as its files can be read: the
+    first place of each kind."""
     return first_of_each(_places(reader, examined))
 
 
 def first_of_each(places: Iterable[UnreadPlace]) -> tuple[UnreadPlace, ...]:
-    """The first place of each kind, with the number of all. What a node reads at its start stands
-    for what it doesn't."""
+    """The first place of each kind, with the number of all places. A place that a node reads at its
+    start is preferred."""
     found: dict[tuple[Unread, bool], UnreadPlace] = {}
     for one in places:
         key = one.unread, one.at_start
@@ -59,7 +59,7 @@ def first_of_each(places: Iterable[UnreadPlace]) -> tuple[UnreadPlace, ...]:
 
 
 def judged_for(reader: Reader, member: JudgedDirectory) -> JudgedDirectory:
-    """The directory with the findings about what the release can't read of it."""
+    """The directory with the findings about what the release can't read in it."""
     if not member.partition.is_metadata:
         return member
     findings = sorted((*member.findings, *_findings(reader, member.examined)), key=by_severity)
@@ -100,7 +100,7 @@ def _places(reader: Reader, examined: Examined) -> Iterator[UnreadPlace]:
 
 
 def _of_bootstrap(reader: Reader, examined: Examined, file: SnapshotFile) -> Iterator[UnreadPlace]:
-    """What the release can't read of bootstrap.checkpoint, with which an empty log begins."""
+    """What the release can't read in bootstrap.checkpoint, with which an empty log begins."""
     is_empty = next(examined.batches, None) is None
     for one in _in_file(reader if is_empty else reader.of_bootstrap(), examined, file):
         why = f"{one.unread.subject}, {one.unread.why}"
@@ -134,8 +134,8 @@ def sought_types(reader: Reader) -> frozenset[str]:
 
 
 def unread_record(reader: Reader, record: Record, *, is_control: bool) -> Unread | None:
-    """What the release can't read of a record; None where it reads it. The rule
-    undecodable-record reports a record that doesn't decode."""
+    """What the release can't read in a record; None if it can read it. The rule undecodable-record
+    reports a record that can't be decoded."""
     try:
         if is_control:
             return _of_control(reader, decode_control(record.key, record.value))

@@ -1,5 +1,5 @@
-"""Findings about single records: records that don't decode, records of unknown types, and markers
-of transactions.
+"""Findings about single records: records that can't be decoded, records of unknown types, and
+markers of transactions.
 
 Every record is read. In a large file the bulk reader finds the batches that may hold such records;
 only these batches are then decoded record by record.
@@ -42,12 +42,12 @@ class Transaction:
     path: str
     """The file with the first marker that was found."""
     position: int
-    """The byte of that file at which the batch with the marker begins."""
+    """The byte of this file at which the batch with the marker begins."""
     first: int | None
-    """The offset of its first marker (inclusive); None where the transaction began before the start
-    of the log."""
+    """The offset of its first marker (inclusive); None if the transaction began before the start of
+    the log."""
     last: int | None
-    """The offset of its last marker (inclusive); None where the transaction is open."""
+    """The offset of its last marker (inclusive); None if the transaction is open."""
 
     def holds(self, end_offset: int) -> bool:
         """Whether a state that ends at `end_offset` (exclusive) would end inside the
@@ -58,7 +58,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class NotedRecords:
-    """What reading all records has shown."""
+    """The result of reading all records."""
 
     findings: tuple[Finding, ...]
     """Findings about the log and about complete snapshots."""
@@ -72,8 +72,9 @@ class NotedRecords:
 class _Unknown:
     """A record of a type, or of a version of a known type, that this release doesn't know.
 
-    shown: the type and the version in words. rule: the rule that says what is unknown. api_key: of
-    an unknown type; None for control records.
+    shown: the type and the version in words.
+    rule: the rule for the unknown type or version.
+    api_key: the api key of an unknown type; None for control records.
     """
 
     shown: str
@@ -84,7 +85,7 @@ class _Unknown:
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """One record to be noted. record: the finding about it, the name of the transaction marker, or
-    what is unknown of it."""
+    its unknown type or version."""
 
     file: SegmentFile | SnapshotFile
     batch: LocatedBatch
@@ -97,8 +98,8 @@ _OF_API_KEY = re.compile(r"the record at offset \d+ is of api key (?P<api_key>\d
 
 
 def note_records(examined: Examined, *, is_metadata: bool = True) -> NotedRecords:
-    """Look at every record of the log and of complete snapshots. is_metadata: whether their values
-    are metadata records, which are decoded too."""
+    """Read every record of the log and of complete snapshots. is_metadata: whether the values are
+    metadata records, which are decoded too."""
     found: list[Finding] = []
     transactions: list[Transaction] = []
     places: dict[str, frozenset[int]] = {}
@@ -144,8 +145,8 @@ def _judge_unknown(stand_out: Sequence[_Seen], passed_over: PassedOver) -> Itera
 
 
 def without_passed_over(found: Finding, passed_over: PassedOver) -> Finding:
-    """A finding of note_records on a directory of which nothing is passed over, as it is where the
-    replay passes over these types."""
+    """A finding of note_records, made without passed-over types, as it is if the replay passes over
+    these types."""
     named_key = _OF_API_KEY.match(found.message)
     if found.rule not in (log.UNKNOWN_RECORD_TYPE, log.VENDOR_RECORD_TYPE) or named_key is None:
         return found
@@ -157,7 +158,7 @@ def without_passed_over(found: Finding, passed_over: PassedOver) -> Finding:
 
 def passed_over(examined: Examined) -> str:
     """The records of the log that the replay passes over, such as `2 records of types 501 and 516`;
-    "" where there are none."""
+    "" if there are none."""
     counts: Counter[int] = Counter()
     for segment in examined.directory.segments if examined.passed_over else ():
         for seen in _stand_out(examined, segment, is_metadata=True):
@@ -168,7 +169,8 @@ def passed_over(examined: Examined) -> str:
 
 
 def passed_over_text(counts: Mapping[int, int]) -> str:
-    """Such as `2 records of types 501 and 516`; "" without records. counts: by api key."""
+    """A text such as `2 records of types 501 and 516`; "" without records. counts: the numbers of
+    records by api key."""
     if not counts:
         return ""
     return (
@@ -210,9 +212,9 @@ def _stand_out(
 def batches_with(
     file: SegmentFile | SnapshotFile, content: FileContent, types: Collection[str] | None
 ) -> Iterator[LocatedBatch]:
-    """The batches with a right CRC that may hold records of these types, control records, or
-    records of unknown types and versions; of a small file all batches. types: of metadata records;
-    None for a log of other records."""
+    """The batches with a valid CRC that may hold records of these types, control records, or
+    records of unknown types and versions; all batches of a small file. types: types of metadata
+    records; None for a log of other records."""
     new = file.scan.new_batches
     # for some known batches only the header was read (replica.format.known_file)
     listed = file.scan.batches[: len(file.scan.batches) - len(new)]

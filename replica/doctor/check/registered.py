@@ -1,5 +1,5 @@
-"""Finds controllers whose processes registered after what their own logs hold
-(see replica.doctor.quorum.registered_later)."""
+"""Finds controllers whose registrations are newer than their own logs (see
+replica.doctor.quorum.registered_later)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from replica.metadata.record import MetadataRecord
 from replica.model.keys import ReplicaKey
 
 MAX_READ = 20_000
-"""The most records of the newest log that are read again. Of more, no log is judged."""
+"""The most records of the newest log that are read again. With more records, no log is judged."""
 _LEAST_BYTES = 90
-"""No batch with a registration is smaller. That of a NO_OP_RECORD is: a day has 170,000 of them."""
+"""The size in bytes of the smallest batch with a registration. Batches with a NO_OP_RECORD, of
+which a day has 170,000, are smaller."""
 _REGISTRATION = "REGISTER_CONTROLLER_RECORD"
 
 
 def registered_later(
     members: Sequence[tuple[Examined, ReplicaLog]], ends: Sequence[LogEnd]
 ) -> dict[ReplicaKey, RegisteredLater]:
-    """The registrations that show more than the controllers' disks, each in the epoch in which the
-    disk's log ends. Of two disks of one node nobody knows on which the process ran."""
+    """The registrations that are newer than the controllers' disks, each in the epoch in which the
+    disk's log ends. If a node has two disks, it is unknown on which of them its process ran."""
     newest = newest_end(ends)
     if newest is None:
         return {}

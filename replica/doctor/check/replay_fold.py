@@ -1,5 +1,5 @@
-"""Folds the batches of a log into states. The result has the state at each wanted end offset, and
-the records that are refused.
+"""Replays the batches of a log to states. The result has the state at each wanted end offset, and
+the refused records.
 
 A fold begins at offset 0, or where a whole snapshot ends. At a hole, a damaged batch or a record
 that can't be read, the state becomes unknown. The fold then begins again where the next whole
@@ -25,8 +25,8 @@ from replica.metadata.image.replay import RecordReader, Refusal, ReplayedRecord,
 from replica.model.epochs import OffsetAndEpoch
 
 Watch = Callable[[str], None]
-"""A function that is called from time to time during a long work, with a line that says how much is
-done."""
+"""A function that is called from time to time during long work, with a line of text about the
+progress."""
 
 
 class AnyReplay(Protocol):
@@ -50,19 +50,19 @@ class Refused:
     position: int
     """The byte of the file at which the batch of the record begins."""
     epoch: int
-    """The epoch of that batch."""
+    """The epoch of this batch."""
     refusal: Refusal
 
 
 @dataclass(frozen=True, slots=True)
 class NewestState:
-    """The newest state of a log, or of a snapshot beside it that is newer."""
+    """The newest state of a log, or of a newer snapshot beside it."""
 
     image: Image
     end: OffsetAndEpoch
     """The end offset (exclusive) of the state, and its epoch."""
     is_whole: bool = True
-    """False where the log goes on behind this end with records that can't be replayed."""
+    """False if the log continues behind this end with records that can't be replayed."""
 
 
 @dataclass(frozen=True)
@@ -70,25 +70,25 @@ class FoldedImages:
     """The result of a fold."""
 
     images: dict[OffsetAndEpoch, Image] = field(default_factory=dict)
-    """The states at those of the wanted ends that could be reached."""
+    """The states at the wanted ends that were reached."""
     first_refused: Refused | None = None
-    """The first record that was refused; None where every record could be applied."""
+    """The first record that was refused; None if every record was applied."""
     refused_count: int = 0
     """The number of records that were refused."""
     left_out: str = ""
-    """The reason why nothing was replayed; empty where something was replayed."""
+    """The reason why nothing was replayed; empty if something was replayed."""
     newest: NewestState | None = None
-    """The newest state; None where the caller didn't want it, or no state is known."""
+    """The newest state; None if the caller didn't want it, or if no state is known."""
 
 
 def read_batch(
     batch: LocatedBatch, content: FileContent, inflation: Inflation, read: RecordReader
 ) -> Iterator[tuple[Record, ReplayedRecord]]:
-    """(record, its value for a replay) for each record of a batch. Raises DataError where a record
-    doesn't decode, or where the file no longer has the batch.
+    """(record, its value for a replay) for each record of a batch. Raises DataError if a record
+    can't be decoded, or if the file no longer has the batch.
 
-    content, inflation: those of the batch's file. read: a function that decodes a record, as
-    `meaning` does.
+    content, inflation: of the batch's file. read: a function that decodes a record, as `meaning`
+    does.
     """
     whole = content.batch(batch)
     if not whole:
@@ -105,7 +105,7 @@ def apply_batch(
     read: RecordReader,
 ) -> Iterator[Refusal]:
     """Apply the records of a batch. Yields a Refusal for each record that can't be applied. The
-    other arguments, and the errors that are raised, are those of read_batch."""
+    other arguments and the errors are the same as for read_batch."""
     for record, message in read_batch(batch, content, inflation, read):
         refusal = replay.apply(record.offset, message)
         if refusal is not None:
@@ -128,17 +128,18 @@ def is_refused(
 
 
 SnapshotImage = Callable[[Examined, SnapshotFile], Image | None]
-"""A function that reads the state of a snapshot. It gives None where one of the records can't be
-read or applied."""
+"""A function that reads the state of a snapshot. It gives None if a record can't be read or
+applied."""
 
 
 class Fold(Generic[_Replay]):
-    """Finds the replay to which each batch of a log has to be applied. replay: the present replay;
-    None while no state is known. end: the end offset (exclusive) and epoch of the last batch.
+    """Finds the replay to which each batch of a log has to be applied.
 
-    directories: those whose whole snapshots the fold may begin with. new_replay: a function that
-    makes a replay which begins with a given state. snapshot_image: a function that reads the state
-    of a snapshot.
+    replay: the current replay; None while no state is known.
+    end: the end offset (exclusive) and epoch of the last batch.
+    directories: the directories with whose whole snapshots the fold may begin.
+    new_replay: a function that makes a replay from a given state.
+    snapshot_image: a function that reads the state of a snapshot.
     """
 
     def __init__(
@@ -185,9 +186,11 @@ class Fold(Generic[_Replay]):
 
 
 class LogFold(Fold[_Log]):
-    """Folds the batches of a directory's log, which are given to it one by one. images,
-    first_refused, refused_count: see FoldedImages. wanted: the ends of the states that are wanted.
-    The other arguments are those of Fold."""
+    """Folds the batches of a directory's log, which the caller gives one by one.
+
+    images, first_refused, refused_count: see FoldedImages.
+    wanted: the ends of the wanted states. The other arguments are the same as for Fold.
+    """
 
     def __init__(
         self,
@@ -209,7 +212,7 @@ class LogFold(Fold[_Log]):
 
     def replayed(self, *, newest: bool = False) -> FoldedImages:
         """The result of all batches that were given so far. newest: whether the newest state is
-        wanted too."""
+        also wanted."""
         state = self._newest() if newest else None
         return FoldedImages(self.images, self.first_refused, self.refused_count, newest=state)
 
@@ -257,7 +260,7 @@ class LogFold(Fold[_Log]):
         return self._inflation
 
     def refuse(self, count: int, first: Refused | None) -> None:
-        """Count more records that can't be applied. first: the first of them, if it is known."""
+        """Count further records that can't be applied. first: the first of them, if it is known."""
         self.refused_count += count
         if self.first_refused is None:
             self.first_refused = first

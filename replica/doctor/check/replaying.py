@@ -1,6 +1,6 @@
 """Replays a log as far as the directory holds it, and reads the state in a snapshot.
 
-In plain Python a replay takes some 17 us for each record. For large files the bulk reader takes
+In plain Python a replay takes about 17 us for each record. For large files the bulk reader takes
 less than 0.1 us for each record (replica.doctor.check.bulk_replaying).
 """
 
@@ -29,8 +29,8 @@ def replay_log(
     *,
     newest: bool = False,
 ) -> FoldedImages:
-    """Replay the log. wanted: the ends (exclusive) of the states that are wanted, each with the
-    epoch of the record before it. newest: whether the state at the log's end is wanted too."""
+    """Replay the log. wanted: the ends (exclusive) of the wanted states, each with the epoch of the
+    record before it. newest: whether the state at the log's end is also wanted."""
     if is_large(sum(examined.content_of(one).size for one in examined.directory.segments)):
         from replica.doctor.check.bulk_replaying import replay_large_log
 
@@ -51,9 +51,9 @@ def replay_log(
 def snapshot_image(
     examined: Examined, snapshot: SnapshotFile, read: RecordReader | None = None
 ) -> Image | None:
-    """The state in a snapshot. None where a part of it is damaged or unknown, or where it would
-    take too much memory. read: decodes records in place of the directory's reader; with it the bulk
-    reader isn't used."""
+    """The state in a snapshot. None if a part of it is damaged or unknown, or if it would take too
+    much memory. read: decodes records instead of the directory's reader; the bulk reader is then
+    not used."""
     if snapshot.scan.damages:
         return None
     content = examined.content_of(snapshot)

@@ -1,4 +1,4 @@
-"""Defines what a rule and a finding are."""
+"""Defines rules and findings."""
 
 from __future__ import annotations
 
@@ -12,36 +12,35 @@ from replica.severity import Severity
 
 
 class Family(StrEnum):
-    """What a rule judges. The values are part of the output of `check --json`."""
+    """The subject of a rule. The values are part of the output of `check --json`."""
 
     FILES = "files"
-    """The files of a replica, or the logs of several: whether they are sound."""
+    """The files of a replica, or the logs of several replicas: whether they are valid."""
     HEALTH = "health"
-    """The cluster that the replayed log describes: what works worse than it should."""
+    """The cluster that the replayed log describes: its faults and risks."""
 
 
 class Subject(NamedTuple):
-    """One thing of a cluster for which a rule of health holds."""
+    """One part of a cluster for which a rule of health holds."""
 
     name: str
     """The name of the partition, node, directory, feature or config."""
     what: str
     """One line that says why the rule holds for it."""
     offset: int | None = None
-    """The offset of the record that shows this; None where no record does."""
+    """The offset of the record that shows this; None if no record shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition of a metadata directory, or of a cluster, that has a name and that a check
-    finds."""
+    """A named condition of a metadata directory, or of a cluster, that a check finds."""
 
     id: str
     """Words with hyphens. An id is never used for another rule."""
     meaning: str
     """What it means that the rule holds."""
     kafka: str
-    """What Kafka does about it. The text begins with the verb."""
+    """What Kafka does in this condition. The text begins with the verb."""
     next_step: str
     """What a person should do now."""
     issues: tuple[str, ...] = ()
@@ -62,7 +61,7 @@ class Rule:
         epoch: int | None = None,
         node: int | None = None,
     ) -> Finding:
-        """A finding of this rule at a place: see Finding for the arguments."""
+        """A finding of this rule at a place. See Finding for the arguments."""
         return Finding(self, file, message, position, offset, epoch, node=node)
 
 
@@ -82,20 +81,19 @@ class Finding:
     message: str
     """One line that says what was found."""
     position: int | None = None
-    """The byte in the file at which the batch, line or entry begins; None where there is none."""
+    """The byte in the file at which the batch, line or entry begins; None if there is none."""
     offset: int | None = None
-    """The offset in the log that the finding is about; None where it is about no offset."""
+    """The offset in the log that the finding is about; None if it is about no offset."""
     epoch: int | None = None
-    """The epoch that the finding is about; None where it is about no epoch."""
+    """The epoch that the finding is about; None if it is about no epoch."""
     subjects: tuple[Subject, ...] = ()
     """All subjects for which a rule of health holds."""
     node: int | None = None
-    """The id of the node that the finding is about, where its file lies in no directory with a
-    log."""
+    """The id of the node that the finding is about, if its file isn't in a directory with a log."""
 
     @property
     def where(self) -> str:
-        """The place of a finding that is about no directory with a log: a node, else its file."""
+        """The place of a finding that isn't about a directory with a log: a node, else its file."""
         return self.file if self.node is None else f"node {self.node}"
 
     @property
@@ -115,7 +113,6 @@ def rules_of(*modules: ModuleType) -> tuple[Rule, ...]:
 
 
 def by_severity(finding: Finding) -> tuple[int, str, int, str]:
-    """The key by which findings are sorted: the worst come first, then they follow file and
-    byte."""
+    """The sort key of findings: the worst first, then by file and byte."""
     position = -1 if finding.position is None else finding.position
     return finding.severity.rank, finding.file, position, finding.rule.id

@@ -1,7 +1,7 @@
 """Compares snapshots that have the same id on several replicas: they must hold the same state.
 
-The bootstrap snapshot 0-0 is left out. It holds what formatting wrote on its node, and no state of
-the log (see the rule initial-voters-differ).
+The bootstrap snapshot 0-0 is left out. It holds the records of formatting on its node, not a state
+of the log (see the rule initial-voters-differ).
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ def judge_contents(
     """The finding about a snapshot that differs from another replica's snapshot of the same id.
     file, other: the two files, as the user names them.
 
-    compared: the differences. `compared.first` has some of them; where all differences are configs
-    that Kafka leaves out on purpose, it has some of those.
+    compared: the differences. `compared.first` has some of them.
     """
     rule, count = groups.SNAPSHOT_ID_CONFLICT, compared.different
     if not count:

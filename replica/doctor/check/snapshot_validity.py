@@ -1,4 +1,4 @@
-"""Judges whether snapshots are whole, in their place, and equal to a replay (KIP-630)."""
+"""Judges whether snapshots are whole, end at a valid offset, and equal a replay (KIP-630)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ _NOT_JUDGED = {
     snapshots.SNAPSHOT_UNVERIFIED.id, snapshots.SNAPSHOT_NOT_KNOWN.id,
     *NOT_KNOWN,
 }  # fmt: skip
-"""The rules whose findings say what could not be judged. They don't make a snapshot invalid."""
+"""The rules about content that could not be judged. Their findings don't make a snapshot
+invalid."""
 
 
 class Validity(StrEnum):
@@ -64,7 +65,7 @@ class SnapshotVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How many entities differ between a snapshot and a replay."""
+    """The numbers of entities that differ between a snapshot and a replay."""
 
     orphans: int
     """The number of the differences in Differing.orphans."""
@@ -82,11 +83,11 @@ class Differing:
     the kinds in PLACE_OF and then of the keys as text."""
 
     orphans: list[EntityDifference]
-    """Configs that only the snapshot holds, and whose topics don't exist: see
-    orphan_topic_configs."""
+    """Configs that only the snapshot holds, and whose topics don't exist (see
+    orphan_topic_configs)."""
     dropped: list[EntityDifference]
-    """Configs that only the log holds, because Kafka 4.2 and newer leave them out of snapshots: see
-    dropped_configs."""
+    """Configs that only the log holds, because Kafka 4.2 and newer leave them out of snapshots (see
+    dropped_configs)."""
     others: list[EntityDifference]
     """Differences that Kafka's known behaviour doesn't explain."""
 
@@ -96,7 +97,8 @@ class Differing:
 
 
 def validity_of(findings: Iterable[tuple[str, Severity]]) -> Validity:
-    """The verdict on a snapshot. found: the rule id and the severity of each finding about it."""
+    """The verdict on a snapshot. findings: the rule id and the severity of each finding about
+    it."""
     rules = tuple(findings)
     if any(is_broken(rule, severity) for rule, severity in rules):
         return Validity.INVALID
@@ -106,8 +108,8 @@ def validity_of(findings: Iterable[tuple[str, Severity]]) -> Validity:
 
 
 def is_broken(rule: str, severity: Severity) -> bool:
-    """Whether a finding of this rule id makes a snapshot invalid. A record that this release is too
-    old for gives a warning, which doesn't."""
+    """Whether a finding of this rule makes a snapshot invalid. The warning about a record that this
+    release is too old to read doesn't."""
     return severity is not Severity.INFO and rule not in _NOT_JUDGED
 
 
@@ -120,7 +122,7 @@ def snapshot_verdicts(
     """A verdict on each complete snapshot.
 
     noted: findings about the records of all files. replayed: the states at the ends to which this
-    log, or another log of its cluster, could be replayed; None where the records are no metadata
+    log, or another log of its cluster, could be replayed; None if the records aren't metadata
     records.
     """
     for snapshot in examined.directory.snapshots:
@@ -148,8 +150,8 @@ def snapshot_verdicts(
 
 
 def _judge_delimiters(snapshot: SnapshotFile) -> Iterator[Finding]:
-    """The findings about header, footer and the batches' epoch. There is none where a damaged place
-    explains the fault, because the damage has its own."""
+    """The findings about header, footer and the batches' epoch. There is no finding if damage
+    explains the fault, because the damage has its own finding."""
     batches = snapshot.scan.batches
     if not batches:
         return
@@ -208,8 +210,8 @@ def _judge_place(
 
 
 def _newest_holder(examined: Examined, offset: int) -> LocatedBatch | None:
-    """The batch that holds the offset in the newest segment with such a batch, which is the one
-    that Kafka reads; None where there is none, or where its CRC is wrong."""
+    """The batch that holds the offset, in the newest segment with such a batch, which Kafka reads;
+    None if there is none, or if its CRC is wrong."""
     for segment in reversed(examined.directory.segments):
         held = chosen(
             segment.scan.batches,
@@ -281,8 +283,8 @@ def judge_compared(
 ) -> Iterator[Finding]:
     """The findings of the comparison of a snapshot with the replay up to its end.
 
-    compared: None where no replay reached that end. is_readable: whether every record of the
-    snapshot could be read and applied. newer: see is_newer.
+    compared: None if no replay reached this end. is_readable: whether every record of the snapshot
+    could be read and applied. newer: see is_newer.
     """
     place = {"offset": snapshot_id.offset, "epoch": snapshot_id.epoch}
     if newer and (compared is None or not is_readable):
@@ -311,9 +313,9 @@ def judge_compared(
 def compare_images(a: Image, b: Image) -> Differing:
     """The differences between two images, and the entities that only one of them has.
 
-    The state of the migration from ZooKeeper counts only where both have one: Kafka 4 has none, and
-    leaves the record of an upgraded node's log out of its snapshots; Kafka 3.9 writes a state into
-    snapshots also where the log names none.
+    The state of the migration from ZooKeeper counts only if both images have it: Kafka 4 has none,
+    and leaves the record of an upgraded node's log out of its snapshots; Kafka 3.9 writes a state
+    into snapshots even if the log names none.
     """
     orphans = _keys(*orphan_topic_configs(a, b), *orphan_topic_configs(b, a))
     dropped = _keys(*dropped_configs(a, b), *dropped_configs(b, a)) - orphans
@@ -354,13 +356,14 @@ def _count(count: int, noun: str) -> str:
 
 
 def judge_log_start(examined: Examined) -> Iterator[Finding]:
-    """The finding about a log that starts above 0 where no usable snapshot ends (KIP-630)."""
+    """The finding about a log that starts above 0 at an offset where no usable snapshot ends
+    (KIP-630)."""
     directory = examined.directory
     if not examined.is_complete or not directory.segments:
         return
     start = max(directory.log_start_offset, directory.first_offset or 0)
     if start == directory.first_offset:
-        # The segment's name counts: a first batch above it means damage, which has its own finding.
+        # the segment's name counts: a first batch above it means damage, which has its own finding
         start = min(start, directory.segments[0].base_offset)
     if start == 0:
         return

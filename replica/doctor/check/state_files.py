@@ -17,8 +17,8 @@ from replica.model.keys import METADATA_TOPIC_ID, NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.voters import VotersAt
 
 MANY_EPOCHS = 5
-"""Where the epoch in quorum-state is this much or more above the log's, elections fail one after
-the other. A single election may take a few epochs, because it may have several candidates."""
+"""If the epoch in quorum-state is at least this much above the log's epoch, elections keep failing.
+A single election may take a few epochs, because it may have several candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Known:
 def known_of(
     examined: Examined, runs: Sequence[EpochRun], changes: tuple[LeaderChangeBatch, ...]
 ) -> Known:
-    """Gathers what is known of the log and its snapshots."""
+    """Gathers the facts about the log and its snapshots."""
     found = tuple(voter_sets(examined))
     by_records = {key.node_id for voters in found for key in voters.voters}
     by_leaders = {voter.voter_id for change in changes for voter in change.message.voters}
@@ -127,8 +127,8 @@ def _judge_votes(path: str, state: QuorumState, known: Known) -> Iterator[Findin
     # a voter
     if not voters or known.last_epoch is None or state.leader_epoch > known.last_epoch:
         return
-    # behind a snapshot nobody knows who the voters were when the epoch began: its leader may have
-    # been removed since
+    # behind a snapshot the voters at the epoch's beginning are unknown: its leader may have been
+    # removed since
     if not state.current_voters and state.leader_epoch not in {c.epoch for c in known.changes}:
         return
     for what, node in (("leader", state.leader_id), ("vote for node", state.voted_id)):
@@ -140,8 +140,8 @@ def _judge_votes(path: str, state: QuorumState, known: Known) -> Iterator[Findin
 def _judge_draft_fields(
     directory: MetadataDirectory, path: str, state: QuorumState
 ) -> Iterator[Finding]:
-    """Findings about clusterId and appliedOffset, which exist in version 0 only. Kafka writes an
-    empty text and 0 there."""
+    """Findings about clusterId and appliedOffset, which exist only in version 0. Kafka writes an
+    empty text and 0."""
     fields = dict(state.fields)
     applied = fields.get("appliedOffset")
     end = directory.log_end_offset

@@ -1,4 +1,4 @@
-"""A cluster by its newest replayed state, which every rule of health looks at."""
+"""A cluster by its newest replayed state, which every rule of health judges."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ BROKER_RESOURCE = 4
 """Kafka's ConfigResource.Type.BROKER. Its empty name is the default of all brokers."""
 MIN_ISR = "min.insync.replicas"
 STOPPED_MS = 250
-"""A voter that runs has a record some milliseconds after its leader."""
+"""The time (ms) after which a running voter has its leader's records. Usually it takes a few ms."""
 SHOWN_LIST = 5
 _INT32_MAX = 2**31 - 1
 
 UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
 """DirectoryId.UNASSIGNED: the broker has not yet named the replica's directory (KIP-858)."""
 LOST_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAg"
-"""DirectoryId.LOST: the replica's directory is offline, and its id isn't known."""
+"""DirectoryId.LOST: the replica's directory is offline, and its id is unknown."""
 
 PartitionKey: TypeAlias = tuple[str, int]
 
@@ -50,16 +50,16 @@ class Lag(NamedTuple):
 
 
 class Beginning(NamedTuple):
-    """The record with which something began."""
+    """The record with which a condition began."""
 
     offset: int
     at: int | None
-    """The time of the record, in ms since 1970 (UTC); None where its batch has no time."""
+    """The time of the record, in ms since 1970 (UTC); None if its batch has no time."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The newest state of one cluster. unproven_from and uncommitted_from are None where there is
+    """The newest state of one cluster. `unproven_from` and `uncommitted_from` are None if there is
     no such record."""
 
     image: Image
@@ -69,21 +69,21 @@ class Cluster:
     end_offset: int = 0
     """The end (exclusive) of the state."""
     is_whole: bool = True
-    """False where the log has more records behind this end."""
+    """False if the log has further records behind this end."""
     refused_at: int | None = None
-    """The offset of the first record before the end that can't be applied; None where all could
-    be."""
+    """The offset of the first record before the end that can't be applied; None if all were
+    applied."""
     voters: frozenset[int] = frozenset()
-    """The ids of the voters in force; empty where they aren't known."""
+    """The ids of the voters in force; empty if unknown."""
     broker_defaults: Mapping[str, str] = field(default_factory=dict)
-    """The configs of a broker's server.properties; empty where they aren't known."""
+    """The configs of a broker's server.properties; empty if unknown."""
     starts: Mapping[PartitionKey, Beginning] = field(default_factory=dict)
     """The beginnings of running reassignments, as far as the log shows them."""
     now: int | None = None
     """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None
-    """What the cluster's directories prove about its quorum and its log. None where the state comes
-    from no directories, but from a lake or a running quorum, which give committed records only."""
+    """What the cluster's directories prove about its quorum and its log. None if the state comes
+    from a lake or a running quorum, which give only committed records."""
     unproven_from: int | None = None
     """The offset of the first record of the state, no-ops aside, that isn't proven to be
     committed."""
@@ -91,15 +91,15 @@ class Cluster:
     """The offset of the first unproven record that no majority of the voters holds: this record was
     not committed when the directories were read."""
     uncommitted_at: int | None = None
-    """The time of that record, in ms since 1970 (UTC)."""
+    """The time of this record, in ms since 1970 (UTC)."""
     lags: Mapping[int, Lag] = field(default_factory=dict)
     """For each node at hand whose log is so far behind the newest one that copying running nodes
     doesn't explain it: how far."""
     unstartable: Mapping[int, str] = field(default_factory=dict)
-    """For each node that refuses to start with its directories: the rule, and what was found; empty
-    where nobody asked `check`."""
+    """For each node that refuses to start with its directories: the rule and the finding; empty if
+    `check` has not run."""
     cut_copy: str = ""
-    """The name of the directory that gave the state if it breaks off; else ""."""
+    """The name of the directory that gave the state, if it is an incomplete copy; else ""."""
     passed_over: str = ""
     """The records that the replay passes over, such as `2 records of types 501 and 516`."""
 
@@ -123,19 +123,20 @@ class Cluster:
         return level
 
     def level(self, feature: str) -> int:
-        """The finalized level of a feature or of kraft.version; 0 where none is finalized."""
+        """The finalized level of a feature or of kraft.version; 0 if none is finalized."""
         table, key = ("kraft_version", "") if feature == KRAFT_VERSION else ("features", feature)
         return int(self.values(table).get(key, 0))
 
     @property
     def zk_migration(self) -> int:
         """The state of the migration from ZooKeeper, one of Kafka's ZkMigrationState; NO_MIGRATION
-        where no record names one."""
+        if no record names one."""
         return int(self.values("zk_migration").get("", NO_MIGRATION))
 
     @cached_property
     def replicas_by_broker(self) -> Mapping[int, int]:
-        """How many partition replicas the metadata assigns to each broker, registered or not."""
+        """The number of partition replicas that the metadata assigns to each broker, registered or
+        not."""
         return Counter(one for held in self.partitions.values() for one in held.replicas)
 
     @property
@@ -164,8 +165,8 @@ class Cluster:
 
     @cached_property
     def online_directories(self) -> Mapping[int, frozenset[str]]:
-        """The log directories that each registered broker has online. Before Kafka 3.7 brokers name
-        none; these are left out."""
+        """The log directories that each registered broker has online. Brokers before Kafka 3.7,
+        which name none, are left out."""
         return {
             broker_id: frozenset(fields["logDirs"])
             for broker_id, fields in self.values("brokers").items()
@@ -174,8 +175,8 @@ class Cluster:
 
     def offline_directory(self, partition: Partition, broker_id: int) -> str | None:
         """The id of the broker's log directory that has the partition's replica, if that directory
-        isn't online: LOST_DIRECTORY where the id isn't known. None where it is online, where the
-        broker hasn't named one yet, or where it holds no replica."""
+        isn't online: LOST_DIRECTORY if the id is unknown. None if the directory is online, if the
+        broker hasn't named it yet, or if the broker holds no replica."""
         return offline_directory(partition, broker_id, self.online_directories.get(broker_id))
 
     def can_lead(self, partition: Partition, broker_id: int) -> bool:
@@ -191,15 +192,15 @@ class Cluster:
 
     @property
     def voters_down(self) -> frozenset[int]:
-        """The voters whose node is down, or about to be, by the log: it is a broker too
-        (process.roles=broker,controller), and this is fenced or shutting down. Of a node that is a
-        controller only the log shows nothing."""
+        """The voters whose node is down, or shutting down, by the log: the node is also a broker
+        (process.roles=broker,controller), and this broker is fenced or shutting down. The log
+        doesn't show whether a node that is only a controller is down."""
         return self.voters & self.fenced_brokers
 
     @cached_property
     def unreliable_voters(self) -> frozenset[int]:
-        """The voters that may not be counted for a majority, by the disk that was given for their
-        node."""
+        """The voters that must not be counted for a majority, because of the disk that was given
+        for their node."""
         doubted = () if self.quorum is None else self.quorum.in_doubt(*UNCOUNTED)
         by_disks = frozenset(voter.key.node_id for voter in doubted)
         return by_disks | (self.voters & self.unstartable.keys())
@@ -225,10 +226,10 @@ class Cluster:
 
     @property
     def stopped_together(self) -> frozenset[int]:
-        """The voters whose logs all end where the newest log goes on with changes, if they are a
-        majority and nothing shows that they ran after that: they ended at one moment, for an idle
-        leader appends two records a second. Empty otherwise, and where the newest log goes on for
-        less than STOPPED_MS: those records may have been under way."""
+        """The voters whose logs all end at the same offset, behind which the newest log has
+        changes, if they are a majority and nothing shows that they ran later. They stopped at one
+        moment, because an idle leader appends two records a second. Empty otherwise, and if the
+        newest log continues for less than STOPPED_MS: these records may have been in flight."""
         quorum, since, now = self.quorum, self.uncommitted_at, self.now
         if quorum is None or since is None or now is None or now - since < STOPPED_MS:
             return frozenset()
@@ -246,15 +247,15 @@ class Cluster:
         return f"{number(len(held))} of {len(voters)} voters{who}"
 
     def about(self, rule: Rule, message: str, subjects: Collection[Subject]) -> Iterator[Finding]:
-        """The rule's finding about these subjects; none where there are none."""
+        """The rule's finding about these subjects; no finding without subjects."""
         if subjects:
             yield Finding(rule, self.file, message, subjects=tuple(subjects))
 
     def about_partitions(
         self, rule: Rule, messages: Mapping[PartitionKey, str]
     ) -> Iterator[Finding]:
-        """The rule's finding about these partitions, in the order of their names; none where there
-        are none. messages: what the finding says about each partition."""
+        """The rule's finding about these partitions, in the order of their names; no finding
+        without partitions. messages: what the finding says about each partition."""
         offsets = self.offsets("partitions")
         named = sorted((self.name_of(key), key) for key in messages)
         subjects = [Subject(name, messages[key], offsets[key]) for name, key in named]
@@ -285,7 +286,7 @@ class MinIsrs:
     brokers: Mapping[int, int]
     """The values of brokers, by the broker's id."""
     default: int | None
-    """The default of all brokers; None where it isn't known."""
+    """The default of all brokers; None if unknown."""
 
     @staticmethod
     def in_configs(configs: Mapping[Any, Any], broker_defaults: Mapping[str, str]) -> MinIsrs:
@@ -307,10 +308,10 @@ class MinIsrs:
 
     def of(self, topic: str, partition: Partition) -> int | None:
         """The min.insync.replicas of a partition of the topic, which is at most its replication
-        factor; None where neither the log nor a broker's file has a value.
+        factor; None if neither the log nor a broker's file has a value.
 
-        Kafka takes the first value that there is of these: the topic's config, the leader's config,
-        the default of all brokers, the leader's file.
+        Kafka takes the first existing value of these: the topic's config, the leader's config, the
+        default of all brokers, the leader's file.
         """
         replicas = len(partition.replicas)
         if replicas <= 1:
@@ -324,8 +325,8 @@ class MinIsrs:
 def offline_directory(
     partition: Partition, broker_id: int, online: frozenset[str] | None
 ) -> str | None:
-    """See Cluster.offline_directory. online: the broker's log directories that are online; None
-    where it names none."""
+    """See Cluster.offline_directory. online: the broker's log directories that are online; None if
+    it names none."""
     if online is None or broker_id not in partition.replicas:
         return None
     directory = partition.directories[partition.replicas.index(broker_id)]
@@ -334,8 +335,8 @@ def offline_directory(
 
 
 def highest_levels(registration: Mapping[str, Any]) -> dict[str, int]:
-    """The newest level of each feature that a broker or controller supports. Of a feature that
-    isn't there the node supports only level 0. registration: the fields of the node's record."""
+    """The newest level of each feature that a broker or controller supports. For a missing feature
+    the node supports only level 0. registration: the fields of the node's record."""
     return {one["name"]: one["maxSupportedVersion"] for one in registration["features"]}
 
 
@@ -365,7 +366,7 @@ def listed(ids: Iterable[int]) -> str:
 
 
 def and_more(names: Collection[str]) -> str:
-    """The first SHOWN_LIST names, and how many more there are."""
+    """The first SHOWN_LIST names, and the number of further names, as text."""
     shown = list(names)[:SHOWN_LIST]
     rest = len(names) - len(shown)
     return ", ".join(shown) + (f" and {rest} more" if rest else "")

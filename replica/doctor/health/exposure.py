@@ -1,8 +1,8 @@
-"""Computes what the failure of a broker, of two brokers, of a rack or of a voter would take away.
+"""Computes the harm of the failure of a broker, of two brokers, of a rack or of a voter.
 
 Partitions with equal replicas are counted together, and only the failures of their own brokers are
-computed for them, never those of every pair of brokers. The harm that two brokers do is the harm
-that each does alone, with a correction for the partitions that both hold.
+computed for them, not of every pair of brokers. The harm of two brokers is the sum of their single
+harms, with a correction for the partitions that both hold.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from replica.model.voters import majority
 KINDS = NOTHING, RACK, BROKER, PAIR, VOTER = "nothing", "rack", "broker", "pair", "voter"
 """Failure.kind: the values are part of the output of `state --exposure --json`."""
 MOST_PAIRS = 4_000_000
-"""The most pairs of brokers whose failures are computed: those of 2,800 brokers. A log of 1 MB can
-register 10,000 brokers, which are 50 million pairs."""
+"""The most pairs of brokers whose failures are computed: the pairs of 2,800 brokers. A log of 1 MB
+can register 10,000 brokers, which make 50 million pairs."""
 
 
 class LiveReplicas(NamedTuple):
@@ -35,7 +35,7 @@ class LiveReplicas(NamedTuple):
     replicas: frozenset[int]
     """The brokers that have a replica."""
     min_isr: int | None
-    """min.insync.replicas; None where it isn't known."""
+    """min.insync.replicas; None if unknown."""
 
     def without(self, gone: frozenset[int]) -> LiveReplicas:
         """The replicas that are left without these brokers."""
@@ -55,8 +55,8 @@ class LiveReplicas(NamedTuple):
 
     @property
     def is_below_min_isr(self) -> bool:
-        """Whether there are fewer in-sync replicas than min.insync.replicas; False where that isn't
-        known."""
+        """Whether there are fewer in-sync replicas than min.insync.replicas; False if it is
+        unknown."""
         return self.min_isr is not None and len(self.in_sync) < self.min_isr
 
 
@@ -95,25 +95,25 @@ class Alike(NamedTuple):
 
 
 class Harm(NamedTuple):
-    """How many partitions are harmed."""
+    """The numbers of harmed partitions."""
 
     leaderless: int = 0
     """The number of partitions without a replica that may lead."""
     needs_unclean: int = 0
-    """Leaderless partitions that have a replica left, which isn't in sync."""
+    """The number of leaderless partitions with a live replica that isn't in sync."""
     below_min_isr: int = 0
-    """Partitions with a leader, but with fewer in-sync replicas than min.insync.replicas, where
-    that is known."""
+    """The number of partitions with a leader and with fewer in-sync replicas than
+    min.insync.replicas, if known."""
 
 
 # While harms are added up, each is one number: its three counts are digits to this base, which no
-# count reaches. To add such numbers is to add the counts, at a tenth of the time.
+# count reaches. Adding these numbers adds the counts, in a tenth of the time.
 _BASE = 1 << 40
 _LEADERLESS, _NEEDS_UNCLEAN, _BELOW_MIN_ISR = 1, _BASE, _BASE**2
 
 
 def _counts_in(total: int) -> Harm:
-    """The harm that a number stands for."""
+    """The harm that a number encodes."""
     rest, leaderless = divmod(total, _BASE)
     below_min_isr, needs_unclean = divmod(rest, _BASE)
     return Harm(leaderless, needs_unclean, below_min_isr)
@@ -125,17 +125,17 @@ class Failure(NamedTuple):
     kind: str
     """One of KINDS."""
     gone: tuple[str, ...] = ()
-    """What has failed: brokers by id, a rack by name, or a voter by id."""
+    """The failed nodes: brokers by id, a rack by name, or a voter by id."""
 
 
 class Exposure(NamedTuple):
-    """The harm that a failure does."""
+    """The harm of a failure."""
 
     failure: Failure
     harm: Harm
     voters_left: int | None = None
-    """The number of voters that are left (see Cluster.voters_up); None where the voters aren't
-    known."""
+    """The number of voters that are left (see Cluster.voters_up); None if the voters are
+    unknown."""
     has_majority: bool | None = None
     """Whether the voters that are left may elect a leader."""
 
@@ -144,10 +144,10 @@ NOW = Failure(NOTHING)
 
 
 class HarmTally:
-    """How much harm there is now over all partitions, and how much more each failure would do.
+    """The current harm over all partitions, and the additional harm of each failure.
 
-    with_pairs: whether failures of two brokers are counted. touched: the failures whose total has
-    changed since the caller last cleared the set.
+    with_pairs: whether failures of two brokers are counted.
+    touched: the failures whose total has changed since the caller last cleared the set.
     """
 
     def __init__(self, *, with_pairs: bool) -> None:
@@ -164,7 +164,7 @@ class HarmTally:
                 self.touched.add(failure)
 
     def total(self, *failures: Failure) -> int:
-        """The harm that there is now, together with what these failures add to it."""
+        """The current harm, together with the additional harm of these failures."""
         return self._totals[NOW] + sum(self._totals[one] for one in failures)
 
 
@@ -176,7 +176,7 @@ class Standing:
     live: frozenset[int]
     """The live brokers."""
     rack_of: Mapping[int, str]
-    """The racks of those live brokers that have one."""
+    """The racks of the live brokers that have one."""
     voters: frozenset[int]
     """The ids of the voters: see Cluster.voters."""
     fenced: frozenset[int]
@@ -209,7 +209,7 @@ class Standing:
 
     def failures(self) -> Iterator[Failure]:
         """All failures that can happen now: none, racks if there are several, brokers, pairs of
-        brokers, and voters. Those of a kind are in the order of their names."""
+        brokers, and voters. The failures of a kind are in the order of their names."""
         yield NOW
         racks = sorted(set(self.rack_of.values()))
         if len(racks) > 1:
@@ -226,8 +226,8 @@ class Standing:
         return self.voters - self.fenced - self.uncounted
 
     def exposure(self, failure: Failure) -> Exposure | None:
-        """The exposure to a failure; None where it can't happen now, for example because the broker
-        is fenced."""
+        """The exposure to a failure; None if it can't happen now, for example because the broker is
+        fenced."""
         kind, gone = failure
         if kind == RACK:
             racks = set(self.rack_of.values())
@@ -254,11 +254,11 @@ class Standing:
 
 
 def exposures(cluster: Cluster) -> Iterator[Exposure]:
-    """First the harm that there is now, without a failure; then the exposures to the failures that
-    Standing.failures lists.
+    """First the current harm, without a failure; then the exposures to the failures of
+    Standing.failures.
 
-    Only live brokers fail. A node that is voter and broker fails as both. Pairs are left out where
-    has_too_many_pairs says so.
+    Only live brokers fail. A node that is voter and broker fails as both. Pairs are left out if
+    has_too_many_pairs holds.
     """
     standing = Standing.of(cluster)
     for failure in standing.failures():
@@ -268,7 +268,7 @@ def exposures(cluster: Cluster) -> Iterator[Exposure]:
 
 
 def alike_partitions(cluster: Cluster) -> Counter[Alike]:
-    """How many partitions there are with equal facts."""
+    """The number of partitions with equal facts, for each Alike."""
     return Counter(
         Alike.of(partition, cluster.min_isr(key, partition), cluster.online_directories)
         for key, partition in cluster.partitions.items()
@@ -288,14 +288,14 @@ def _pairs(count: int) -> int:
 
 
 def min_isr_unknown(cluster: Cluster) -> int:
-    """How many partitions have a min.insync.replicas that isn't known."""
+    """The number of partitions whose min.insync.replicas is unknown."""
     return sum(
         cluster.min_isr(key, partition) is None for key, partition in cluster.partitions.items()
     )
 
 
 def _harm(left: LiveReplicas) -> int:
-    """The harm, as a number, to a partition of which these replicas are left."""
+    """The harm, as a number, to a partition with these live replicas."""
     if left.may_be_led:
         return _BELOW_MIN_ISR if left.is_below_min_isr else 0
     return _LEADERLESS + _NEEDS_UNCLEAN if left.unclean else _LEADERLESS
@@ -308,8 +308,8 @@ def _harm_without(kind: LiveReplicas, gone: Iterable[int]) -> int:
 def _shares(
     kind: LiveReplicas, rack_of: Mapping[int, str], *, with_pairs: bool
 ) -> Iterator[tuple[Failure, int]]:
-    """The harm to one such partition now, how much more each rack and each broker alone would do,
-    and how much two brokers would do beyond what each of them does alone."""
+    """The current harm to one such partition, the additional harm of each rack and of each single
+    broker, and the harm of two brokers beyond the sum of their single harms."""
     now = _harm(kind)
     yield NOW, now
     alone = {one: _harm_without(kind, (one,)) - now for one in kind.replicas}

@@ -1,8 +1,8 @@
 """Feature levels: which of them the registered nodes support, and which nodes block a higher level.
 
 Kafka (FeatureControlManager) raises a feature only if every registered broker and controller
-supports the new level, whether it runs or not. A node that doesn't name a feature supports level 0
-only.
+supports the new level, whether it runs or not. A node that doesn't name a feature supports only
+level 0.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class RegisteredNode:
     offset: int
     """The offset of the node's registration."""
     highest: Mapping[str, int]
-    """The highest level of each feature that the node supports: see highest_levels."""
+    """The highest level of each feature that the node supports (see highest_levels)."""
     removal: str
-    """How to remove the registration of a controller that is no voter, as the end of a sentence; ""
-    for all other nodes."""
+    """How to remove the registration of a controller that isn't a voter, as the end of a sentence;
+    "" for all other nodes."""
 
 
 def registered_nodes(cluster: Cluster) -> list[RegisteredNode]:

@@ -1,5 +1,5 @@
 """The partition replicas on a node that is a voter and a broker (process.roles=broker,controller):
-they may lie on the disk of its metadata log."""
+they may be on the disk of its metadata log."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class HostedReplica:
     partition: str
     """The partition's name."""
     directory_id: str | None
-    """The id of the replica's log directory; None where no record names it."""
+    """The id of the replica's log directory; None if no record names it."""
     is_alone: bool
     """Whether no other broker has a replica in sync."""
 
 
 HostedReplicas = Mapping[int, tuple[HostedReplica, ...]]
-"""By the node id of each combined voter, its replicas in the order of the partitions' names."""
+"""The replicas of each combined voter, by its node id, in the order of the partitions' names."""
 
 
 def hosted_replicas(cluster: Cluster) -> HostedReplicas:
-    """The replicas of the voters that are registered as brokers, too. A voter without replicas has
+    """The replicas of the voters that are also registered as brokers. A voter without replicas has
     an empty tuple."""
     combined = cluster.voters & frozenset(cluster.values("brokers"))
     found: dict[int, list[HostedReplica]] = {node_id: [] for node_id in combined}

@@ -1,4 +1,4 @@
-"""All rules of health over one cluster; those about orphaned configs and the migration from
+"""Judges a cluster by all rules of health. The rules about orphaned configs and the migration from
 ZooKeeper are here."""
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _OF_MIGRATION = {
 
 
 def judge_migration(cluster: Cluster) -> Iterator[Finding]:
-    """The rule about the state that the migration is in; none for a cluster without a migration,
-    and for one that ended with no broker left."""
+    """The finding about the state of the migration; none for a cluster without a migration, or with
+    a migration that ended and has no ZooKeeper broker left."""
     state = cluster.zk_migration
     rule = _OF_MIGRATION.get(state)
     brokers = cluster.values("brokers")
@@ -109,8 +109,8 @@ def _uncommitted(cluster: Cluster, start: int) -> Finding:
 
 
 def _changed_since(cluster: Cluster, start: int) -> str:
-    """The topics of the state whose newest record, or that of their partitions or configs, is at
-    `start` or behind it, such as `topics a and b`; "" where there are none."""
+    """The topics whose newest record, or the newest record of their partitions or configs, is at
+    offset `start` or behind it, such as `topics a and b`; "" if there are none."""
     names = cluster.values("topics")
     found = {
         *(names[key] for key, offset in cluster.offsets("topics").items() if offset >= start),

@@ -16,7 +16,7 @@ from replica.scan.tables import program_table
 
 def count_large(content: FileContent, base_offset: int | None, counts: LogContent) -> None:
     """Add the records of one segment to `counts`. base_offset: the offset in the file's name; None
-    where the name has none."""
+    if the name has none."""
     inflation = Inflation(content.size)
     regions = Regions(content.source(), 0, base_offset)
     for region in regions.read(program_table(keep_secrets=True)):

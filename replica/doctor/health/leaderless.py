@@ -1,4 +1,4 @@
-"""Finds when partitions had no leader: goes back from the newest state, record by record."""
+"""Finds when partitions had no leader, by undoing the changes from the newest state backwards."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def leaderless_partitions(cluster: Cluster) -> frozenset[PartitionKey]:
 
 
 def leaderless_in_restart(cluster: Cluster) -> Mapping[int, int]:
-    """For each live broker that has lost a log directory: how many more partitions have no leader
-    while this broker restarts."""
+    """For each live broker that has lost a log directory: the number of further partitions without
+    leader while this broker restarts."""
     lost = {
         broker_id
         for partition in cluster.partitions.values()
@@ -42,10 +42,11 @@ def leaderless_in_restart(cluster: Cluster) -> Mapping[int, int]:
 def leaderless_since(
     keys: frozenset[PartitionKey], steps: Iterable[VisibleChange]
 ) -> Mapping[PartitionKey, Beginning]:
-    """The change with which each of the partitions lost its leader, or was made without one.
+    """The change with which each of the partitions lost its leader, or was created without a
+    leader.
 
-    steps: the changes, newest first; they are read only until all is known. A partition that had no
-    leader before the oldest of them is left out.
+    steps: the changes, newest first. They are read only until all answers are known. A partition
+        that had no leader before the oldest change is left out.
     """
     found: dict[PartitionKey, Beginning] = {}
     for step in steps:
@@ -66,7 +67,7 @@ class Outage:
     began: Beginning
     """The change with which it began."""
     ended: Beginning | None
-    """The change with which it ended; None where some partitions have no leader in the newest
+    """The change with which it ended; None if some partitions have no leader in the newest
     state."""
     most: int
     """The largest number of partitions without leader at one time."""
@@ -76,7 +77,7 @@ def outages(keys: frozenset[PartitionKey], steps: Iterable[VisibleChange]) -> tu
     """All outages that the steps show, the oldest first.
 
     keys: the partitions that have no leader in the newest state. steps: as for leaderless_since. An
-    outage that lasted already before the oldest step is left out.
+        outage that began before the oldest step is left out.
     """
     without = set(keys)
     found: list[Outage] = []
@@ -95,7 +96,7 @@ def outages(keys: frozenset[PartitionKey], steps: Iterable[VisibleChange]) -> tu
 
 
 def _take_back(step: VisibleChange, without: set[PartitionKey]) -> None:
-    """Make the partitions without leader those of before the step."""
+    """Undo a step in the set of partitions without leader."""
     for table, key, before in step.before:
         if table == "partitions":
             if before is not None and before.leader == NO_NODE:

@@ -31,19 +31,19 @@ class LogContent:
     counts: Counter[str] = field(default_factory=Counter)
     """The number of records of each type."""
     sizes: Counter[str] = field(default_factory=Counter)
-    """The bytes of the records' values, by type; empty where they aren't known."""
+    """The bytes of the records' values, by type; empty if unknown."""
     first_at: int | None = None
     """The time of the first batch, in ms since 1970 (UTC); None for an empty log."""
     last_at: int | None = None
     """The time of the last batch, in ms since 1970 (UTC); None for an empty log."""
 
     def add(self, name: str, size_bytes: int, count: int = 1) -> None:
-        """Add `count` records of a type, whose values have this size together."""
+        """Add `count` records of a type, whose values together have this size."""
         self.counts[name] += count
         self.sizes[name] += size_bytes
 
     def add_batch(self, content: FileContent, batch: LocatedBatch, inflation: Inflation) -> None:
-        """Add the records of one batch. content, inflation: those of the batch's file."""
+        """Add the records of one batch. content, inflation: of the batch's file."""
         for record in content.whole_records(batch, inflation):
             name = type_of(record, is_control=batch.header.is_control)
             self.add(name, len(record.value or b""))

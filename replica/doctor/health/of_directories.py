@@ -1,6 +1,6 @@
-"""Makes the Cluster that the rules of health judge from the directories of its replicas, and counts
-the records of a directory's log: those of small segments record by record, those of large segments
-by the bulk reader."""
+"""Makes the Cluster for the rules of health from the directories of its replicas, and counts the
+records of a directory's log: of small segments record by record, of large segments by the bulk
+reader."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ from replica.scan.segments import is_large
 
 _BEGIN, _END, _ = MARKERS
 _MOST_IN_TRANSACTION = 10_000
-"""How many records are read for the end of a transaction that may have begun before them."""
+"""The most records that are read to find the end of a transaction that may have begun before
+them."""
 _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
 def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Cluster | None:
-    """The cluster for the rules of health; None where no state is known. broker_defaults: see
+    """The cluster for the rules of health; None if no state is known. broker_defaults: see
     Cluster."""
     state, quorum = known.state, known.quorum
     if state is None:
@@ -68,7 +69,7 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
 
 
 def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
-    """The nodes that lack the end of the newest log, each with its lag, where that is longer than
+    """The nodes that lack the end of the newest log, each with its lag, if it is longer than
     copying running nodes takes."""
     if known.quorum is None:
         return
@@ -82,11 +83,11 @@ def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
 
 
 def first_change(examined: Examined, start: int, end: int) -> int | None:
-    """The offset of the first record from `start` (inclusive) to `end` (exclusive) that changes
-    the state; None where there is none. NoOpRecords, of which an idle controller appends two a
-    second, control records and records that are passed over change nothing. A transaction
-    changes the state with its end, as in gold.metadata_history: not if it has no other records, is
-    aborted or is not ended. One that begins before `start` shows by its end."""
+    """The offset of the first record from `start` (inclusive) to `end` (exclusive) that changes the
+    state; None if there is none. NoOpRecords (an idle controller appends two a second), control
+    records and passed-over records change nothing. A transaction changes the state at its end, as
+    in gold.metadata_history, unless it has no other records, is aborted or has not ended. A
+    transaction that begins before `start` is recognized by its end."""
     seen = _SeenChanges()
     for batch, record in examined.records(start, end) if start < end else ():
         if batch.header.is_control:
@@ -107,11 +108,11 @@ def first_change(examined: Examined, start: int, end: int) -> int | None:
 
 class _SeenChanges:
     """The records of a part of a log so far. unmarked: the first change before any marker of a
-    transaction; None where there is none."""
+    transaction; None if there is none."""
 
     def __init__(self) -> None:
         self.unmarked: int | None = None
-        self._is_open: bool | None = None  # None before the first marker: then nobody knows
+        self._is_open: bool | None = None  # None (unknown) before the first marker
         self._has_changes = False
 
     def marker(self, kind: str, offset: int) -> int | None:
@@ -135,8 +136,7 @@ class _SeenChanges:
 
 
 def _time_of(examined: Examined, offset: int) -> int | None:
-    """The time of the batch that holds an offset, in ms since 1970 (UTC); None where it has
-    none."""
+    """The time of the batch that holds an offset, in ms since 1970 (UTC); None if it has none."""
     found = examined.batch_at(offset)
     at = -1 if found is None else found[1].header.base_timestamp
     return None if at < 0 else at
@@ -146,11 +146,11 @@ def steps_of(
     examined: Examined, end_offset: int, others: Sequence[Examined] = ()
 ) -> Iterator[VisibleChange]:
     """The changes by each record before `end_offset`, the newest first. They go back to the
-    beginning of the log's replay, and from there on by the logs among `others` that hold what the
-    snapshot has with which it began: two logs with an entry of the same offset and epoch hold the
+    snapshot with which the log's replay began, and further back by the logs among `others` that
+    hold the snapshot's last entry: two logs with an entry of the same offset and epoch hold the
     same entries below it (Raft's log matching).
 
-    There are none where no log reaches `end_offset`. others: directories of the same cluster.
+    There are no changes if no log reaches `end_offset`. others: directories of the same cluster.
     """
     source: Examined | None = examined
     while source is not None:
@@ -163,8 +163,9 @@ def steps_of(
 
 
 def _replayed_steps(examined: Examined, end_offset: int) -> tuple[int, Iterator[VisibleChange]]:
-    """Where the replay of a log up to `end_offset` (exclusive) begins, and its changes, the newest
-    first; `end_offset` itself and none where the log can't be replayed up to there."""
+    """The offset at which the replay of a log up to `end_offset` (exclusive) begins, and its
+    changes, the newest first; `end_offset` itself and no changes if the log can't be replayed up to
+    it."""
     recorders: list[_Recorder] = []
 
     def new_replay(image: Image) -> _Recorder:
@@ -192,8 +193,8 @@ def _epoch_below(examined: Examined, offset: int) -> int | None:
 
 
 def _older_log(others: Iterable[Examined], end_offset: int, epoch: int) -> Examined | None:
-    """Of the logs that hold the entry before `end_offset`, with this epoch, the one that begins
-    first; None where no log does. A log that can be read as a whole is preferred."""
+    """The log that begins first among the logs with the entry of this epoch before `end_offset`;
+    None if there is none. A log that can be read completely is preferred."""
     holding = [
         one
         for one in others
@@ -217,9 +218,12 @@ def _timed(
 
 
 class _Recorder:
-    """A replay that notes what each record changed. start, end_offset: the first offset that was
-    applied, and the end (exclusive) of those that were; -1 before the first. writes: the offset of
-    each record that changed something, and what VisibleChange has as `before`."""
+    """A replay that notes the changes of each record.
+
+    start, end_offset: the first applied offset, and the end (exclusive) of the applied offsets; -1
+        before the first.
+    writes: the offset of each record with changes, and VisibleChange.before.
+    """
 
     def __init__(self, image: Image) -> None:
         self.start = self.end_offset = -1
@@ -244,8 +248,8 @@ class _Recorder:
 
 
 def _starts(examined: Examined, image: Image, end_offset: int) -> dict[PartitionKey, Beginning]:
-    """When the running reassignments began. If there are any, the log is read again, but only the
-    records that name one of their topics are decoded."""
+    """The beginnings of the running reassignments. If there are any, the log is read again, and
+    only the records that name their topics are decoded."""
     keys = reassigned(image)
     if not keys:
         return {}

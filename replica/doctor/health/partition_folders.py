@@ -1,8 +1,7 @@
 """Judges brokers' log directories by the metadata: which folders the broker would rename to -stray
-when it starts, and which replicas have no folder. Kafka's rules are those of LogManager.loadLog and
+when it starts, and which replicas have no folder. Kafka's rules are in LogManager.loadLog and
 LogManager.isStrayReplica. They compare the topic id and the assignment. Kafka uses the topic's name
-only where it has to make a folder.
-"""
+only to make a folder."""
 
 from __future__ import annotations
 
@@ -22,8 +21,8 @@ _LOADED = (FolderState.CURRENT, FolderState.FUTURE)
 
 
 class _Placed(NamedTuple):
-    """A partition's folder in its log directory. why_stray: why its broker would put it aside; ""
-    where it wouldn't."""
+    """A partition's folder in its log directory. why_stray: why its broker would rename it to
+    -stray; "" if it wouldn't."""
 
     broker_id: int
     directory_id: str
@@ -38,9 +37,9 @@ class _Placed(NamedTuple):
 def judge_log_directories(
     cluster: Cluster, directories: Iterable[BrokerLogDirectory], *, all_given: bool
 ) -> Iterator[Finding]:
-    """The findings about log directories of the cluster. directories: those of brokers; others are
-    passed over. all_given: whether folders that are missing count, because the directories hold
-    all that their brokers have."""
+    """The findings about log directories of the cluster. directories: log directories; directories
+    of other nodes than brokers are ignored. all_given: whether missing folders count, because all
+    directories of their brokers were given."""
     mine = [one for one in directories if one.replica.cluster_id == cluster.cluster_id]
     placed = [
         _Placed(
@@ -85,7 +84,8 @@ def _foreign(cluster: Cluster, directories: Iterable[BrokerLogDirectory]) -> Ite
 
 
 def _twice(cluster: Cluster, placed: Iterable[_Placed]) -> Iterator[Finding]:
-    """Partitions of which a broker has two folders in one state, and puts none of them aside."""
+    """Findings about partitions of which a broker has two folders in one state, and renames
+    neither."""
     holders: dict[tuple[int, str, int, FolderState], list[_Placed]] = defaultdict(list)
     for one in placed:
         if not one.is_stray:
@@ -110,7 +110,7 @@ def _stray(cluster: Cluster, placed: Iterable[_Placed]) -> Iterator[Finding]:
 
 
 def _summed(placed: list[_Placed]) -> str:
-    """Such as `12 folders, 3.4 GiB, of brokers 1 and 2`."""
+    """A text such as `12 folders, 3.4 GiB, of brokers 1 and 2`."""
     brokers = Counter(one.broker_id for one in placed)
     size = size_text(sum(one.folder.size_bytes for one in placed))
     on = ", ".join(f"{count} on broker {broker_id}" for broker_id, count in sorted(brokers.items()))
@@ -125,8 +125,8 @@ def _subject(one: _Placed) -> Subject:
 def _missing(
     cluster: Cluster, directories: list[BrokerLogDirectory], placed: Iterable[_Placed]
 ) -> Iterator[Finding]:
-    """Replicas that the metadata places in a directory that was given, and of which no directory of
-    the broker has a folder."""
+    """Findings about replicas that the metadata places in a given directory, and for which no
+    directory of the broker has a folder."""
     given: Mapping[int, set[str]] = defaultdict(set)
     for directory in (one for one in directories if not one.is_metadata_alone):
         given[directory.replica.node_id].add(directory.replica.directory_id)

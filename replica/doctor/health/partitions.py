@@ -30,8 +30,8 @@ def judge_partitions(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _is_plain(partition: Partition) -> bool:
-    """Whether the partition is as most are: with a leader that was elected cleanly, all replicas in
-    sync, and no ELR."""
+    """Whether the partition is in the usual state: a leader that was elected cleanly, all replicas
+    in sync, and no ELR."""
     return (
         partition.leader != NO_NODE
         and not partition.leader_recovery_state
@@ -73,8 +73,8 @@ def _judge(cluster: Cluster, key: PartitionKey, partition: Partition) -> Iterato
 
 
 def _who_is_back(cluster: Cluster, partition: Partition, ids: Sequence[int]) -> str:
-    """Which of these replicas are live, and which of them have lost their directory all the
-    same."""
+    """A text that says which of these replicas are live, and which of the live ones have lost their
+    directory."""
     live = [one for one in ids if one in cluster.live_brokers]
     lost = [one for one in live if not cluster.can_lead(partition, one)]
     back = [one for one in live if one not in lost]
@@ -86,5 +86,5 @@ def _who_is_back(cluster: Cluster, partition: Partition, ids: Sequence[int]) -> 
 
 
 def _brokers(ids: Sequence[int]) -> str:
-    """Such as `broker 3 is`."""
+    """A text such as `broker 3 is`."""
     return f"{named('broker', [str(one) for one in ids])} {'is' if len(ids) == 1 else 'are'}"

@@ -1,8 +1,8 @@
-"""Finds how long each exposure or reassignment has lasted, by taking the newest state back record
-by record.
+"""Finds how long each exposure or reassignment has lasted, by undoing the changes from the newest
+state backwards.
 
-The steps come newest first, and are read only until all questions are answered: mostly back to the
-last restart of a broker. A long history can be read in ranges of offsets, side by side.
+The steps come newest first, and are read only until all questions are answered: usually back to the
+last restart of a broker. A long history can be read in ranges of offsets, in parallel.
 """
 
 from __future__ import annotations
@@ -44,18 +44,19 @@ class VisibleChange(NamedTuple):
 
     offset: int
     at: int | None
-    """The time of the records, in ms since 1970 (UTC); None where the batch has no time."""
+    """The time of the records, in ms since 1970 (UTC); None if the batch has no time."""
     before: tuple[tuple[str, Any, Any], ...]
     """(table, key, earlier value as State's tables hold it) of each changed entity; the value is
-    None where the entity didn't exist."""
+    None if the entity didn't exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What past_of found. exposed and starts lack what began before the oldest step."""
+    """The result of past_of. `exposed` and `starts` lack everything that began before the oldest
+    step."""
 
     exposed: Mapping[Failure, Beginning]
-    """Since when each failure that does harm would do as much as it would now."""
+    """For each harmful failure: the beginning of the time with the same harm as now."""
     starts: Mapping[PartitionKey, Beginning]
     """The beginnings of running reassignments."""
     unknown: int
@@ -64,8 +65,8 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The questions whose answer lies further back: failures that have done the same harm so far,
-    and partitions whose reassignment has gone on so far."""
+    """The open questions, whose answers are further back: failures whose harm was the same so far,
+    and partitions whose reassignment was running so far."""
 
     failures: frozenset[Failure]
     partitions: frozenset[PartitionKey]
@@ -79,16 +80,16 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class PastRange:
-    """What the steps of a range of offsets answer."""
+    """The answers by the steps of a range of offsets."""
 
     exposed: Mapping[Failure, Beginning]
     starts: Mapping[PartitionKey, Beginning | None]
-    """The beginnings of running reassignments; None where the step has no time."""
+    """The beginnings of running reassignments; None if the step has no time."""
     waiting: Waiting
-    """The questions that stayed open, of those that were open where the range ends."""
+    """The questions that were open at the range's end and stay open."""
 
     def before(self, newer: PastRange) -> PastRange:
-        """This range together with the one that follows it."""
+        """This range together with the newer range that follows it."""
         failures, partitions = newer.waiting.failures, newer.waiting.partitions
         exposed = {one: at for one, at in self.exposed.items() if one in failures}
         starts = {one: at for one, at in self.starts.items() if one in partitions}
@@ -97,25 +98,28 @@ class PastRange:
 
     @property
     def past(self) -> Past:
-        """The answers, where no older range is known."""
+        """The answers, if there is no older range."""
         starts = {one: at for one, at in self.starts.items() if at is not None}
         return Past(self.exposed, starts, len(self.waiting.failures))
 
 
 def past_of(cluster: Cluster, steps: Iterable[VisibleChange]) -> Past:
-    """Find out since when the cluster is as it is. steps: newest first, one for each offset below
-    the cluster's end that changed something; they are read as far as needed."""
+    """Find the beginnings of the cluster's current exposures and reassignments. steps: newest
+    first, one for each offset below the cluster's end with changes. They are read as far as needed.
+    """
     return past_in_range(cluster, cluster, steps).past
 
 
 def past_in_range(
     now: Cluster, at_end: Cluster, steps: Iterable[VisibleChange], asked: Waiting | None = None
 ) -> PastRange:
-    """Find out what one range of offsets tells about since when the cluster is as it is `now`.
+    """Find, in one range of offsets, the beginnings of the exposures and reassignments in `now`.
 
-    at_end: the state before the range's end (exclusive). steps: those of the range, newest first.
-    asked: the questions that newer ranges have left open; None: all of them. Ranges can be read
-    independently of each other: `PastRange.before` joins them.
+    at_end: the state before the range's end (exclusive).
+    steps: the steps of the range, newest first.
+    asked: the questions that newer ranges have left open; None for all questions.
+
+    Ranges can be read independently: `PastRange.before` joins them.
     """
     exposed, starts = _Exposed(now, at_end, asked), _Starts(now, asked)
     remaining = iter(steps)
@@ -154,10 +158,10 @@ class _Starts:
 
 
 class _Exposed:
-    """The failures that do harm now. The state is taken back until each of them does other harm.
+    """The failures that are harmful now. Changes are undone until the harm of each is different.
 
-    waiting: the failures that have done the same harm so far. One that does other harm where the
-    steps begin, at the end of a range, is none: a newer range has its answer.
+    waiting: the failures whose harm was the same so far. A failure whose harm is different at the
+        end of a range isn't waiting, because a newer range has its answer.
     """
 
     def __init__(self, now: Cluster, at_end: Cluster, asked: Waiting | None) -> None:
@@ -201,7 +205,7 @@ class _Exposed:
                 self.since[failure] = Beginning(step.offset, step.at)
 
     def _suspects(self, touched: Collection[Failure]) -> set[Failure]:
-        """The waiting failures whose figures depend on these totals."""
+        """The waiting failures whose harm depends on these totals."""
         found: set[Failure] = set()
         for failure in touched:
             found.add(failure)
@@ -212,7 +216,7 @@ class _Exposed:
 
 
 class _State:
-    """The state on which exposures depend. It is taken back in place, together with the
+    """The state on which exposures depend. Changes are undone in place, together with the
     Standing."""
 
     def __init__(self, cluster: Cluster, standing: Standing) -> None:
@@ -279,8 +283,8 @@ class _State:
             self._add(alike, self._counts[alike])
 
     def _take_back_directories(self, before: Mapping[int, Any]) -> set[PartitionKey]:
-        """Take the log directories of brokers back. Returns the partitions with a replica on a
-        broker that had others online."""
+        """Undo changes of brokers' log directories. Returns the partitions with a replica on a
+        broker that had other directories online."""
         other: set[int] = set()
         for one, fields in before.items():
             online = frozenset(fields["logDirs"]) if fields else frozenset[str]()
@@ -288,14 +292,15 @@ class _State:
                 continue
             other.add(one)
             self._online[one] = online
-            if not online:  # such a broker names none
+            if not online:  # this broker names no directories
                 del self._online[one]
         if not other:
             return set()
         return {key for key, one in self._partitions.items() if not other.isdisjoint(one.replicas)}
 
     def _take_back_configs(self, before: Mapping[Any, Any]) -> set[PartitionKey]:
-        """Take configs back. Returns the partitions whose min.insync.replicas may have changed."""
+        """Undo changes of configs. Returns the partitions whose min.insync.replicas may have
+        changed."""
         mine = {key: value for key, value in before.items() if key[2] == MIN_ISR}
         if not mine:
             return set()
@@ -337,7 +342,7 @@ class _State:
 
 
 def _put_all(held: dict[Any, Any], before: Mapping[Any, Any]) -> None:
-    """Put each value back as it was before; None means that there was none."""
+    """Restore each earlier value; None removes the key."""
     for key, value in before.items():
         if value is None:
             held.pop(key, None)

@@ -30,14 +30,14 @@ def racks_of(cluster: Cluster) -> Racks:
 
 
 def racks_to_spread_over(cluster: Cluster) -> Racks:
-    """The racks that racks_of gives if there are several of them; otherwise none."""
+    """The result of racks_of if there are several racks; else empty."""
     racks = racks_of(cluster)
     return racks if len(set(racks.values())) > 1 else {}
 
 
 def shared_rack(racks: Racks, replicas: Sequence[int]) -> str | None:
-    """The rack that holds all replicas of a partition. None where they lie in several racks, where
-    there is only one replica, or where the rack of a replica isn't known."""
+    """The rack that holds all replicas of a partition. None if they are in several racks, if there
+    is only one replica, or if the rack of a replica is unknown."""
     if len(replicas) < 2:
         return None
     held = {racks.get(broker_id) for broker_id in replicas}

@@ -20,7 +20,7 @@ _ENOUGH = 3
 
 
 def judge_quorum(cluster: Cluster) -> Iterator[Finding]:
-    """The rules about controllers and voters; none where the voters aren't known."""
+    """The rules about controllers and voters; no findings if the voters are unknown."""
     if not cluster.voters:
         return
     yield from _without_vote(cluster)
@@ -31,7 +31,7 @@ def judge_quorum(cluster: Cluster) -> Iterator[Finding]:
 
 
 def controllers_without_vote(cluster: Cluster) -> list[int]:
-    """The registered controllers that are no voters; none where the voters aren't known."""
+    """The registered controllers that aren't voters; empty if the voters are unknown."""
     if not cluster.voters:
         return []
     return sorted(set(cluster.values("controllers")) - cluster.voters)
@@ -85,7 +85,7 @@ def _other_endpoints(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _differences(voter: Voter, registration: Mapping[str, Any]) -> Iterator[str]:
-    """The listeners that have another address in the voter set than in the registration. A listener
+    """The listeners whose addresses differ between the voter set and the registration. A listener
     that only one of them names is no difference."""
     registered = {one["name"]: (one["host"], one["port"]) for one in registration["endPoints"]}
     for endpoint in voter.endpoints:

@@ -12,11 +12,11 @@ from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 
 LONG_MS = 24 * 60 * 60 * 1000
-"""A reassignment that takes longer is reported as stuck."""
+"""The time (ms) after which a reassignment is reported as stuck."""
 
 
 def judge_reassignments(cluster: Cluster) -> Iterator[Finding]:
-    """The rules about reassignments that run, and about those that are stuck."""
+    """The rules about running and about stuck reassignments."""
     running: list[Subject] = []
     stuck: list[Subject] = []
     offsets = cluster.offsets("partitions")
@@ -50,7 +50,7 @@ def reassigned(image: Image) -> list[PartitionKey]:
 def reassignment_starts(
     keys: Collection[PartitionKey], changes: Iterable[tuple[int, int, Mapping[str, Any]]]
 ) -> dict[PartitionKey, Beginning]:
-    """When the reassignments of these partitions began, where `changes` hold the beginning.
+    """The beginnings of the reassignments of these partitions, if `changes` hold them.
 
     changes: (offset, time in ms, fields) of PARTITION_RECORD and PARTITION_CHANGE_RECORD of any
     partitions, in the order of the log.
@@ -62,7 +62,7 @@ def reassignment_starts(
         if key not in held:
             continue
         adding, removing = held[key]
-        if fields["addingReplicas"] is not None:  # null leaves the list as it is
+        if fields["addingReplicas"] is not None:  # null doesn't change the list
             adding = fields["addingReplicas"]
         if fields["removingReplicas"] is not None:
             removing = fields["removingReplicas"]
@@ -75,7 +75,7 @@ def reassignment_starts(
 
 
 def _age(cluster: Cluster, start: Beginning | None) -> int | None:
-    """How long the reassignment has run until the log's last batch, in ms; None if not known."""
+    """The time (ms) from the reassignment's beginning to the log's last batch; None if unknown."""
     if start is None or start.at is None or cluster.now is None:
         return None
     return max(cluster.now - start.at, 0)

@@ -1,8 +1,8 @@
-"""Finds when a broker that is fenced was last alive, by what the log tells.
+"""Finds when a fenced broker was last alive, by the log.
 
-A controller fences a broker whose heartbeats have not come for broker.session.timeout.ms, 9 s by
-default, so the broker had stopped before. No log holds heartbeats, but some changes are made only
-because a broker that lives asks for them.
+A controller fences a broker after broker.session.timeout.ms without heartbeats (9 s by default), so
+the broker had stopped before. No log holds heartbeats, but some changes are made only because a
+live broker asks for them.
 """
 
 from __future__ import annotations
@@ -16,23 +16,28 @@ from replica.metadata.changes.brokers_seen import is_fencing, seen_by
 
 
 class LastSign(NamedTuple):
-    """What is known of the stop of a broker. fenced: the record that fenced it. seen: the last
-    record before that one for which the broker must have been alive; None where none is known."""
+    """What is known about the stop of a broker.
+
+    fenced: the record that fenced it.
+    seen: the last record before it for which the broker must have been alive; None if none is
+        known.
+    """
 
     fenced: Beginning
     seen: Beginning | None
 
     @property
     def is_after_a_step_back(self) -> bool:
-        """Whether a clock was set back between the two, so that their times say nothing."""
+        """Whether a clock was set back between the two records, so that their times can't be
+        compared."""
         fenced, seen = self.fenced.at, None if self.seen is None else self.seen.at
         return fenced is not None and seen is not None and seen > fenced
 
 
 def last_signs(cluster: Cluster, steps: Iterable[VisibleChange]) -> dict[int, LastSign]:
-    """What is known of the stop of each broker that is fenced. One that told the controllers of its
-    shutdown is left out: they took its leaders away before it stopped. steps: the changes that led
-    to the state, newest first; they are read only until all is known."""
+    """What is known about the stop of each fenced broker. A broker that announced its shutdown is
+    left out, because the controllers moved its leaders away before it stopped. steps: the changes
+    that led to the state, newest first. They are read only until all answers are known."""
     back = SignsBackwards(cluster)
     for step in steps:
         if back.is_complete:
@@ -42,8 +47,8 @@ def last_signs(cluster: Cluster, steps: Iterable[VisibleChange]) -> dict[int, La
 
 
 class SignsBackwards:
-    """Takes the changes that led to a state, newest first, and finds what is known of the stop of
-    each broker that is fenced."""
+    """Takes the changes that led to a state, newest first, and finds what is known about the stop
+    of each fenced broker."""
 
     def __init__(self, cluster: Cluster) -> None:
         brokers = dict(cluster.values("brokers"))
@@ -56,7 +61,7 @@ class SignsBackwards:
 
     @property
     def is_complete(self) -> bool:
-        """Whether no older change can tell more."""
+        """Whether older changes can add nothing."""
         return not self._asked
 
     def take_back(self, step: VisibleChange) -> None:

@@ -29,24 +29,23 @@ class EntitySize:
     size_bytes: int | None = None
     """The bytes of the records' values."""
     per_hour: float | None = None
-    """Records an hour, from the log's first batch to its last; None where there is no such
-    number."""
+    """The number of records per hour, from the log's first batch to its last; None if unknown."""
 
 
 def entity_sizes(counts: Mapping[str, int]) -> Iterator[EntitySize]:
-    """The kinds of which there are entities, the most numerous first."""
+    """The kinds of entities that exist, the most numerous first."""
     for name in sorted(counts, key=lambda one: (-counts[one], one)):
         if counts[name]:
             yield EntitySize(ENTITY, name, counts[name])
 
 
 def entity_counts(image: Image) -> dict[str, int]:
-    """How many entities there are of each kind."""
+    """The number of entities of each kind."""
     return {kind.name: len(image.tables[kind.table].values) for kind in KINDS}
 
 
 def topic_sizes(image: Image) -> Iterator[EntitySize]:
-    """All topics, those with most replicas first, equal ones by name."""
+    """All topics, the topics with most replicas first, then by name."""
     partitions: Counter[str] = Counter()
     replicas: Counter[str] = Counter()
     for (topic_id, _), partition in image.tables["partitions"].values.items():
@@ -60,7 +59,7 @@ def topic_sizes(image: Image) -> Iterator[EntitySize]:
 
 
 def record_sizes(content: LogContent) -> Iterator[EntitySize]:
-    """The types of the log's records, those with most bytes first."""
+    """The types of the log's records, the types with most bytes first."""
     hours = None
     if content.first_at is not None and content.last_at is not None:
         hours = max(content.last_at - content.first_at, 0) / _MS_PER_HOUR

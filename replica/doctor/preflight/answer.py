@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class ChangeSafety(StrEnum):
-    """Whether a planned change is safe, and what a single reason says about that."""
+    """The answer whether a planned change is safe, of a judgement or of a single reason."""
 
     SAFE = "safe"
     """The state shows no reason against the change."""
@@ -32,7 +32,7 @@ class Reason(NamedTuple):
     """The partition, the node or the feature that the reason is about."""
     detail: str
     offset: int | None = None
-    """The offset of the record that shows the reason; None where no record does."""
+    """The offset of the record that shows the reason; None if no record shows it."""
     is_of_partition: bool = False
     """Whether the reason is about one partition, of which there may be thousands."""
 
@@ -50,17 +50,16 @@ class Preflight:
     action: str
     """The change in words."""
     reasons: tuple[Reason, ...]
-    """The reasons: first those about no single partition, then those about single partitions, in
-    both parts the gravest first."""
+    """The reasons: first the reasons about no single partition, then the reasons about single
+    partitions, the gravest first in both parts."""
     needs: tuple[str, ...] = ()
     """Conditions on which the change relies while it runs, and which the state can't show."""
     order: tuple[int, ...] = ()
-    """The ids of the nodes that the change takes one after another; empty where it takes none."""
+    """The ids of the nodes in the order of the change; empty for a change without an order."""
 
     @property
     def answer(self) -> ChangeSafety:
-        """The gravest answer of the reasons; a reason that there is nothing to do stands above the
-        notes beside it."""
+        """The gravest answer of the reasons; NOTHING_TO_DO outranks notes."""
         answers = {reason.answer for reason in self.reasons}
         if ChangeSafety.NOTHING_TO_DO in answers:
             answers.discard(ChangeSafety.SAFE)
@@ -68,7 +67,7 @@ class Preflight:
 
     @property
     def is_conditional(self) -> bool:
-        """Whether the answer holds only if what the change needs does."""
+        """Whether the answer holds only under the conditions in `needs`."""
         return bool(self.needs) and self.answer in (ChangeSafety.SAFE, ChangeSafety.NOTHING_TO_DO)
 
 
@@ -78,7 +77,7 @@ _GRAVEST_FIRST = (
 
 
 def gravest(answers: Iterable[ChangeSafety]) -> ChangeSafety:
-    """The gravest of these answers; SAFE where there are none."""
+    """The gravest of these answers; SAFE if there are none."""
     return min(answers, key=_GRAVEST_FIRST.index, default=ChangeSafety.SAFE)
 
 

@@ -1,8 +1,8 @@
-"""Judges what every answer depends on: whether the state that was judged is the cluster's.
+"""Judges whether the judged state is the state of the cluster, on which every answer depends.
 
-No change is called safe on a state that isn't known to the log's end, that lacks a record, that no
-majority holds, or where logs conflict. What the directories can neither prove nor disprove is a
-condition (Preflight.needs).
+No change is called safe if the state isn't known to the log's end, lacks a record, isn't held by a
+majority, or if logs conflict. Facts that the directories can neither prove nor disprove are
+conditions (Preflight.needs).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MORE = "`kraftlake check` says more"
 
 
 def grounded(found: Preflight, cluster: Cluster) -> Preflight:
-    """The result of a judgement, with the doubts about the state that it stands on."""
+    """The result of a judgement, with the doubts about the judged state."""
     named = {reason.subject for reason in found.reasons}
     reasons = [*_doubts(cluster), *found.reasons]
     reasons += (

@@ -1,5 +1,5 @@
-"""Judges whether brokers can be taken out of the cluster for good: what has to move first, whether
-the other brokers can take it, and whether the quorum still needs the node.
+"""Judges whether brokers can be removed from the cluster for good: which replicas have to move
+first, whether the other brokers can take them, and whether the quorum still needs the node.
 
 Kafka lets a broker be unregistered at any time (UnregisterBroker, ReplicationControlManager
 .handleBrokerUnregistered): its replicas stay in the assignments, and their partitions stay
@@ -26,23 +26,23 @@ from replica.words import counted, named
 
 @dataclass(frozen=True, slots=True)
 class _Leaving:
-    """The brokers that are to go, and what they leave to the others."""
+    """The brokers that will leave, and their replicas."""
 
     cluster: Cluster
     brokers: frozenset[int]
-    """The ids of the brokers that are to go."""
+    """The ids of the brokers that will leave."""
     takers: frozenset[int]
     """The brokers that stay and can take new replicas: they are live, and not all of their log
     directories are cordoned (KIP-1066)."""
     held: Mapping[PartitionKey, Partition]
-    """The partitions with a replica on a broker that is to go."""
+    """The partitions with a replica on a broker that will leave."""
     racks: Racks
-    """The racks of all brokers; empty where the brokers aren't in several racks."""
+    """The racks of all brokers; empty if the brokers aren't in several racks."""
 
 
 def decommission(cluster: Cluster, brokers: Collection[int]) -> Preflight:
-    """The end of the brokers with these ids. It is safe once they hold no replica, and vote no
-    more."""
+    """The removal of the brokers with these ids. It is safe if they hold no replicas and aren't
+    voters."""
     leaving = _leaving(cluster, frozenset(brokers))
     stuck = dict(_stuck(leaving))
     reasons = [
@@ -95,7 +95,8 @@ def _of_voters(leaving: _Leaving) -> Iterator[Reason]:
 
 
 def _of_brokers(leaving: _Leaving, stuck: frozenset[PartitionKey]) -> Iterator[Reason]:
-    """What each of the brokers holds. stuck: the partitions that can't move."""
+    """The reasons about the replicas of each leaving broker. stuck: the partitions that can't
+    move."""
     offsets = leaving.cluster.offsets("brokers")
     for broker in sorted(leaving.brokers):
         held = {key: one for key, one in leaving.held.items() if broker in one.replicas}
@@ -142,7 +143,7 @@ def _of_racks(leaving: _Leaving) -> Iterator[Reason]:
 
 
 def _stuck(leaving: _Leaving) -> Iterator[tuple[PartitionKey, Reason]]:
-    """The partitions that can't leave the brokers as they are, each with the first reason why."""
+    """The partitions that can't leave the brokers now, each with the first reason."""
     offsets = leaving.cluster.offsets("partitions")
     for key, partition in leaving.held.items():
         told = (
@@ -164,8 +165,8 @@ def _arriving(leaving: _Leaving, partition: Partition) -> str:
 
 
 def _no_source(leaving: _Leaving, partition: Partition) -> str:
-    """A new replica is copied from a leader. Where only leaving brokers may lead, one of them has
-    to be up."""
+    """Why a new replica has no leader to copy from: only leaving brokers may lead, and all are
+    down; "" if there is a source."""
     eligible = (*partition.isr, *partition.elr)
     if any(leaving.cluster.can_lead(partition, one) for one in eligible):
         return ""
@@ -190,7 +191,8 @@ def _too_few(leaving: _Leaving, partition: Partition) -> str:
 
 
 def _one_rack(leaving: _Leaving, partition: Partition) -> str:
-    """A partition that lies in several racks now, and would lie in one wherever it is moved."""
+    """Why a partition that is in several racks now would be in one rack after any move; "" if it
+    wouldn't."""
     before = {leaving.racks.get(one) for one in partition.replicas}
     staying = set(partition.replicas) - leaving.brokers
     after = {leaving.racks.get(one) for one in staying | leaving.takers}

@@ -1,5 +1,5 @@
-"""Judges an older Kafka release on the directories as they are: what its nodes would read at their
-start, and can't."""
+"""Judges an older Kafka release on the current directories: what its nodes can't read at their
+start."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from replica.words import named
 
 
 class NodeReading(NamedTuple):
-    """What a release can't read of one node's directory."""
+    """What a release can't read in one node's directory."""
 
     node_id: int | None
-    """The node's id; None where no meta.properties names it."""
+    """The node's id; None if no meta.properties names it."""
     shown: str
     places: tuple[UnreadPlace, ...]
     is_whole: bool = True
-    """Whether the whole log of the node could be looked at."""
+    """Whether the whole log of the node could be read."""
     is_of_quorum: bool = False
-    """Whether it is the log that a quorum tells, and no node's directory: then each node may have
-    a newer snapshot, behind which it reads less of the log."""
+    """Whether this is the log of a running quorum, not a node's directory: each node may have a
+    newer snapshot, after which it reads less of the log."""
 
     @property
     def name(self) -> str:
@@ -38,9 +38,12 @@ class NodeReading(NamedTuple):
 def downgrade_binaries(
     cluster: Cluster, release: str, readings: Sequence[NodeReading], not_judged: str = ""
 ) -> Preflight:
-    """The start of all nodes with an older release, on the directories as they are. release: a key
-    of NEWEST_LEVELS. readings: what this release can't read of each directory that was given.
-    not_judged: what nothing here tells of the nodes; "" where there is nothing of the kind."""
+    """The start of all nodes with an older release, on the current directories.
+
+    release: a key of NEWEST_LEVELS.
+    readings: what this release can't read in each given directory.
+    not_judged: what is unknown about the nodes; "" for nothing.
+    """
     reader = reader_of(release)
     reasons = [*_of_places(cluster, reader, readings)]
     for one in readings:
@@ -60,7 +63,7 @@ def downgrade_binaries(
 def _of_places(
     cluster: Cluster, reader: Reader, readings: Sequence[NodeReading]
 ) -> Iterator[Reason]:
-    """A reason for each thing that can't be read, and for all nodes that have it alike."""
+    """A reason for each kind of unreadable content, for all nodes that have it."""
     alike: dict[tuple[Unread, bool], list[tuple[str, UnreadPlace]]] = {}
     for reading in readings:
         if reading.is_of_quorum:
@@ -82,8 +85,8 @@ def _of_places(
 
 
 def _of_quorum(cluster: Cluster, reader: Reader, reading: NodeReading) -> Iterator[Reason]:
-    """A reason for each thing in a quorum's log that can't be read. What is in force each node
-    reads, and of the rest what lies behind its newest snapshot."""
+    """A reason for each kind of unreadable content in a quorum's log. Each node reads the values in
+    force, and the records behind its newest snapshot."""
     for place in reading.places:
         unread, offset = place.unread, place.offset
         if not (place.at_start and unread.is_fatal):
@@ -97,7 +100,7 @@ def _of_quorum(cluster: Cluster, reader: Reader, reading: NodeReading) -> Iterat
 
 
 def _is_in_force(cluster: Cluster, reader: Reader, subject: str) -> bool:
-    """Whether the subject is a feature at whose present level a node of the release ends."""
+    """Whether the subject is a feature at whose current level a node of the release stops."""
     if subject not in (*cluster.values("features"), KRAFT_VERSION):
         return False
     return unread_level(reader, subject, cluster.level(subject)) is not None

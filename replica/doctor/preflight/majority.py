@@ -1,8 +1,8 @@
-"""Whether a majority of the voters is left, by the log and by what the directories prove.
+"""Judges whether a majority of the voters is left, by the log and the directories.
 
-A voter whose node the log shows to be down is not left. One whose disk may not be counted, that
-seems to have stopped, or whose log ends long before the newest one leaves the answer unknown where
-the majority depends on it. That the others run is in no log: it is a condition.
+A voter whose node is down by the log is not left. A voter whose disk must not be counted, that
+seems to have stopped, or whose log ends long before the newest log makes the answer unknown if the
+majority depends on it. No log shows that the other voters run: this is a condition.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from replica.model.voters import majority
 from replica.words import named, number
 
 NO_LOG = "no log shows that"
-"""Why a condition is none of the facts."""
+"""The reason why a condition isn't proven, as text."""
 
 
 def majority_reason(
@@ -48,7 +48,7 @@ def majority_reason(
 
 
 def why_behind(cluster: Cluster, nodes: Collection[int]) -> str:
-    """Why nodes that are behind are not counted on. Nobody knows which of the causes it is."""
+    """Why nodes that are behind can't be relied on: the possible causes."""
     seconds = min(cluster.lags[one].ms for one in nodes) // 1000
     if len(nodes) == 1:
         return (
@@ -67,7 +67,7 @@ def _ask_again(behind: Collection[int]) -> str:
 
 
 def seem_stopped(nodes: Collection[int]) -> str:
-    """What is said of nodes whose logs ended together: see Cluster.stopped_together."""
+    """A text about nodes whose logs ended together (see Cluster.stopped_together)."""
     return f"{'seems' if len(nodes) == 1 else 'seem'} to be stopped"
 
 

@@ -1,7 +1,7 @@
 """Judges the end of a migration from ZooKeeper (KIP-866; Kafka: ActivationRecordsGenerator).
 
-The migration ends when a controller leads that was restarted without it. From then on nothing is
-written to ZooKeeper, and nobody can go back.
+The migration ends when a controller leads that was restarted without it. After this nothing is
+written to ZooKeeper, and the migration can't be undone.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _SUBJECT = "ZooKeeper migration"
 
 
 def finish_migration(cluster: Cluster) -> Preflight:
-    """The end of the migration: whether no broker of ZooKeeper is left that would be cut off, what
-    is left to do, and up to when the way back is open."""
+    """The end of the migration: whether brokers of ZooKeeper are left, which steps remain, and
+    until when the migration can be undone."""
     state = cluster.zk_migration
     since = cluster.offsets("zk_migration").get("")
     told = f"is {migration_name(state)}"
@@ -62,7 +62,7 @@ def _of_zookeeper(cluster: Cluster) -> Iterator[Reason]:
 
 
 def _unregistered(cluster: Cluster) -> Iterator[Reason]:
-    """Brokers that hold replicas, and of which KRaft knows nothing."""
+    """Reasons about brokers that hold replicas and aren't registered in KRaft."""
     held = cluster.replicas_by_broker
     for broker_id in sorted(held.keys() - cluster.values("brokers").keys()):
         replicas = counted(held[broker_id], "replica")
@@ -84,7 +84,7 @@ def _registered(cluster: Cluster) -> Iterator[Reason]:
 
 
 def _to_do(cluster: Cluster) -> Iterator[Reason]:
-    """What is left to do in the phase in which both stores are written."""
+    """The remaining steps in the phase in which both stores are written."""
     ready = sorted(
         controller_id
         for controller_id, fields in cluster.values("controllers").items()

@@ -1,4 +1,4 @@
-"""Judges a reassignment of partitions (KIP-455) before the controller is asked for it."""
+"""Judges a planned reassignment of partitions (KIP-455)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
 def _of_partition(
     cluster: Cluster, racks: Racks, key: PartitionKey, replicas: tuple[int, ...]
 ) -> Iterator[Reason]:
-    """The reasons about one partition. racks: empty where the brokers aren't in several racks."""
+    """The reasons about one partition. racks: empty if the brokers aren't in several racks."""
     name, partition = cluster.name_of(key), cluster.partitions[key]
     if not replicas:
         yield unsafe(name, "no replicas are named: Kafka refuses an empty assignment")
@@ -92,8 +92,8 @@ def _course(
 def _result(
     name: str, partition: Partition, replicas: tuple[int, ...], least: int | None
 ) -> Iterator[Reason]:
-    """The reasons about the number of replicas at the end. least: min.insync.replicas, None where
-    it isn't known."""
+    """The reasons about the number of replicas at the end. least: min.insync.replicas; None if
+    unknown."""
     if least is None and len(replicas) < len(partition.replicas):
         yield unknown(
             name,

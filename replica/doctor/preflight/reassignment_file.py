@@ -12,11 +12,11 @@ from replica.errors import UsageError
 _TOPIC_NAME = re.compile("[a-zA-Z0-9._-]{1,249}")
 """org.apache.kafka.common.internals.Topic: LEGAL_CHARS, MAX_NAME_LENGTH."""
 _MOST_REPLICAS = 2**15 - 1
-"""A replication factor is an int16."""
+"""The most replicas of a partition: a replication factor is an int16."""
 
 
 class Assignment(NamedTuple):
-    """The replicas that a partition is to have: broker ids, the preferred leader first."""
+    """The planned replicas of a partition: broker ids, the preferred leader first."""
 
     topic: str
     partition: int
@@ -24,8 +24,8 @@ class Assignment(NamedTuple):
 
 
 def assignments_in(text: str, path: str) -> tuple[Assignment, ...]:
-    """The assignments in the file's text. Raises UsageError, which names the place and what is
-    expected there."""
+    """The assignments in the file's text. Raises UsageError, which names the place and the expected
+    value."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:

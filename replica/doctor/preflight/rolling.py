@@ -1,9 +1,9 @@
 """Finds an order in which all nodes can be restarted, one at a time, so that no partition loses its
-leader or its guarantees and the quorum keeps its majority; or says which nodes allow none.
+leader or its guarantees and the quorum keeps its majority; or names the nodes that prevent it.
 
-A restart is the stop of one node, which `stopping` judges. The first step is judged on the state as
-it is; each later one on the state in which every node is back and every replica in sync, for that
-is what one waits for between two steps.
+A restart is the stop of one node, which `stopping` judges. The first step is judged on the current
+state; each later step on the state in which every node is back and every replica in sync, because
+the operator waits for this state between two steps.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from replica.words import counted, named
 def roll(cluster: Cluster) -> Preflight:
     """The restart of all nodes, one after another: the brokers first, rack by rack, then the
     voters, and last the voter with the newest log, which leads the quorum or led it.
-    Preflight.order has all nodes, or none: each node that keeps it empty has a reason."""
+    Preflight.order has all nodes, or none: each node that prevents an order has a reason."""
     nodes = sorted({*cluster.values("brokers"), *cluster.values("controllers"), *cluster.voters})
     in_sync = _in_sync(cluster)
     up = [node for node in nodes if node not in cluster.fenced_brokers]
@@ -58,8 +58,8 @@ def roll(cluster: Cluster) -> Preflight:
 
 
 def _in_sync(cluster: Cluster) -> Cluster:
-    """The cluster once all of its brokers are up and all replicas in sync. A replica in a log
-    directory that is offline stays behind."""
+    """The cluster with all brokers up and all replicas in sync, except replicas in an offline log
+    directory."""
     brokers = {
         broker: {**fields, "fenced": False, "inControlledShutdown": False}
         for broker, fields in cluster.values("brokers").items()
@@ -85,7 +85,7 @@ def _caught_up(cluster: Cluster, partition: Partition) -> Partition:
 
 
 def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
-    """Why the node can't be stopped although everything is in sync: the gravest reason."""
+    """Why the node can't be stopped although all replicas are in sync: the gravest reason."""
     found = stop_brokers(in_sync, [node])
     against = [one for one in found.reasons if one.answer is not ChangeSafety.SAFE]
     if not against:
@@ -99,13 +99,13 @@ def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
 
 
 def _is_about_replicas(reason: Reason) -> bool:
-    """Whether the reason is about partitions, and not about votes."""
+    """Whether the reason is about partitions, not about votes."""
     return reason.is_of_partition or reason.subject == "partitions"
 
 
 def _order(cluster: Cluster, nodes: Sequence[int], stoppable: frozenset[int]) -> tuple[int, ...]:
-    """The nodes, which are all up, in the order of their restarts. stoppable: the nodes that may be
-    stopped now."""
+    """The nodes, all of which are up, in the order of their restarts. stoppable: the nodes that may
+    be stopped now."""
     racks: Mapping[int, str] = racks_of(cluster)
     newest = None if cluster.quorum is None else cluster.quorum.newest
     last = None if newest is None else newest.node_id
@@ -122,7 +122,7 @@ def _may_stop(cluster: Cluster, node: int) -> bool:
 
 
 def _start(cluster: Cluster, order: Sequence[int], stoppable: frozenset[int]) -> Iterator[Reason]:
-    """Why nobody should begin now. stoppable: the nodes that may be stopped now."""
+    """Why the restarts should not begin now. stoppable: the nodes that may be stopped now."""
     if not order or order[0] in stoppable:
         return
     behind = sum(set(one.isr) != set(one.replicas) for one in cluster.partitions.values())
@@ -134,8 +134,8 @@ def _start(cluster: Cluster, order: Sequence[int], stoppable: frozenset[int]) ->
 
 
 def _down(cluster: Cluster, *, all_stoppable: bool) -> Iterator[Reason]:
-    """The nodes that have to be started before any other is stopped. all_stoppable: whether each of
-    the others may be stopped now."""
+    """Reasons about the nodes that have to be started before any other node is stopped.
+    all_stoppable: whether each of the other nodes may be stopped now."""
     reason = unknown if all_stoppable else unsafe
     for node in sorted(cluster.fenced_brokers):
         told = (
@@ -147,7 +147,8 @@ def _down(cluster: Cluster, *, all_stoppable: bool) -> Iterator[Reason]:
 
 
 def _doubted(cluster: Cluster) -> Iterator[Reason]:
-    """The nodes that may have to stay stopped, or that have stopped, by their directories."""
+    """Reasons about the nodes that may have to stay stopped, or that have stopped, by their
+    directories."""
     doubted = () if cluster.quorum is None else cluster.quorum.in_doubt(*UNCOUNTED)
     why = {voter.key.node_id: voter.why_doubted for voter in doubted}
     for node in sorted(cluster.unreliable_voters):

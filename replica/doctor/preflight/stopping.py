@@ -1,9 +1,8 @@
 """Judges whether brokers can be stopped: which partitions lose their leader or their guarantees
 until the brokers are back.
 
-A broker that is shut down in order first leaves the ISRs (Kafka: controlled shutdown). Where this
-broker is the only replica in an ISR, it stays in the ISR, and the partition has no leader until the
-broker is back.
+A broker in a controlled shutdown first leaves the ISRs. If it is the only replica in an ISR, it
+stays in the ISR, and the partition has no leader until the broker is back.
 """
 
 from __future__ import annotations
@@ -64,16 +63,15 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
 
 
 class _Harm(NamedTuple):
-    """What the stop means for a partition. what: the words that follow a number of partitions."""
+    """The harm of the stop for a partition. what: the words that follow a number of partitions."""
 
     what: str
     reason: Reason
 
 
 def _counted(harms: Sequence[_Harm], partitions: int) -> Iterator[Reason]:
-    """How many partitions each harm is about, one reason for each answer, where it is about more
-    than one partition. partitions: how many
-    the cluster has."""
+    """A reason for each answer with the number of partitions of each harm, if there is more than
+    one partition. partitions: the number of partitions in the cluster."""
     answers = {harm.reason.answer for harm in harms}
     if len(harms) < 2 or answers == {ChangeSafety.SAFE}:
         return
@@ -96,8 +94,7 @@ def stop_rack(cluster: Cluster, rack: str) -> Preflight:
 
 
 def not_registered(cluster: Cluster, gone: Collection[int]) -> Iterator[Reason]:
-    """A reason for each id that is neither a broker's nor a voter's, with the brokers that are
-    registered."""
+    """A reason for each id that is neither a broker nor a voter, with the registered brokers."""
     brokers = sorted(cluster.values("brokers"))
     known = and_more([str(one) for one in brokers]) or "none"
     for broker in sorted(set(gone) - {*brokers, *cluster.voters}):
@@ -106,14 +103,15 @@ def not_registered(cluster: Cluster, gone: Collection[int]) -> Iterator[Reason]:
 
 
 def _never_back(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
-    """A node that is stopped is to come back. Some refuse to start with their directories."""
+    """Reasons about nodes that would refuse to start again with their directories."""
     for node in sorted(gone & cluster.unstartable.keys()):
         told = f"refuses to start again with its directories ({cluster.unstartable[node]})"
         yield unsafe(f"node {node}", f"{told}: do first what `kraftlake check` says of it")
 
 
 def _forgetful(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
-    """A voter that runs knows its votes. Once it is stopped, it knows what its disk has kept."""
+    """Reasons about voters whose disks may lack their votes: a running voter knows its votes, a
+    stopped voter only those on its disk."""
     doubted = () if cluster.quorum is None else cluster.quorum.in_doubt(*MAY_VOTE_TWICE)
     for voter in doubted:
         if voter.key.node_id in gone:
@@ -124,8 +122,8 @@ def _forgetful(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
 
 
 def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
-    """A broker that is down may come back by itself, and the partitions that wait for it with it.
-    Its stop takes that away."""
+    """Reasons about brokers that are down already, and for which partitions wait: if they are to
+    stay stopped, they can't come back by themselves."""
     offsets, brokers = cluster.offsets("brokers"), cluster.values("brokers")
     for broker in sorted(gone & cluster.fenced_brokers):
         state = "fenced" if brokers[broker]["fenced"] else "shutting down"
@@ -141,8 +139,8 @@ def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
 
 
 def _awaited(cluster: Cluster, partition: Partition) -> tuple[int, ...]:
-    """The brokers that may lead a partition when they are back, while no live one may; else
-    none. Kafka takes the last known leader where nothing else is left (KIP-966)."""
+    """The brokers that may lead a partition when they are back, if no live broker may; else empty.
+    Kafka takes the last known leader if no other replica is left (KIP-966)."""
     eligible = (*partition.isr, *partition.elr)
     if any(cluster.can_lead(partition, one) for one in eligible):
         return ()
@@ -188,8 +186,8 @@ def _of_partition(
 
 
 def _awaits(cluster: Cluster, awaited: Collection[int]) -> str:
-    """What a partition without a leader waits for: brokers that are down, or the log directories of
-    brokers that are up."""
+    """A text about what a partition without a leader waits for: brokers that are down, or log
+    directories of brokers that are up."""
     up = [broker for broker in sorted(awaited) if broker in cluster.live_brokers]
     down = [broker for broker in sorted(awaited) if broker not in cluster.live_brokers]
     told = f"; it waits for {listed(down)} to come back" if down else ""

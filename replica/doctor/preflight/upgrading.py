@@ -1,4 +1,4 @@
-"""Judges another metadata.version, a higher or a lower one (KIP-584, KIP-778; Kafka:
+"""Judges a change to a higher or a lower metadata.version (KIP-584, KIP-778; Kafka:
 FeatureControlManager)."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def upgrade(cluster: Cluster, release: str) -> Preflight:
     """The change to the newest metadata.version of a Kafka release, by kafka-features upgrade.
     release: a key of NEWEST_LEVELS.
 
-    Kafka asks every registered broker and controller, whether it runs or not.
+    Every registered broker and controller must support the level, whether it runs or not.
     """
     wanted, now = NEWEST_LEVELS[release], cluster.metadata_version
     action = f"raise {METADATA_VERSION} to {release_of(wanted)}"
@@ -48,7 +48,7 @@ def downgrade(cluster: Cluster, release: str) -> Preflight:
     """The change to the newest metadata.version of an older Kafka release, by kafka-features
     downgrade. release: a key of NEWEST_LEVELS.
 
-    Kafka refuses it if a level in between changed what records say, also as an unsafe one (to
+    Kafka refuses it if a level in between changed the metadata, even as an unsafe downgrade (up to
     4.4: "Unsafe metadata downgrade is not supported"). Every registered node must support the
     level, as for an upgrade.
     """
@@ -68,8 +68,8 @@ def downgrade(cluster: Cluster, release: str) -> Preflight:
 
 
 def _to_lower_too(cluster: Cluster, release: str) -> Iterator[Reason]:
-    """The other features at levels that the release doesn't support. Kafka lowers metadata.version
-    beside them."""
+    """Reasons about other features at levels that the release doesn't support. Kafka doesn't check
+    them when it lowers metadata.version."""
     reader, offsets = reader_of(release), cluster.offsets("features")
     for feature, level in sorted(cluster.values("features").items()):
         newest = reader.features.get(feature, 0)
@@ -79,7 +79,7 @@ def _to_lower_too(cluster: Cluster, release: str) -> Iterator[Reason]:
 
 
 def _change(cluster: Cluster, action: str, wanted: int) -> Preflight:
-    """A change to a level that nothing forbids but the level in force and the registered nodes."""
+    """A change to a level, judged by the level in force and the registered nodes."""
     now = cluster.metadata_version
     if now is None:
         return preflight(action, [unknown(METADATA_VERSION, "the state has none")])

@@ -69,8 +69,8 @@ def add_voter(cluster: Cluster, voter: int) -> Preflight:
 
 
 def to_dynamic(cluster: Cluster) -> Preflight:
-    """The change of kraft.version from 0 to 1. Every voter must support it, and must have told the
-    leader so."""
+    """The change of kraft.version from 0 to 1. Every voter must support it, and must have reported
+    this to the leader."""
     action = f"raise {KRAFT_VERSION} to 1, from static to dynamic voters"
     if cluster.level(KRAFT_VERSION) > 0:
         at = cluster.offsets("kraft_version")[""]
@@ -126,7 +126,7 @@ def _tolerance(before: int, after: int) -> Iterator[Reason]:
 
 
 def _majority(cluster: Cluster, voters: frozenset[int]) -> Iterator[Reason]:
-    """A reason where no majority of the new set, which has to commit the change, is left."""
+    """A reason if no majority of the new set, which has to commit the change, is left."""
     reason = majority_reason(cluster, "voters", voters)
     if voters and reason.answer is not ChangeSafety.SAFE:
         yield reason

@@ -1,4 +1,4 @@
-"""Finds the agreed branch of a group: the history with which the cluster goes on, as far as the
+"""Finds the agreed branch of a group: the history with which the cluster continues, as far as the
 group's replicas hold it."""
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[Branc
     between two parts.
 
     The branch ends in one log: the log that would win an election among the logs without an entry
-    that a proof contradicts. That log may lack entries, because retention deleted its head or
-    because a batch is damaged. Such entries come from logs that agree with it, or from any log in
+    that a proof contradicts. This log may lack entries, because retention deleted its beginning or
+    because a batch is damaged. These entries come from logs that agree with it, or from any log in
     which they are proven. So every entry of the branch is proven or unproven. Where two proofs
     contradict each other, the branch follows the log in which it ends, and doesn't mix the two
     histories. The result is empty if all logs are empty.
@@ -61,7 +61,7 @@ def overruled_parts(
     contradicts them.
 
     branch: the group's agreed_branch. The result is empty unless the cluster broke Raft's safety,
-    or an invalid snapshot was taken for valid.
+    or an invalid snapshot was mistaken for valid.
     """
     if not commitment.contested:
         return ()
@@ -86,7 +86,7 @@ def _shared(group: GroupComparison, branch: Sequence[BranchPart], key: ReplicaKe
 
 
 def _tip(group: GroupComparison, commitment: Commitment) -> ReplicaLog | None:
-    """The log in which the branch ends; None where all logs are empty."""
+    """The log in which the branch ends; None if all logs are empty."""
     clean = [log for log in group.holding if not _is_contradicted(group, commitment, log)]
     return max(
         clean or group.holding,
@@ -102,8 +102,8 @@ def _tip(group: GroupComparison, commitment: Commitment) -> ReplicaLog | None:
 
 
 def _is_contradicted(group: GroupComparison, commitment: Commitment, log: ReplicaLog) -> bool:
-    """Whether another log holds a proven entry where this one holds a different entry that isn't.
-    Such an entry may be superseded or, where the two logs conflict, unproven."""
+    """Whether another log holds a proven entry at an offset at which this log holds a different
+    entry that isn't proven. This entry may be superseded or, if the two logs conflict, unproven."""
     open_ranges = difference(
         group.runs[log.key], commitment.ranges(log.key, EntryCommitment.PROVEN)
     )
@@ -128,7 +128,7 @@ def _on_branch(
     unproven = commitment.ranges(log.key, EntryCommitment.UNPROVEN)
     if log is tip:
         return unproven
-    # Without an entry that both hold, nobody knows where the two logs diverged.
+    # without a common entry it is unknown where the two logs diverged
     agreement = group.between(tip.key, log.key).agreement
     return () if agreement is None else below(unproven, agreement.end)
 
@@ -137,7 +137,7 @@ def _contradiction(
     group: GroupComparison, commitment: Commitment, tip: ReplicaLog, log: ReplicaLog
 ) -> int:
     """The first offset at which `log` holds another entry than a proven entry of `tip`; the end of
-    `log` where there is no such offset. From there on the two logs have nothing in common."""
+    `log` if there is no such offset. From this offset on the two logs have nothing in common."""
     proven = commitment.ranges(tip.key, EntryCommitment.PROVEN)
     others = intersection(group.between(tip.key, log.key).ranges(same=False), proven)
     return others[0].start if others else log.end_offset

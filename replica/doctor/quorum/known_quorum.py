@@ -1,9 +1,8 @@
-"""What the replicas at hand prove about their quorum: the ground on which every answer about a
-cluster stands.
+"""What the replicas at hand prove about their quorum. Every answer about a cluster depends on it.
 
 Each voter is known, or there is a doubt about its disk, and then no majority may count it. Each
-entry of the newest log is committed, may be committed, or is not. And where logs conflict, nobody
-knows which history is right.
+entry of the newest log is committed, may be committed, or is not committed. If logs conflict, it is
+unknown which history is right.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from replica.model.voters import VoterKeys, majority
 
 
 class LogBehind(NamedTuple):
-    """A replica at hand whose log ends before the newest one, or left it. end: the end (exclusive)
-    of what it has of the newest log."""
+    """A replica at hand whose log ends before the newest log, or diverges from it. end: the end
+    (exclusive) of its entries of the newest log."""
 
     key: ReplicaKey
     end: int
@@ -55,24 +54,24 @@ class KnownQuorum:
     """The quorum of one cluster, as far as its replicas at hand show it."""
 
     voters: tuple[KnownVoter, ...] = ()
-    """The voters in force at the end of the newest log, sorted; empty where no file names them."""
+    """The voters in force at the end of the newest log, sorted; empty if no file names them."""
     leaving: tuple[KnownVoter, ...] = ()
-    """The voters, with a directory at hand, that the voter set before the newest one names and the
-    newest set lacks, sorted; empty where the newest set is proven to be committed. Each of them is
-    still a voter by its own log, so it stands for election when it is started."""
+    """The voters with a directory at hand that the previous voter set names and the newest set
+    lacks, sorted; empty if the newest set is proven to be committed. Each is still a voter by its
+    own log, so it stands for election when it is started."""
     voter_sets: tuple[VoterKeys, ...] = ()
-    """Every voter set of which a majority is needed: the set in force and, where that isn't proven
-    to be committed, the set before it."""
+    """Every voter set of which a majority is needed: the set in force and, if it isn't proven to be
+    committed, the previous set."""
     newest: ReplicaKey | None = None
-    """The replica whose log an election would prefer; None where there is no log."""
+    """The replica whose log an election would prefer; None if there is no log."""
     log_end: int = 0
     """The end (exclusive) of the newest log."""
     proven_end: int = 0
     """The entries of the newest log below this offset (exclusive) are proven to be committed."""
     possible_end: int = 0
-    """The entries of the newest log from this offset on are on no majority, whatever the voters
-    hold whose disks are not at hand or can't tell. So they were not committed when the directories
-    were read. At least proven_end, at most log_end; log_end where logs conflict."""
+    """The entries of the newest log from this offset on are on no majority, whatever voters hold
+    whose disks are not at hand or are unreadable. So they were not committed when the directories
+    were read. At least proven_end, at most log_end; log_end if logs conflict."""
     conflicts: tuple[LogConflict, ...] = ()
     """The pairs of replicas whose logs conflict."""
     contested: Ranges = ()
@@ -101,7 +100,7 @@ class KnownQuorum:
 
     @property
     def is_conflicting(self) -> bool:
-        """Whether nobody knows which history is right, so that no node may be started."""
+        """Whether it is unknown which history is right, so that no node may be started."""
         return bool(self.conflicts or self.contested)
 
     @property
@@ -111,7 +110,7 @@ class KnownQuorum:
 
     @property
     def replaced(self) -> tuple[ReplicaKey, ...]:
-        """The voters in force of whose nodes disks with other directory ids are at hand."""
+        """The voters in force for whose nodes disks with other directory ids are at hand."""
         found = VoterDoubt.ANOTHER_DIRECTORY
         return tuple(voter.key for voter in self.voters if voter.doubt is found)
 
@@ -126,7 +125,7 @@ class KnownQuorum:
         return replace(self, voters=voters)
 
     def in_doubt(self, *doubts: VoterDoubt) -> tuple[KnownVoter, ...]:
-        """The voters, leaving ones too, with one of these doubts."""
+        """The voters with one of these doubts, including leaving voters."""
         return tuple(voter for voter in (*self.voters, *self.leaving) if voter.doubt in doubts)
 
 
@@ -135,7 +134,7 @@ class QuorumFiles:
     """What files other than the logs say about a quorum."""
 
     unreadable: frozenset[ReplicaKey] = frozenset()
-    """The replicas of whose log a part can't be read."""
+    """The replicas with an unreadable part of the log."""
     attested: Mapping[ReplicaKey, int] = field(default_factory=dict)
     """For each replica the newest epoch in which it led or voted, by a record or by the
     quorum-state of another replica. A key without a directory (ZERO_UUID) is any directory of its
@@ -143,21 +142,21 @@ class QuorumFiles:
     configured: VoterKeys = frozenset()
     """The voters that quorum-state or the configuration names, for logs that name none."""
     went_back: Mapping[ReplicaKey, WentBack] = field(default_factory=dict)
-    """For each replica what an earlier capture shows that its files lack now."""
+    """For each replica: the content of an earlier capture that its files lack now."""
     unreadable_states: frozenset[ReplicaKey] = frozenset()
-    """The replicas whose quorum-state is there and can't be read."""
+    """The replicas with an unreadable quorum-state."""
     lacks_own: Mapping[ReplicaKey, LacksOwn] = field(default_factory=dict)
-    """For each leader what its log lacks of its own records."""
+    """For each leader: its own records that its log lacks."""
     behind_ms: Mapping[ReplicaKey, int] = field(default_factory=dict)
-    """For each replica whose log ends long before the newest one: how long, in ms."""
+    """For each replica whose log ends long before the newest log: the difference in ms."""
     cut: Mapping[ReplicaKey, str] = field(default_factory=dict)
-    """For each replica whose copy breaks off, so that its log may go on: the name of the copy."""
+    """For each replica with an incomplete copy, whose log may continue: the name of the copy."""
     registered_later: Mapping[ReplicaKey, RegisteredLater] = field(default_factory=dict)
-    """For each controller whose process registered after what its log holds: the registration."""
+    """For each controller whose registration is newer than its log: the registration."""
 
     @property
     def hidden(self) -> frozenset[ReplicaKey]:
-        """The replicas whose logs may hold what they don't show."""
+        """The replicas whose logs may hold more than was read."""
         return self.unreadable.union(self.cut)
 
 
@@ -167,8 +166,8 @@ NO_FILES = QuorumFiles()
 def known_quorum(
     group: GroupComparison, commitment: Commitment, files: QuorumFiles = NO_FILES
 ) -> KnownQuorum:
-    """What the replicas of one cluster prove. group: their logs, of which each pair that holds
-    batches is compared. commitment: that of the group."""
+    """What the replicas of one cluster prove. group: their logs, compared in pairs. commitment: the
+    commitment of the group."""
     logs = group.logs
     if not logs:
         return KnownQuorum()
@@ -177,7 +176,7 @@ def known_quorum(
     sets = voter_sets_at_end(newest, proven_end) or ((files.configured,) * bool(files.configured))
     pairs = [(min(pair), max(pair), one.conflict_offset) for pair, one in group.pairs.items()]
     conflicts = sorted(LogConflict(a, b, at) for a, b, at in pairs if at is not None)
-    if conflicts:  # Who wrote which records, and who was elected in which history, isn't known.
+    if conflicts:  # it is unknown which history each record and election belongs to
         files = replace(files, lacks_own={}, attested={}, registered_later={})
     doubts = _doubts(logs, files, sets)
     known = [
@@ -233,9 +232,9 @@ def _preference(
 def _doubts(
     logs: Sequence[ReplicaLog], files: QuorumFiles, sets: Sequence[VoterKeys]
 ) -> dict[ReplicaKey, VoterDoubt]:
-    """The doubts about replicas at hand, of several about one the worst: who may vote a second time
-    can do harm, while a log that can't be read only can't be counted. Only a voter needs a
-    quorum-state, and none needs one before the first record: then there is nothing to forget."""
+    """The worst doubt about each replica at hand. A replica that may vote a second time can do
+    harm; a replica with an unreadable log only can't be counted. Only a voter needs a quorum-state,
+    and not before the first record."""
     is_new = not any(log.position().offset for log in logs)
     found: dict[ReplicaKey, VoterDoubt] = {}
     for log in logs:
@@ -255,9 +254,9 @@ def _doubts(
 
 
 def _is_stale(log: ReplicaLog, files: QuorumFiles) -> bool:
-    """Whether other files, or an earlier capture, show more of a replica than its own files. A file
-    that can't be read may hold what it seems to lack: beside such a log only the epoch in
-    quorum-state tells, and beside such a quorum-state no epoch does."""
+    """Whether other files, or an earlier capture, show more of a replica than its own files. An
+    unreadable file may hold what seems to be missing: with an unreadable log only the epoch in
+    quorum-state counts, and with an unreadable quorum-state no epoch counts."""
     attested = None if log.key in files.unreadable_states else _attested(log.key, files.attested)
     known = max(log.quorum_epoch, log.position().epoch)
     is_behind = attested is not None and attested > known
@@ -280,8 +279,8 @@ def _known(
     doubts: Mapping[ReplicaKey, VoterDoubt],
     files: QuorumFiles,
 ) -> KnownVoter:
-    """What is known of one voter. A voter without a directory id is any directory of its node: a
-    doubt about one of them is a doubt about the voter."""
+    """What is known about one voter. A voter without a directory id is any directory of its node: a
+    doubt about one directory is a doubt about the voter."""
     own = [log for log in group.logs if voter.matches(log.key)]
     if not own:
         other = any(log.key.node_id == voter.node_id for log in group.logs)
@@ -313,8 +312,8 @@ def _known(
 def _behind_ms(
     own: Sequence[ReplicaLog], held_end: int, behind_ms: Mapping[ReplicaKey, int]
 ) -> int | None:
-    """How long before the newest log the logs of one voter end; None where one of its disks is not
-    so far behind, or where its log parts from the newest one, which is told as that."""
+    """How long (ms) before the newest log the logs of one voter end; None if one of its disks is
+    not so far behind, or if its log diverges from the newest log, which is reported instead."""
     if any(log.key not in behind_ms or log.end_offset > held_end for log in own):
         return None
     return min(behind_ms[log.key] for log in own)
@@ -323,8 +322,8 @@ def _behind_ms(
 def _leaving(
     in_force: Sequence[KnownVoter] = (), before: Sequence[KnownVoter] = ()
 ) -> tuple[KnownVoter, ...]:
-    """The voters at hand that the set before names and the set in force lacks. One of the sets may
-    name voters without directories."""
+    """The voters at hand that the previous set names and the set in force lacks. One of the sets
+    may name voters without directories."""
     stay = [voter.key for voter in in_force]
     return tuple(
         voter
@@ -336,7 +335,8 @@ def _leaving(
 
 def _possible_end(newest: ReplicaLog, sets: Sequence[Sequence[KnownVoter]]) -> int:
     """The end (exclusive) of the part of the newest log that a majority of one of these voter sets
-    may have held. A voter whose disk can't tell, or may be emptied, may have held all of it."""
+    may have held. A voter whose disk is unreadable, or may have been emptied, may have held all of
+    it."""
 
     def may_have_held(voter: KnownVoter) -> int:
         is_unknown = voter.held_end is None or voter.doubt in MAY_VOTE_TWICE
@@ -350,7 +350,7 @@ def _possible_end(newest: ReplicaLog, sets: Sequence[Sequence[KnownVoter]]) -> i
 
 
 def _common_end(group: GroupComparison, newest: ReplicaLog, log: ReplicaLog) -> int:
-    """The end (exclusive) of the entries that a log has in common with the newest one."""
+    """The end (exclusive) of the entries that a log shares with the newest log."""
     if log is newest:
         return newest.end_offset
     parted = group.between(newest.key, log.key).divergence_offset

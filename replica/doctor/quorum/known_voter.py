@@ -1,4 +1,4 @@
-"""A voter, and what is known of its disk: why no majority may count it."""
+"""A voter, what is known about its disk, and why no majority may count it."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ class VoterDoubt(StrEnum):
     """Why no majority may count a voter. The values are part of the output of --json."""
 
     NOT_GIVEN = "not-given"
-    """Its directory is not at hand."""
+    """The voter's directory is not at hand."""
     OF_ANOTHER_CLUSTER = "of-another-cluster"
-    """The directory that was given for its node is of another cluster, and none is of its own."""
+    """The directory that was given for its node belongs to another cluster, and none to its own."""
     ANOTHER_DIRECTORY = "another-directory"
-    """The directory that was given for its node has another directory id than the voter, and none
-    that was given has the voter's: the disk was replaced or formatted anew. The voters refuse the
-    votes of such a node, and its fetches don't commit."""
+    """The directories that were given for its node have other directory ids than the voter: the
+    disk was replaced or formatted again. The voters refuse the votes of this node, and its fetches
+    don't count for commits."""
     NO_LOG = "no-log"
     """The directory that was given for its node is formatted, and holds no metadata log."""
     UNREADABLE = "unreadable"
     """A part of its log can't be read."""
     CUT = "cut"
-    """The copy of its disk breaks off, so that nobody knows where its log ends."""
+    """The copy of its disk is incomplete, so that the end of its log is unknown."""
     STALE = "stale"
-    """Other files show that it led or voted in an epoch of which its own directory knows nothing:
-    the directory was restored from an older copy, or copied earlier than the others. Or an earlier
-    capture of it shows more than it has now, or its process registered with more."""
+    """Other files show that the voter led or voted in an epoch that its own directory lacks: the
+    directory was restored from an older copy, or copied earlier than the others. Or an earlier
+    capture, or the registration of its process, shows more than it has now."""
     NO_QUORUM_STATE = "no-quorum-state"
     """It has no quorum-state, so it may have voted in an epoch that no file shows."""
     UNREADABLE_QUORUM_STATE = "unreadable-quorum-state"
-    """Its quorum-state is there and can't be read: nobody knows in which epochs it voted."""
+    """Its quorum-state can't be read, so it is unknown in which epochs it voted."""
 
 
 _REPLACED = (
@@ -43,11 +43,11 @@ _REPLACED = (
     VoterDoubt.ANOTHER_DIRECTORY,
     VoterDoubt.NO_LOG,
 )
-"""The doubts about voters of whose nodes another disk is at hand."""
+"""The doubts about voters for whose nodes another disk is at hand."""
 ABSENT = (VoterDoubt.NOT_GIVEN, *_REPLACED)
-"""The doubts about voters of whose own disks nothing is at hand."""
+"""The doubts about voters whose own disks are not at hand."""
 NOT_AT_HAND = (*ABSENT, VoterDoubt.CUT)
-"""The doubts about voters of whose own disks nothing is at hand, or a part."""
+"""The doubts about voters whose own disks are not, or not completely, at hand."""
 BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt not in NOT_AT_HAND)
 """The doubts about disks that are at hand."""
 MAY_VOTE_TWICE = (
@@ -55,46 +55,46 @@ MAY_VOTE_TWICE = (
     VoterDoubt.NO_QUORUM_STATE,
     VoterDoubt.UNREADABLE_QUORUM_STATE,
 )
-"""The doubts about disks that may have forgotten in which epochs their nodes voted."""
+"""The doubts about disks that may lack votes of their nodes."""
 UNCOUNTED = (*BAD_DISKS, *_REPLACED)
-"""The doubts by which a voter may not be counted, whatever a look at further disks would show."""
+"""The doubts by which a voter must not be counted, whatever further disks would show."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownVoter:
-    """A voter and what is known of its disk."""
+    """A voter and what is known about its disk."""
 
     key: ReplicaKey
     """The key of the voter, as the voter set names it."""
     doubt: VoterDoubt | None
-    """The reason why no majority may count the voter's disk; None where the disk is at hand and
-    there is no such reason."""
+    """The reason why no majority may count the voter's disk; None if the disk is at hand and there
+    is no such reason."""
     known_epoch: int | None = None
-    """The newest epoch that its own files show; None without files or quorum-state."""
+    """The newest epoch in the voter's own files; None without files or quorum-state."""
     attested_epoch: int | None = None
-    """The newest epoch in which other files show that it led or voted; None where none does."""
+    """The newest epoch in which the voter led or voted by other files; None if there is none."""
     held_end: int | None = None
-    """The end (exclusive) of the entries of the newest log that its log has; None where its disk
-    can't tell what it held."""
+    """The end (exclusive) of the newest log's entries in the voter's log; None if its disk doesn't
+    show what it held."""
     went_back: WentBack | None = None
-    """What an earlier capture of this voter shows, and its disk lacks now; None where the disk
-    lacks nothing of it."""
+    """The content of an earlier capture of this voter that its disk lacks now; None if it lacks
+    nothing."""
     lived_on: bool = False
-    """Whether it is known to have run after the newest log went on beyond held_end: its own log
-    goes on otherwise, or it led or voted in a newer epoch than that of the next record there."""
+    """Whether the voter is known to have run after the newest log grew beyond held_end: its own log
+    continues differently, or it led or voted in a newer epoch than the epoch of the next record."""
     lacks_own: LacksOwn | None = None
-    """The records that this voter wrote as a leader and that its log lacks; None where it lacks
+    """The records that this voter wrote as a leader and that its log lacks; None if it lacks
     none."""
     cut_copy: str = ""
-    """The name of the copy of its disk that breaks off; "" where none does."""
+    """The name of the incomplete copy of its disk; "" if there is none."""
     behind_ms: int | None = None
-    """How long before the end of the newest log its log ends, in ms; None where that is soon."""
+    """How long before the end of the newest log its log ends, in ms; None for a short time."""
     registered_later: RegisteredLater | None = None
-    """The registration of its process that came after what its log holds; None where none did."""
+    """The registration of its process that is newer than its log; None if there is none."""
 
     @property
     def why_stale(self) -> str:
-        """Why its disk is older than what is known of it, for a voter with this doubt."""
+        """Why its disk is older than other facts about it, for a voter with the doubt STALE."""
         if self.went_back is not None:
             return str(self.went_back)
         if self.lacks_own is not None:
@@ -110,7 +110,7 @@ class KnownVoter:
 
     @property
     def why_doubted(self) -> str:
-        """Why its disk can't be relied on, for a voter for whose node a disk is at hand."""
+        """Why its disk can't be relied on, for a voter whose node has a disk at hand."""
         if self.doubt is VoterDoubt.STALE:
             return f"{self.why_stale}: restored from an older copy, or copied earlier"
         if self.doubt is VoterDoubt.OF_ANOTHER_CLUSTER:
@@ -131,5 +131,5 @@ class KnownVoter:
         return "a part of its log can't be read, so nobody knows all that it holds"
 
     def holds(self, offset: int) -> bool:
-        """Whether it is known to hold this entry of the newest log."""
+        """Whether the voter is known to hold this entry of the newest log."""
         return self.held_end is not None and offset < self.held_end

@@ -1,5 +1,5 @@
 """Finds leaders whose own logs lack records that they wrote: only a leader writes the records of
-its epoch, so it had what its followers have of it."""
+its epoch, so it had all records of this epoch that its followers have."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from replica.words import up_to
 
 @dataclass(frozen=True, slots=True)
 class LacksOwn:
-    """What the log of a leader lacks of its own records."""
+    """The records of a leader's epoch that its own log lacks."""
 
     epoch: int
     end: int
-    """The end (exclusive) of its log."""
+    """The end (exclusive) of the leader's log."""
     others_end: int
-    """The end (exclusive) of the records of its epoch that others hold."""
+    """The end (exclusive) of the epoch's records in other logs."""
     lacking_ms: int
-    """How long after its newest record the newest one of the others was written."""
+    """The time (ms) from the leader's newest record to the newest record of the other logs."""
 
     def __str__(self) -> str:
         return (
@@ -32,7 +32,8 @@ class LacksOwn:
 
 
 def lacks_own(ends: Sequence[LogEnd]) -> dict[ReplicaKey, LacksOwn]:
-    """The leaders of the newest epochs that lack more than a copy of running nodes explains."""
+    """The leaders of the newest epochs that lack more records than copying running nodes
+    explains."""
     found = {}
     for own in ends:
         same = [one for one in ends if one.epoch == own.epoch]

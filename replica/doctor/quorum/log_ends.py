@@ -1,4 +1,4 @@
-"""Finds replicas whose logs end long before the newest one."""
+"""Finds replicas whose logs end long before the newest log."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from replica.model.keys import ReplicaKey
 from replica.words import counted
 
 COPYING_MS = 10_000
-"""The time, in ms, that copying the directories of a running cluster may take, one after the other:
-one copy may be so much older than another."""
+"""The longest time (ms) for copying the directories of a running cluster one after another: a copy
+may be this much older than another copy."""
 
 
 class Behind(NamedTuple):
@@ -41,24 +41,24 @@ def lag_ms(last_common_ms: int | None, newest_ms: int | None) -> int | None:
 
 
 class LogEnd(NamedTuple):
-    """Where the log of a replica ends."""
+    """The end of a replica's log."""
 
     key: ReplicaKey
     epoch: int
-    """The epoch of its last batch."""
+    """The epoch of the log's last batch."""
     end: int
-    """The offset behind that batch (exclusive)."""
+    """The end offset of this batch (exclusive)."""
     at_ms: int
-    """The largest time in that batch, in ms since 1970 (UTC)."""
+    """The largest time in this batch, in ms since 1970 (UTC)."""
     is_leader: bool
-    """Whether its own log says that it leads this epoch."""
+    """Whether the replica leads this epoch by its own log."""
     is_last: bool = True
-    """Whether the replica holds nothing behind this batch: no snapshot goes further, and the copy
-    of its log doesn't break off."""
+    """Whether the replica holds no records behind this batch: no snapshot is newer, and the copy of
+    its log is complete."""
 
 
 def newest_end(ends: Sequence[LogEnd]) -> LogEnd | None:
-    """The end of the log that an election prefers; None where there is no log."""
+    """The end of the log that an election prefers; None if there is no log."""
     return max(ends, key=_position, default=None)
 
 

@@ -1,8 +1,8 @@
-"""Finds how far each replica of a group is: which part of its log is proven committed, and what it
-lacks.
+"""Finds how far each replica of a group is: the part of its log that is proven committed, and the
+records that it lacks.
 
 Kafka writes no high watermark of a metadata log to disk. So this module gives a lower bound of it,
-by what the group proves.
+by the group's proofs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from replica.model.keys import ReplicaKey
 
 @dataclass(frozen=True, slots=True)
 class CommittedProgress:
-    """How far one replica is. All ends are exclusive. high_watermark and proof are None where
+    """How far one replica is. All ends are exclusive. `high_watermark` and `proof` are None if
     nothing is proven."""
 
     high_watermark: int | None
@@ -29,7 +29,7 @@ class CommittedProgress:
     agreed_end: int
     """The end of the part of the agreed branch that the replica holds, or has in a snapshot."""
     own_records: int
-    """The number of records that it holds from there on, and that the branch lacks."""
+    """The number of records from agreed_end on that the replica holds and the branch lacks."""
 
 
 def progress_of(
@@ -50,7 +50,7 @@ def _progress(
 def _evidence(
     group: GroupComparison, commitment: Commitment, log: ReplicaLog
 ) -> tuple[Proof | None, int | None]:
-    """The proof that reaches highest in this log, and the end of what it proves here."""
+    """The proof with the highest end in this log, and this end."""
     proven = commitment.ranges(log.key, EntryCommitment.PROVEN)
     end = proven[-1].end if proven else 0
     snapshot = max(log.snapshots, default=BOOTSTRAP_SNAPSHOT)

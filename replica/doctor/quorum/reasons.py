@@ -17,7 +17,7 @@ from replica.model.keys import ReplicaKey
 from replica.words import counted, listed
 
 IF_STOPPED = "if all nodes were stopped before the first directory was copied"
-"""What a plan relies on, as the end of a sentence."""
+"""The condition of a plan, as the end of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +28,19 @@ class RankedReplica:
     is_voter: bool | None
     """Whether the replica is a voter; None where the voters are unknown."""
     relation: Relation | None
-    """The relation of its log to the winner's; None for the winner itself."""
+    """The relation of its log to the winner's log; None for the winner itself."""
     at_risk: Ranges
     """The offsets of its entries that the winner lacks, ascending."""
     lost: Losses
     """The number of the entries at risk, by commitment."""
     truncates_to: int | None = None
-    """The end (exclusive) of its log after it has followed the winner; None where it truncates
+    """The end (exclusive) of its log after it has followed the winner; None if it truncates
     nothing."""
     snapshot_id: OffsetAndEpoch | None = None
-    """The winner's snapshot with which it has to begin anew instead; None where it hasn't to."""
+    """The winner's snapshot from which it has to start again instead; None if it needs none."""
     may_lose: Ranges = ()
-    """The offsets of its entries that may be lost because another voter wins, which lacks them;
-    ascending."""
+    """The offsets, ascending, of its entries that may be lost because another voter wins that lacks
+    them."""
 
 
 def refusals(
@@ -50,9 +50,13 @@ def refusals(
     unreliable: Collection[ReplicaKey],
     has_majority: bool,
 ) -> list[str]:
-    """A sentence for each reason to start no node. ranking: see RecoveryPlan. quorum: what the
-    replicas prove. unreliable: the replicas of whose log a part isn't here or can't be read.
-    has_majority: whether a voter may win."""
+    """A sentence for each reason to start no node.
+
+    ranking: see RecoveryPlan.
+    quorum: what the replicas prove.
+    unreliable: the replicas with a missing or unreadable part of the log.
+    has_majority: whether a voter may win.
+    """
     found = []
     winner = ranking[0].log
     best = election_order(winner.position())
@@ -63,7 +67,7 @@ def refusals(
         )
     of_winner = [each for each in quorum.conflicts if winner.key in (each.a, each.b)]
     for conflict in of_winner or quorum.conflicts[:1]:
-        # the first of the ranking last, as in the other sentences
+        # the first replica of the ranking comes last, as in the other sentences
         a, b = sorted((conflict.a, conflict.b), key=lambda key: key == winner.key)
         found.append(
             f"{_named(a)} and {_named(b)} hold different records of one epoch at one offset, "
@@ -94,8 +98,8 @@ def winners_that_lose(
     led_by: Mapping[ReplicaKey, Sequence[RankedReplica]], quorum: KnownQuorum
 ) -> Iterator[str]:
     """A sentence for each voter that may win an election though it lacks records that are proven to
-    be committed. Raft lets no such voter win, so the disk of a voter is older than it was: unless
-    the logs conflict, as those of two quorums do.
+    be committed. Raft lets no such voter win, so a voter's disk went back to an older state, unless
+    the logs conflict, as the logs of two quorums do.
 
     led_by: as in RecoveryPlan. Its first voter, whose log is the best, is left out. quorum: what
     the replicas prove.
@@ -116,8 +120,8 @@ def winners_that_lose(
 def _lacking(
     holder: RankedReplica, standings: Sequence[RankedReplica], quorum: KnownQuorum
 ) -> list[str]:
-    """The node ids of the voters in force that are not known to hold what the winner lacks of a
-    log."""
+    """The node ids of the voters in force that are not known to hold the entries of a log that the
+    winner lacks."""
     holding = {one.log.key for one in standings if one.lost.committed}
     return [
         str(voter.key.node_id)
@@ -128,7 +132,7 @@ def _lacking(
 
 def older_disk(voters: Sequence[str]) -> str:
     """A clause that says why a leader lacks committed records. voters: the ids of the nodes that
-    can't have held these records when they voted for the leader; empty where they aren't known."""
+    can't have held these records when they voted for the leader; empty if they are unknown."""
     of = f"node {listed(voters, last='or')}" if voters else "a voter"
     return f"the disk of {of} is older than it was, or was emptied"
 

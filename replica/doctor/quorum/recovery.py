@@ -1,21 +1,21 @@
-"""Plans with which of the remaining replicas a quorum should go on, and what is lost by that.
+"""Plans with which of the remaining replicas a quorum should continue, and which records are lost.
 
-Raft's own order decides: the log with the newest last epoch is the best one; among equals, the log
-with the highest end offset. A log that is longer but ends in an older epoch missed an election, and
-may hold records that were undone.
+Raft's own order decides: the log with the newest last epoch is the best; among equals, the log with
+the highest end offset. A log that is longer but ends in an older epoch missed an election, and may
+hold records that were undone.
 
-If a majority of the voters is left, each voter may win the election whose log is as good as those
-of a majority, and it has every committed record. The reason: each committed record is on a
-majority, any two majorities share a voter, and a log that is as good as that voter's has the record
-too (Raft, section 5.4). Which of them wins is chance: so records that only some of them hold may be
-discarded, and none of those was committed. Observers can't be elected, and records that only an
-observer holds were never committed in this case.
+If a majority of the voters is left, a voter may win the election if its log is at least as good as
+the logs of a majority, and it then has every committed record: each committed record is on a
+majority, any two majorities share a voter, and a log that is as good as this voter's log has the
+record too (Raft, section 5.4). Any of these voters may win, so records that only some of them hold
+may be discarded; none of these records was committed. Observers can't be elected, and records that
+only an observer holds were never committed in this case.
 
-A voter counts only while its disk knows in which epochs it voted (see known_quorum): one that was
+A voter counts only if its disk knows in which epochs it voted (see known_quorum): a voter that was
 restored from an older copy, or lost its quorum-state, may vote a second time.
 
-Without a majority, no replica can be elected, and the above doesn't hold. Then the newest log of
-all, which may be an observer's, should be given to the nodes that replace the lost voters.
+Without a majority, no replica can be elected. Then the newest log of all, which may be an
+observer's, should be given to the nodes that replace the lost voters.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from replica.model.voters import VoterKeys, majority
 
 
 class RecoveryDecision(Enum):
-    """The answer to the question whether to go on with the first replica of the ranking."""
+    """The answer to the question whether to continue with the first replica of the ranking."""
 
     SAFE = "safe"
     """The first replica holds all committed records."""
@@ -63,18 +63,18 @@ class RecoveryPlan:
 
     answer: RecoveryDecision
     ranking: tuple[RankedReplica, ...]
-    """All replicas, with the winner first. The winner's log is the one to go on with: the best log
-    of a voter that may win the election or, where none may, the newest log of all."""
+    """All replicas, with the winner first. The quorum should continue with the winner's log: the
+    best log of a voter that may win the election or, if no voter may win, the newest log of all."""
     quorum: KnownQuorum
     """What the replicas prove about their quorum."""
-    commitment: Commitment = field(compare=False)  # its proofs are in the order of the logs
-    """The verdicts on all entries. Of a SAFE plan no entry is unproven that a voter lacks which may
-    win: it was never committed."""
+    commitment: Commitment = field(compare=False)  # the proofs are in the order of the logs
+    """The verdicts on all entries. In a SAFE plan, an entry that an electable voter lacks is not
+    unproven: it was never committed."""
     electable: tuple[ReplicaKey, ...]
     """The voters that may win an election among the voters that are left, in the order of the
-    ranking; empty where none may."""
+    ranking; empty if none may win."""
     led_by: Mapping[ReplicaKey, tuple[RankedReplica, ...]]
-    """For each electable voter, in the same order: what becomes of every replica if this voter
+    """For each electable voter, in the same order: the ranking of all replicas if this voter
     wins."""
     on_no_voter: Ranges
     """The winner's offsets that no remaining voter holds, ascending."""
@@ -85,7 +85,7 @@ class RecoveryPlan:
 
     @property
     def voters(self) -> VoterKeys | None:
-        """The voters in force at the end of the newest log; None where no file names them."""
+        """The voters in force at the end of the newest log; None if no file names them."""
         return self.quorum.voter_sets[0] if self.quorum.voter_sets else None
 
     @property
@@ -95,9 +95,9 @@ class RecoveryPlan:
 
     @property
     def outvoted(self) -> frozenset[ReplicaKey]:
-        """The replicas that no election can make leader: of the voters that their own logs name,
-        too few are left beside those that are relied on and have a better log. So no log is
-        truncated to follow them. Empty where nobody knows which history is right."""
+        """The replicas that can't be elected: too few of the voters that their own logs name are
+        left without the reliable voters that have a better log. So no log is truncated to follow
+        them. Empty if it is unknown which history is right."""
         quorum, logs = self.quorum, [standing.log for standing in self.ranking]
         if quorum.is_conflicting or not quorum.voter_sets:
             return frozenset()
@@ -105,8 +105,8 @@ class RecoveryPlan:
 
     @property
     def holds_nothing(self) -> bool:
-        """Whether no replica at hand holds a record, and no majority is left that could tell that
-        none was ever written."""
+        """Whether no replica at hand holds a record, and no majority is left that proves that none
+        was ever written."""
         return self.answer is RecoveryDecision.UNPROVEN and not self.quorum.log_end
 
     @property
@@ -121,15 +121,15 @@ class RecoveryPlan:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every voter is there and every disk may be relied on, so that there is nothing
-        to recover."""
+        """Whether every voter is at hand and every disk is reliable, so that nothing has to be
+        recovered."""
         return self.answer is RecoveryDecision.SAFE and not (self.missing or self.doubted)
 
     @property
     def doubted(self) -> tuple[KnownVoter, ...]:
-        """The voters at hand whose disks can't be relied on. Such a node stands for election when
-        it is started, if its own log names it as a voter. So the plan holds only while these nodes
-        are stopped."""
+        """The voters at hand whose disks can't be relied on. Each of their nodes stands for
+        election when it is started, if its own log names it as a voter. So the plan holds only
+        while these nodes are stopped."""
         return self.quorum.in_doubt(*BAD_DISKS)
 
     @property
@@ -139,17 +139,17 @@ class RecoveryPlan:
 
     @property
     def leader(self) -> ReplicaLog | None:
-        """The best log of a voter that may win an election among the voters that are left; None
-        where none of them can."""
+        """The best log of a voter that may win an election among the voters that are left; None if
+        no voter may win."""
         return self.winner if self.has_majority else None
 
 
 def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> RecoveryPlan:
     """Make the plan. compared: the logs of the remaining replicas of one cluster, which were read
-    while the nodes were stopped. files: what their other files say.
+    while the nodes were stopped. files: the facts from their other files.
 
-    Replicas of whose log a part can't be read may hold more than they show, so they come first only
-    if all replicas that hold records are such. Raises UsageError where there is no log.
+    Replicas with an unreadable part of the log may hold more records, so they come first only if
+    all replicas with records are unreadable in part. Raises UsageError if there is no log.
     """
     group, commitment = compared.group, compared.commitment
     logs = group.logs
@@ -213,7 +213,7 @@ def _electable(ranked: Sequence[ReplicaLog], quorum: KnownQuorum) -> list[Replic
         if is_majority(voters, granting, set(quorum.at_hand)):
             found.append(log)
     if found and not found[0].position().offset and ranked[0].position().offset:
-        return []  # all of them would begin anew, and another log holds records
+        return []  # all of them would start again, and another log holds records
     return found
 
 
@@ -227,14 +227,14 @@ def _is_outvoted(log: ReplicaLog, logs: Sequence[ReplicaLog], quorum: KnownQuoru
 
 
 def _named_by(log: ReplicaLog, otherwise: VoterKeys) -> VoterKeys:
-    """The voters that the newest record about voters in a log names; `otherwise` where the log has
-    no such record."""
+    """The voters that the newest record about voters in a log names; `otherwise` if the log has no
+    such record."""
     named = log.voter_sets or log.leader_changes
     return max(named, key=lambda each: each.offset).voters if named else otherwise
 
 
 def _on_no_majority(group: GroupComparison, quorum: KnownQuorum) -> dict[ReplicaKey, Ranges]:
-    """The entries of each replica that are those of the newest log from possible_end on."""
+    """The entries of each replica that equal the entries of the newest log from possible_end on."""
     newest = quorum.newest
     if newest is None:
         return {}
@@ -248,8 +248,8 @@ def _on_no_majority(group: GroupComparison, quorum: KnownQuorum) -> dict[Replica
 
 
 def _lacked(led_by: Mapping[ReplicaKey, Sequence[RankedReplica]]) -> dict[ReplicaKey, Ranges]:
-    """The entries of each replica that a voter lacks which may win, and that was never committed
-    where each of these voters holds all that was."""
+    """The entries of each replica that a voter lacks which may win. They were never committed if
+    each of these voters holds all committed entries."""
     of_each = zip(*led_by.values(), strict=True)
     return {one[0].log.key: union(*(standing.at_risk for standing in one)) for one in of_each}
 
@@ -268,9 +268,9 @@ def _may_lose(
 def _rank(
     log: ReplicaLog, unreliable: Collection[ReplicaKey], voters: VoterKeys | None
 ) -> tuple[bool, bool, tuple[int, int], bool, int, int, str]:
-    """The key by which the logs are ordered: a log without any record comes last, and before it one
-    of which a part can't be read. Among equally new logs, a voter comes before an observer, then
-    the longer history, then the lower id. So the order of the arguments doesn't matter."""
+    """The sort key of the logs: logs without records come last, and logs with an unreadable part
+    before them. Among equally new logs, a voter comes before an observer, then the longer history,
+    then the lower id. So the order of the arguments doesn't matter."""
     position, key = log.position(), log.key
     votes = voters is not None and is_voter(voters, key)
     return (
@@ -296,7 +296,7 @@ def _standing(
     held = group.runs[log.key]
     own = difference(held, same)
     # below its log start the winner has a snapshot, which holds only committed records: of the
-    # entries there those are lost that are superseded
+    # entries there, only superseded entries are lost
     above = (OffsetRange(winner.log_start, max(winner.log_start, log.end_offset)),)
     superseded = commitment.ranges(log.key, EntryCommitment.SUPERSEDED)
     at_risk = union(intersection(own, above), below(superseded, winner.log_start))

@@ -1,4 +1,4 @@
-"""A controller that registered when it had more of the log than its disk has now."""
+"""A controller whose registration is newer than its disk."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from replica.words import up_to
 
 REGISTERING_MS = 3_000
-"""The time, in ms, that a registration may take from the controller's process into the log."""
+"""The longest time (ms) of a registration from the controller's process into the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredLater:
-    """The registration of a controller's process, which registers only after it has read the log
-    up to its high watermark (Kafka: ControllerRegistrationManager)."""
+    """The registration of a controller's process. A process registers only after it has read the
+    log up to its high watermark (Kafka: ControllerRegistrationManager)."""
 
     end: int
     """The end (exclusive) of the log on its disk."""
     offset: int
     """The offset of the registration in the newest log."""
     lacking_ms: int
-    """How long before the registration the first record was written that its disk lacks."""
+    """The time (ms) from the first record that its disk lacks to the registration."""
 
     def __str__(self) -> str:
         return (

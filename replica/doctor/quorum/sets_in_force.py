@@ -1,4 +1,4 @@
-"""The voter sets of which a majority may count at the end of a log."""
+"""The voter sets whose majorities count at the end of a log."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from replica.model.voters import VoterKeys, VotersAt
 
 
 def voter_sets_at_end(log: ReplicaLog, proven_end: int) -> tuple[VoterKeys, ...]:
-    """The voter sets that may count: the set in force at the log's end and, if this one isn't
-    proven to be committed, the set before it. No leader appends other voters before the last set is
-    committed, so there are at most two. A leader may append the same voters anew, with another
-    address. Empty where one of them is unknown."""
+    """The voter sets that may count: the set in force at the log's end and, if it isn't proven to
+    be committed, the previous set. No leader appends other voters before the last set is committed,
+    so there are at most two sets. A leader may append the same voters again, with another address.
+    Empty if one of the sets is unknown."""
     if not (log.voter_sets or log.leader_changes):
         return ()
     newest = max(log.voter_sets or log.leader_changes, key=_offset)

@@ -1,9 +1,9 @@
-"""Finds the replicas whose disk went back: an earlier capture of a replica shows more than a later
-one, and nothing in Raft explains that.
+"""Finds the replicas whose disk went back to an older state: an earlier capture of a replica shows
+more than a later capture, and Raft doesn't explain it.
 
 A replica never forgets an epoch that it has known, because it persists the epoch before it acts in
-it (quorum-state). And what a majority holds is never truncated. So a disk that knows less than
-before was restored from an older copy, or lost what was written to it.
+it (quorum-state). Records that a majority holds are never truncated. So a disk with less than
+before was restored from an older copy, or lost writes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ComparedRound:
 
     @staticmethod
     def of(group: GroupComparison) -> ComparedRound:
-        """The round, with what its logs prove to be committed."""
+        """The round, with the commitment by its logs."""
         return ComparedRound(group, classify_compared(group))
 
 
@@ -44,20 +44,21 @@ class WentBack:
 
     key: ReplicaKey
     end_before: int
-    """The end (exclusive) of its log then."""
+    """The end (exclusive) of its log in the earlier capture."""
     end: int
     """The end (exclusive) of its log now."""
     epoch_before: int | None
-    """The newest epoch that its files showed then; None without a quorum-state."""
+    """The newest epoch in its files in the earlier capture; None without a quorum-state."""
     epoch: int | None
-    """The newest epoch that its files show now; None without a quorum-state."""
+    """The newest epoch in its files now; None without a quorum-state."""
     lost: Ranges
-    """The offsets of the records that it held and may have acknowledged, that are proven to be
-    committed, and that lie behind the end of its log now."""
+    """The offsets of the committed records that it held, may have acknowledged, and lacks now
+    because they are behind the end of its log."""
 
     @property
     def has_forgotten_an_epoch(self) -> bool:
-        """Whether its files know an older epoch than then, so that it may vote a second time."""
+        """Whether its files know an older epoch than in the earlier capture, so that it may vote a
+        second time."""
         return _has_fallen(self.epoch_before, self.epoch)
 
     def __str__(self) -> str:
@@ -73,7 +74,7 @@ class WentBack:
 
 
 def went_back(before: ComparedRound, now: ComparedRound) -> Iterator[WentBack]:
-    """The replicas of both rounds that went back in between."""
+    """The replicas of both rounds whose disk went back in between."""
     of_now = {log.key: log for log in now.group.logs}
     for log in before.group.logs:
         own = of_now.get(log.key)
@@ -93,7 +94,7 @@ def _has_fallen(before: int | None, now: int | None) -> bool:
 
 
 def _proven(log: ReplicaLog, before: ComparedRound, now: ComparedRound) -> Ranges:
-    """The offsets of the log's entries that the logs of either moment prove to be committed."""
+    """The offsets of the log's entries that the logs of either round prove to be committed."""
     then = before.commitment.ranges(log.key, EntryCommitment.PROVEN)
     later = (
         intersection(

@@ -35,9 +35,9 @@ _META_KEYS = ("version", "cluster.id", "node.id", "broker.id", "directory.id")
 @dataclass(frozen=True, slots=True)
 class _Latest:
     """The log that was redacted last. It is kept because a capture copies the log's index before
-    the log, and the index needs the positions in the redacted log. size, digest: the number and the
-    content_hash of the log's bytes before they were redacted. Both, because logs of different sizes
-    can be made to have one hash."""
+    the log, and the index needs the positions in the redacted log. size, digest: the size and the
+    content_hash of the log before it was redacted. Both are needed, because a stranger can make
+    logs of different sizes with one hash."""
 
     path: str
     size: int
@@ -57,9 +57,9 @@ class RedactedFiles:
     def content(self, path: str, data: Source) -> Source:
         """The redacted bytes of the file at `path`, whose kind `classify` knows.
 
-        A log of more than SMALL_BYTES becomes a file without a name in TMPDIR. Of a small file
-        everything is kept but comments and keys that Kafka doesn't know. A file that doesn't decode
-        becomes bytes that don't decode either, because nobody can tell what it holds. Raises
+        A log of more than SMALL_BYTES becomes an unnamed file in TMPDIR. A small file keeps
+        everything except comments and keys that Kafka doesn't know. A file that can't be decoded
+        becomes bytes that can't be decoded either, because its content is unknown. Raises
         UnreadableFileError and UnwritableFileError.
         """
         name = classify(os.path.basename(path))
@@ -79,7 +79,7 @@ class RedactedFiles:
         digest = content_hash(classify(os.path.basename(path)), data)
         latest, size = self._latest, byte_source(data).size
         if latest is None or (latest.path, latest.size, latest.digest) != (path, size, digest):
-            self._latest = None  # so that both are not in memory together
+            self._latest = None  # so that not both are in memory
             content, moved = self._redacted(data)
             latest = self._latest = _Latest(path, size, digest, content, moved)
         return latest
@@ -98,8 +98,8 @@ class RedactedFiles:
             raise UnwritableFileError(place, error.strerror or str(error)) from error
 
     def _offset_index(self, path: str, name: FileName, data: bytes) -> bytes:
-        """The index with positions in the new log. Where its log can't be read, the entries get the
-        positions 0, 1 and so on, because the old ones would show the sizes of batches."""
+        """The index with positions in the new log. If its log can't be read, the entries get the
+        positions 0, 1 and so on, because the old positions would show the sizes of batches."""
         found = index.decode_offset_index(data)
         assert name.base_offset is not None, "an index has its segment's number"
         log_name = segment_file_name(name.base_offset, FileKind.SEGMENT)
@@ -144,7 +144,8 @@ def _quorum_state(data: bytes) -> bytes:
 
 
 def _configured_voters(data: bytes) -> bytes:
-    """Only the line that names the voters: people put a whole server.properties into this file."""
+    """Only the line that names the voters, because people put a whole server.properties into this
+    file."""
     voters = quorum_properties.decode(data)
     named = ",".join(f"{one.voter_id}@{_host(one.host)}:{one.port}" for one in voters)
     return f"controller.quorum.voters={named}\n".encode()

@@ -1,13 +1,12 @@
-"""Writes the bytes of a segment or a snapshot anew, without secrets.
+"""Rewrites the bytes of a segment or a snapshot, without secrets.
 
-An uncompressed batch without a secret stays byte for byte. Of a compressed batch only the records
-stay, because a codec's stream may hold more than these. All other batches keep their offsets,
-epochs, times and attributes, and get the CRC of their new bytes. Their sizes change, and with them
-the positions of everything behind: the length of a secret shows nowhere. A damaged batch stays
-damaged in the same way: its content is overwritten, and its header stays if it could be one, but
-without the CRC.
+An uncompressed batch without a secret stays byte for byte. A compressed batch keeps only its
+records, because a codec's stream may hold other bytes. All other batches keep their offsets,
+epochs, times and attributes, and get the CRC of their new bytes. Their sizes change, and so the
+positions of all later batches: the length of a secret isn't visible. A damaged batch stays damaged
+in the same way: its content is overwritten, and a plausible header stays without the CRC.
 
-At most one batch is in memory, of 32 MiB at most.
+At most one batch, of at most 32 MiB, is in memory.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ class Moved:
     """Maps positions of the old file to the new one."""
 
     old: array[int]
-    """The positions in the old file, ascending, from which on the distance to the new position is
-    another one."""
+    """The positions in the old file, ascending, at which the distance to the new position
+    changes."""
     new: array[int]
-    """The positions in the new file that belong to these."""
+    """The corresponding positions in the new file."""
 
     def position(self, position: int) -> int:
         """The position in the new file. It is exact for the first byte of a batch."""
@@ -85,8 +84,12 @@ def _redacted(source: ByteSource, records: RecordRedactor, out: _Output) -> Move
 
 @dataclass
 class _Output:
-    """The new file. size: the number of bytes that were written, with those of holes; a hole at the
-    end is in the file only after `close`. old, new: see Moved."""
+    """The new file.
+
+    size: the number of written bytes, including holes. A hole at the end is in the file only after
+        `close`.
+    old, new: see Moved.
+    """
 
     file: BinaryIO
     size: int = 0
@@ -95,7 +98,7 @@ class _Output:
     _distance: int = 0
 
     def begin(self, old_position: int) -> None:
-        """Note that the next bytes stand for those of the old file from this position on."""
+        """Note that the next bytes replace the bytes of the old file from this position on."""
         if self.size - old_position != self._distance:
             self._distance = self.size - old_position
             self.old.append(old_position)
@@ -106,7 +109,7 @@ class _Output:
         self.size += len(part)
 
     def hole(self, size: int) -> None:
-        """Write `size` zeros, as a hole where the file can have holes."""
+        """Write `size` zeros, as a hole if the file can have holes."""
         self.file.seek(size, 1)
         self.size += size
 
@@ -115,7 +118,7 @@ class _Output:
             self.file.seek(self.size)
             self.file.truncate()
             self.file.seek(0, 2)
-            # truncate makes a file longer, but no BytesIO: the zeros that it lacks are written
+            # truncate extends a file, but not a BytesIO, so the missing zeros are written
             self.file.write(bytes(self.size - self.file.tell()))
 
 
@@ -142,8 +145,7 @@ def _write_batch(
 def _batch(
     header: batch.BatchHeader, whole: Buffer, redactor: RecordRedactor, inflation: Inflation
 ) -> Buffer:
-    """The redacted bytes of a batch with a right CRC; the same bytes where nothing had to be
-    replaced."""
+    """The redacted bytes of a batch with a valid CRC; the same bytes if nothing was replaced."""
     records: list[Record] = []
     is_changed = header.codec != NONE
     is_broken = False
@@ -152,7 +154,7 @@ def _batch(
             shown = redactor.redacted(record, is_control=header.is_control)
             is_changed = is_changed or shown is not record
             records.append(shown)
-    except DataError:  # the rest of the batch is replaced by bytes that don't decode either
+    except DataError:  # the rest of the batch is replaced by bytes that can't be decoded either
         is_broken = True
     if not is_broken and not is_changed:
         return whole
@@ -163,20 +165,21 @@ def _batch(
 
 
 def _claimed(header: batch.BatchHeader) -> int:
-    """The fewest bytes of as many records as the header claims. Kafka could not have written a
-    batch with fewer."""
+    """The fewest bytes of the number of records that the header claims. Kafka could not have
+    written a smaller batch."""
     return min(header.record_count * batch.MIN_RECORD_BYTES, header.size_bytes)
 
 
 def _compressed(codec: int, body: bytes) -> bytes:
     try:
         return compress(codec, body)
-    except DataError:  # a codec that Kafka doesn't know: nobody can read the records
+    except DataError:  # a codec that Kafka doesn't know: the records can't be read
         return FILL
 
 
 def _write_oversized(header: batch.BatchHeader, out: _Output) -> None:
-    """Write a batch in place of one that is too large to be read. None of its records decodes."""
+    """Write a batch instead of a batch that is too large to be read. Its records can't be
+    decoded."""
     room = max(0, _claimed(header) - len(FILL))
     length = header.batch_length - header.size_bytes + batch.HEADER.size + len(FILL) + room
     header = header._replace(batch_length=length, crc=0)
@@ -208,7 +211,7 @@ def _with_zeros(crc: int, count: int) -> int:
 def _overwrite(source: ByteSource, begin: int, end: int, out: _Output) -> None:
     """Write the bytes from `begin` to `end` so that their number stays and their content is hidden.
 
-    If they begin with bytes that readers take for a batch's header, the header stays (_frame_of).
+    If they begin with bytes that readers treat as a batch's header, the header stays (_frame_of).
     Long runs of zeros, which a crash leaves, stay too.
     """
     out.begin(begin)
@@ -231,9 +234,9 @@ def _parts(source: ByteSource, begin: int, end: int) -> Iterator[Buffer]:
 
 
 def _frame_of(rest: Buffer) -> bytes:
-    """The bytes that stay of a header: everything but the CRC. Of a batch of another magic, nothing
-    behind the magic stays. Of a header that no Kafka could have written, only the numbers stay that
-    its frame needs."""
+    """The bytes of a header that stay: everything except the CRC. In a batch of another magic,
+    nothing behind the magic stays. In a header that Kafka could not have written, only the numbers
+    of its frame stay."""
     try:
         header = batch.decode_header(rest)
     except UnsupportedDataError:

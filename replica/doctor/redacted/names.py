@@ -1,11 +1,11 @@
-"""Replaces the names that users gave by hashes: which fields hold such names, and how the hashes
-look.
+"""Replaces the names that users gave by hashes. It defines which fields hold names, and the form of
+the hashes.
 
 A name becomes its kind and 12 hex digits of a keyed hash, such as topic-0f3a5c7e9b21, which is a
 legal name in Kafka. Equal names of a kind get equal hashes, so a topic's configs and ACLs still
-belong to the topic. The prefix of a prefixed ACL gets a hash of its own, which is no prefix of
-other hashes. Broker and controller ids, hosts, racks, IP addresses, the wildcard, and the topics
-that Kafka itself makes stay as they are.
+belong to the topic. The prefix of a prefixed ACL gets another hash, which isn't a prefix of other
+hashes. Broker and controller ids, hosts, racks, IP addresses, the wildcard, and the topics that
+Kafka itself makes don't change.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NameHasher:
         self._redactor = redactor
 
     def hashed(self, record: MetadataRecord) -> MetadataRecord:
-        """The record with hashes for names; the same object where it has no such name."""
+        """The record with hashes for names; the same object if it has no name."""
         find = _CHANGES.get(record.type)
         changes = {} if find is None else find(self, record)
         changes = {name: new for name, new in changes.items() if new != record.fields[name]}

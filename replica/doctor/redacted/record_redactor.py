@@ -1,4 +1,4 @@
-"""Redacts one record. Its key and value lose their secrets, and decode as before."""
+"""Redacts one record: its key and value lose their secrets, and can be decoded as before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from replica.metadata.redact import Redactor
 FILL = b"\xff" * 16
 """A varint of more than ten bytes, with which no record begins and no value ends."""
 _CONTROL_KEY_BYTES = 4
-"""The version and the type. Readers ignore bytes behind them."""
+"""The bytes of a control record's key: the version and the type. Readers ignore further bytes."""
 _MARKER_BYTES = 6
 """The bytes of a transaction marker's value: its version, and the coordinator's epoch."""
 
@@ -31,9 +31,9 @@ class RecordRedactor:
         self._names = NameHasher(redactor) if hashes_names else None
 
     def redacted(self, record: Record, *, is_control: bool) -> Record:
-        """The record without secrets; the same object where it has none.
+        """The record without secrets; the same object if it has none.
 
-        A record that doesn't decode becomes one that doesn't decode either.
+        A record that can't be decoded becomes a record that can't be decoded either.
         """
         key, value = record.key, record.value
         if is_control:
@@ -78,7 +78,7 @@ class RecordRedactor:
         key = None if key is None else key[:_CONTROL_KEY_BYTES]
         try:
             message = decode_control(key, value)
-        except DataError:  # a reader needs the version to say why the record doesn't decode
+        except DataError:  # a reader needs the version to say why the record can't be decoded
             return key, None if value is None else value[:2] + FILL
         if isinstance(message, UnknownControl):
             assert isinstance(message.value, bytes)
@@ -119,7 +119,7 @@ def _envelope(value: bytes) -> bytes:
 
 
 def _still_unreadable(value: bytes) -> bytes:
-    """Bytes with this beginning that don't decode."""
+    """Bytes with this beginning that can't be decoded."""
     for candidate in (value, value + FILL):
         try:
             decode(candidate)

@@ -1,4 +1,4 @@
-"""Targets: archives of directories, as somebody sends them."""
+"""Targets: archives of directories from other people."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def _place() -> Path:
 
 
 def _bundle(data: bytes) -> None:
-    """The first byte chooses the suffix; two of four are compressed here, to reach the archive."""
+    """Reads a bundle. The first byte chooses the suffix. Two of the four kinds are compressed here,
+    so that the input reaches the archive."""
     if not data:
         return
     suffix, content = _SUFFIXES[data[0] % 4], data[1:]

@@ -1,7 +1,7 @@
-"""Runs the targets one after another under atheris, and keeps what is known of each.
+"""Runs the targets one after another under atheris, and keeps the state of each.
 
-build/fuzz/TARGET holds seeds/, corpus/ (inputs that reached something new, from where the next run
-goes on), found/, and state.json: what all runs added up to.
+build/fuzz/TARGET holds seeds/, corpus/ (inputs that reached something new, from which the next run
+continues), found/, and state.json: the sums over all runs.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ FOLDER = REPOSITORY / "build" / "fuzz"
 TOOL = FOLDER / "atheris"
 SHORTEST_S = 15
 MAX_RESIDENT_MIB = 700
-"""Of one process: Python, numba's and Arrow's code (160 MiB), and what one input may take."""
+"""The most memory of a process in MiB: Python, numba's and Arrow's code (160 MiB), and the memory
+of one input."""
 MAX_INPUT_S = 20
 _STARTS_S = 60
-"""How long a process may take to begin. Its inputs may take twice its share of the time, because
-the machine may be busy."""
+"""The most seconds until a process begins. Its inputs may take twice their share of the time,
+because the machine may be busy."""
 _PROGRESS = re.compile(r"^#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+) corp: (\d+)/", re.MULTILINE)
 _MEMORY = re.compile(r"peak_rss_mb:\s+(\d+)")
 _SLOWEST = re.compile(r"slowest_unit_time_sec:\s+(\d+)")
@@ -37,9 +38,9 @@ _SLOWEST = re.compile(r"slowest_unit_time_sec:\s+(\d+)")
 
 @dataclass(frozen=True)
 class State:
-    """What all runs of one target together have reached. edges: how many branches of the
-    instrumented code its inputs took. features: pairs of a branch and of how often an input took
-    it. resident_mib, slowest_s: the highest of all runs."""
+    """What all runs of one target have reached together. edges: the branches of the instrumented
+    code that its inputs took. features: pairs of a branch and of how often an input took it.
+    resident_mib, slowest_s: the highest values of all runs."""
 
     seconds: float = 0
     inputs: int = 0
@@ -60,7 +61,7 @@ def state_of(name: str, folder: Path = FOLDER) -> State:
 
 
 def shares(names: Sequence[str], seconds: float) -> Iterator[tuple[str, float]]:
-    """Each target in turn, those with the fewest seconds first."""
+    """The share of each target, in turn; targets with the fewest seconds come first."""
     least_first = sorted(names, key=lambda name: state_of(name).seconds)
     each = max(seconds / len(names), SHORTEST_S)
     for name in least_first:
@@ -71,7 +72,7 @@ def shares(names: Sequence[str], seconds: float) -> Iterator[tuple[str, float]]:
 
 
 def run(target: Target, seconds: float, folder: Path = FOLDER) -> State:
-    """One process for so long; what is known of the target then."""
+    """Runs one process for the given time. Gives the target's state after it."""
     place = folder / target.name
     (place / "corpus").mkdir(parents=True, exist_ok=True)
     (place / "found").mkdir(exist_ok=True)
@@ -110,7 +111,7 @@ def run(target: Target, seconds: float, folder: Path = FOLDER) -> State:
 
 
 def after(before: State, said: str, code: int, seconds: float) -> State:
-    """What a run of so many seconds adds; said: what libFuzzer printed."""
+    """The state after a run of `seconds` seconds. said: what libFuzzer printed."""
     progress = _PROGRESS.findall(said) or [("0", "0", "0", "0")]
     inputs, edges, features, kept = map(int, progress[-1])
     memory, slowest = (int((p.findall(said) or ["0"])[-1]) for p in (_MEMORY, _SLOWEST))
@@ -129,8 +130,8 @@ def after(before: State, said: str, code: int, seconds: float) -> State:
 
 
 def findings(name: str, folder: Path = FOLDER) -> list[Path]:
-    """Inputs in found/ that still break their target, as the code is now. One that ended the
-    process is given to nobody again: it counts until somebody removes it."""
+    """The inputs in found/ that still break their target with the present code. An input that ended
+    the process isn't run again: it counts until a person removes it."""
     still = []
     for path in sorted((folder / name / "found").glob("*")):
         if path.suffix == ".txt":
@@ -149,7 +150,7 @@ def breaks(target: Target, data: bytes) -> bool:
 
 
 def campaign(names: Sequence[str], minutes: float) -> None:
-    """Says a line for each target."""
+    """Runs the campaign, and prints a line for each target."""
     for name, seconds in shares(names, minutes * 60):
         began = time.monotonic()
         state = run(TARGETS[name], seconds)

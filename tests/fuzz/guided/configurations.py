@@ -1,4 +1,4 @@
-"""Targets: files that an administrator writes, or gets from somebody else."""
+"""Targets: files that an administrator writes, or gets from other people."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ _OPTION = re.compile(r'"([a-z]+(?:\.[a-z]+)+)"')
 
 @cache
 def _path() -> str:
-    """Of the file that inputs are written to, one after another."""
+    """The path of the file to which inputs are written, one after another."""
     shared = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108
     return os.path.join(tempfile.mkdtemp(prefix="kraftlake-fuzz-", dir=shared), "file")
 
 
 def _as_file(read: Callable[[str], object], data: bytes, *expected: type[KraftlakeError]) -> None:
-    """The error must be one of these, of one line, and name the file."""
+    """Reads the input as a file. An error must be of an expected class, have one line, and name the
+    file."""
     path = _path()
     Path(path).write_bytes(data)
     try:
@@ -56,7 +57,7 @@ def _properties(data: bytes) -> None:
     except DataError as error:
         refused(error, len(data))
         return
-    # Java escapes each blank of a key, and of a value only a leading one
+    # Java escapes each blank of a key, but only a leading blank of a value
     lines = "".join(
         f"{''.join(map(escape, key))}={escape(value)}\n" for key, value in found.items()
     )
@@ -137,7 +138,7 @@ def _conf() -> Iterable[bytes]:
 
 @cache
 def _options() -> tuple[str, ...]:
-    """The names of options in the code that reads them."""
+    """The names of options, from the code that reads them."""
     sources = (_REPOSITORY / "replica" / "node").rglob("*.py")
     found = {name for path in sources for name in _OPTION.findall(path.read_text())}
     return tuple(f"{name}=" for name in sorted(found))

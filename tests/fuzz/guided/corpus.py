@@ -1,4 +1,4 @@
-"""Inputs of a target: its seeds, and mutations of them without a guide."""
+"""The inputs of a target: its seeds, and mutations of them without guidance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def name_of(data: bytes) -> str:
 
 
 def write_seeds(target: Target, folder: Path) -> int:
-    """Each seed as a file, named by its content; how many there are."""
+    """Writes each seed as a file, named by its content. Gives the number of files."""
     folder.mkdir(parents=True, exist_ok=True)
     for data in target.seeds():
         if len(data) <= target.max_bytes:
@@ -26,7 +26,7 @@ def write_seeds(target: Target, folder: Path) -> int:
 
 
 def mutated(target: Target, seed: int, count: int) -> Iterator[bytes]:
-    """The seeds, and then so many mutations of them: the same ones for the same seed."""
+    """The seeds, and then `count` mutations of them. The same seed gives the same mutations."""
     chance = random.Random(f"{target.name} {seed}")
     seeds = [data for data in target.seeds() if len(data) <= target.max_bytes]
     yield from seeds

@@ -46,8 +46,8 @@ _MENDS, _IS_FILE, _REDACTS, _ANY_OFFSET = 1, 2, 4, 8
 
 
 def mended(data: bytes) -> bytes:
-    """The data with the CRC of each whole batch put right, so that a mutation reaches what lies
-    behind the check of it."""
+    """The data with the CRC of each whole batch corrected, so that a mutation passes the check of
+    the CRC."""
     found = bytearray(data)
     at = 0
     while at + HEADER.size <= len(found):
@@ -61,7 +61,8 @@ def mended(data: bytes) -> bytes:
 
 
 def _input(data: bytes) -> tuple[int, bytes]:
-    """(the bits of its first byte, the rest, mended where they say so)."""
+    """(the bits of the first byte, the rest). The CRCs of the rest are corrected where the bits ask
+    for it."""
     bits = data[0] if data else 0
     return bits, mended(data[1:]) if bits & _MENDS else data[1:]
 
@@ -87,7 +88,7 @@ def _segment(data: bytes) -> None:
 
 
 def _segments() -> Iterable[bytes]:
-    """Recorded batches and made ones, sound and damaged, also compressed."""
+    """Recorded and generated batches, sound and damaged, some of them compressed."""
     chance = random.Random(26)
     pool = Pool(DATA, chance)
     for number in range(120):
@@ -96,7 +97,7 @@ def _segments() -> Iterable[bytes]:
 
 
 def heads(pattern: str, most: int) -> list[bytes]:
-    """The first batches of recorded files, different ones, of `most` bytes together."""
+    """The first batches of recorded files, all different, of `most` bytes together."""
     found = {path.read_bytes()[:most] for path in sorted(DATA.rglob(pattern))}
     return sorted({head[: scan(head).end_position] for head in found} - {b""})
 
@@ -107,7 +108,7 @@ def _sound_segments() -> Iterable[bytes]:
 
 
 def _fetched(data: bytes) -> None:
-    """As a follower, and as a consumer."""
+    """Reads the input as a follower, and as a consumer."""
     bits, records = _input(data)
     epoch = -1 if bits & _ANY_OFFSET else 1
     try:
@@ -130,7 +131,7 @@ def _fetched(data: bytes) -> None:
 
 
 def _snapshot(data: bytes) -> None:
-    """What the engine takes for a snapshot, the doctor finds no fault in."""
+    """The doctor finds no fault in a snapshot that the engine accepts."""
     _, content = _input(data)
     disk = SimulatedDisk(Random(1))
     disk.make_directory("s")
@@ -156,10 +157,10 @@ def _snapshots() -> Iterable[bytes]:
 
 
 def _directory(data: bytes) -> None:
-    """A log that opens is the same after the next opening, which has nothing left to repair.
+    """A log that opens is the same after the next opening, which then has nothing to repair.
 
-    Behind the first byte come the sizes of leader-epoch-checkpoint and of a snapshot (int16 each),
-    these two, and the segment.
+    After the first byte come the sizes of leader-epoch-checkpoint and of a snapshot (int16 each),
+    these two files, and the segment.
     """
     if len(data) < 5:
         return
@@ -197,7 +198,7 @@ def _directory(data: bytes) -> None:
 
 
 def _directories() -> Iterable[bytes]:
-    """The first batches of recorded logs, alone and with a snapshot behind them."""
+    """The first batches of recorded logs, alone and with a snapshot after them."""
     for epochs in sorted(DATA.rglob("leader-epoch-checkpoint")):
         logs, snapshots = (sorted(epochs.parent.glob(f"*.{end}")) for end in ("log", "checkpoint"))
         if not logs:

@@ -1,4 +1,4 @@
-"""GUIDED.md: what the campaigns reached, made of their states."""
+"""GUIDED.md: the results of the campaigns, made from their states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MADE = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
 
 
 def table(still: Sequence[Path]) -> str:
-    """still: findings that still break their target."""
+    """The table. still: findings that still break their target."""
     states = {name: state_of(name) for name in TARGETS}
     rows = []
     for name, target in TARGETS.items():
@@ -46,7 +46,7 @@ def table(still: Sequence[Path]) -> str:
 
 
 def write(still: Sequence[Path]) -> None:
-    """Puts the table in its place in GUIDED.md; the text around it is written by hand."""
+    """Replaces the table in GUIDED.md. The text around it is written by hand."""
     text = RECORD.read_text()
     made = f"{_BEGIN}\n{table(still)}\n{_END}"
     RECORD.write_text(_MADE.sub(lambda _: made, text))

@@ -1,4 +1,4 @@
-"""Targets: single records, what they add up to, and the forms in which tables keep them."""
+"""Targets: single records, the state that they add up to, and their forms in tables."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _metadata(data: bytes) -> None:
 
 
 def _values() -> Iterator[bytes]:
-    """Every recorded value of a type and version, the first and the shortest one."""
+    """Recorded values of every type and version: the first and the shortest of each."""
     found: dict[bytes, list[bytes]] = {}
     for path in sorted(DATA.rglob("*.log")):
         raw = path.read_bytes()
@@ -65,7 +65,7 @@ def _values() -> Iterator[bytes]:
 
 
 def _control(data: bytes) -> None:
-    """The first byte is the type."""
+    """Reads a control record. The first byte is its type."""
     if not data:
         return
     key = struct.pack(">hh", 0, data[0] % 9)
@@ -92,7 +92,7 @@ def _controls() -> Iterable[bytes]:
 
 
 def _parts(data: bytes) -> Iterator[bytes]:
-    """Texts of bytes behind their sizes (int16)."""
+    """The parts of the input, each after its size (int16)."""
     at = 0
     while at + 2 <= len(data):
         (size,) = struct.unpack_from(">H", data, at)
@@ -114,12 +114,12 @@ def _image_of(records: Iterable[bytes]) -> Image:
         except DataError as error:
             refused(error)
             continue
-        replay.apply(offset, read)  # a refusal may quote a name, which whoever shows it escapes
+        replay.apply(offset, read)  # a refusal may quote a name; the code that shows it escapes it
     return replay.image()
 
 
 def _replay(data: bytes) -> None:
-    """A snapshot of a snapshot says the same."""
+    """A snapshot of the state from a snapshot has the same content."""
     image = _image_of(_parts(data))
     list(image.entities())
     replay = Replay()
@@ -157,7 +157,7 @@ def _variant(data: bytes) -> None:
         return
     text = variant_json(value, metadata)
     again = decode_variant(*encode_variant(plain))
-    # NaN doesn't equal itself, but its text does.
+    # NaN doesn't equal itself, but its text does
     texts = [json.dumps(each, sort_keys=True) for each in (plain, again)]
     require(texts[0] == texts[1], f"{text} is read back as {again!r}")
 

@@ -26,7 +26,7 @@ _INDEX_BYTES = 12
 
 
 def _decoded(decode: Callable[[bytes], Any], encode: Callable[[Any], bytes], data: bytes) -> None:
-    """A value is written, and read again as the same value."""
+    """Decodes the input. A decoded value is encoded, and decodes to the same value again."""
     try:
         value = decode(data)
     except DataError as error:

@@ -1,4 +1,5 @@
-"""A target of the guided fuzzer: one reader of bytes, and what must hold for all bytes."""
+"""A target of the guided fuzzer: one reader of bytes, and the properties that
+hold for all bytes."""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ DATA = TESTS / "data"
 
 @dataclass(frozen=True)
 class Target:
-    """name: of its folder below build/fuzz. reads, holds: for the record, what is read and what
-    must be true of every input. seeds: sound inputs, before mutation. run: reads one input, and
-    raises whatever an input must not cause. max_bytes: of one input. words: texts that the format
-    knows, which a mutation may put in."""
+    """A target. name: the name of its folder below build/fuzz. reads, holds: for the record, what
+    is read and what must be true of every input. seeds: sound inputs, before mutation. run: reads
+    one input, and raises whatever an input must not cause. max_bytes: of one input. words: texts of
+    the format, which a mutation may insert."""
 
     name: str
     reads: str
@@ -38,12 +39,13 @@ def require(holds: object, what: str) -> None:
 
 
 def one_line(error: KraftlakeError) -> None:
-    """A user's line: it neither ends one nor moves the terminal where it is printed raw."""
+    """Asserts that the error's text, printed raw, ends no line and doesn't move the terminal."""
     require("\n" not in str(error), f"an error of more than one line: {str(error)!r}")
 
 
 def refused(error: KraftlakeError, size: int | None = None) -> None:
-    """error: of one line. size: of the buffer, in which the byte of a DataError must lie."""
+    """Asserts that the error has one line. size: the bytes of the buffer; the byte in a DataError
+    must be below it."""
     one_line(error)
     if size is not None:
         require(isinstance(error, DataError), f"{error!r} is no DataError")
@@ -55,7 +57,7 @@ def refused(error: KraftlakeError, size: int | None = None) -> None:
 
 
 def recorded(pattern: str, most: int = 6, largest: int = 4096) -> list[bytes]:
-    """Different contents of recorded files of such a name, the smaller ones first."""
+    """Different contents of recorded files with names of this pattern, the smaller files first."""
     found = {path.read_bytes() for path in DATA.rglob(pattern) if path.is_file()}
     small = sorted((data for data in found if len(data) <= largest), key=lambda d: (len(d), d))
     step = max(len(small) // most, 1)

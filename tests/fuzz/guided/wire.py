@@ -1,4 +1,4 @@
-"""Targets: what comes over a connection, as a server and as a client reads it."""
+"""Targets: the bytes of a connection, as a server and as a client reads them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _request(data: bytes) -> None:
 
 
 def _response(data: bytes) -> None:
-    """Its first two bytes choose the API and the version that was asked for."""
+    """Reads a response. The first two bytes choose the API and the version of the request."""
     if len(data) < 2:
         return
     api = _APIS[data[0] % len(_APIS)]
@@ -52,7 +52,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 async def _frames(data: bytes) -> int:
-    """All frames of a connection that ends then; how many."""
+    """Reads all frames of a connection that ends after the input. Gives their number."""
     reader = asyncio.StreamReader()
     reader.feed_data(data)
     reader.feed_eof()
@@ -85,7 +85,8 @@ def _tokens(data: bytes) -> list[bytes]:
 
 
 def _server_sasl(data: bytes) -> None:
-    """Tokens with 255 between them; nobody who doesn't know the password is let in."""
+    """Reads tokens with the byte 255 between them. A client that doesn't know the password is not
+    let in."""
     exchanges: list[Callable[[], object]] = [
         lambda: ScramExchange(_MECHANISM, _credentials()),
         lambda: PlainExchange({"a": "secret"}),
@@ -107,7 +108,7 @@ def _client_sasl(data: bytes) -> None:
             for token in _tokens(data):
                 exchange.send(token)
         except StopIteration:
-            continue  # The client has sent its last token.
+            continue  # the client has sent its last token
         except KraftlakeError as error:
             one_line(error)
 

@@ -17,11 +17,11 @@ from types import TracebackType
 import atheris
 
 _COMPILED_ONCE = ("replica.scan.kernels", "replica.scan.compiler", "replica.scan.compiled")
-"""numba reads the code of these, which must be as it was written."""
+"""Modules whose code numba reads, so that it must not be instrumented."""
 
 
 class Findings:
-    """Kinds of exceptions by type and innermost place in the project's code."""
+    """The kinds of exceptions, by type and innermost place in the project's code."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -39,7 +39,7 @@ class Findings:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """file-line of the innermost frame outside of the Python and its packages."""
+    """file-line of the innermost frame outside of Python and its packages."""
     frames = traceback.extract_tb(trace)
     ours = [frame for frame in frames if "/lib/python" not in frame.filename] or frames
     return f"{Path(ours[-1].filename).stem}-{ours[-1].lineno}"

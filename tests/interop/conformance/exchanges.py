@@ -1,8 +1,8 @@
-"""What passed between the nodes of a quorum, as values of the consensus core, and the file that
-keeps it.
+"""The messages between the nodes of a quorum as values of the consensus core, and the file that
+keeps them.
 
-Real Kafka's frames are read by the tables and translations that a replica of kraftlake itself uses,
-so a trace of Kafka's and one of our own core have the same form.
+Real Kafka's frames are read by the tables and translations of a kraftlake replica, so a trace of
+Kafka and a trace of our own core have the same form.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from replica.wire.header import decode_request, decode_response
 from replica.wire.schema import Message
 
 NEVER = 2**63 - 1
-"""A time that didn't come, in microseconds."""
+"""The time of something that didn't happen, in microseconds."""
 PARTITION = ReplicatedPartition(METADATA_TOPIC, METADATA_TOPIC_ID)
 
 
@@ -52,7 +52,7 @@ def _write_features(
 def _read_features_response(
     partition: ReplicatedPartition, message: Message, version: int
 ) -> VoterChangeResponse:
-    """Up to version 1 each feature has an error of its own."""
+    """The response to UpdateFeatures. Up to version 1 each feature has an error of its own."""
     errors = [message["errorCode"], *(each["errorCode"] for each in message.get("results") or ())]
     return VoterChangeResponse(error=error_of(next(filter(None, errors), 0)))
 
@@ -64,25 +64,26 @@ ASKED: Mapping[type[PeerRequest], Translation] = {
         client=ClientSide(_write_features, _read_features_response),
     ),
 }
-"""The translations of all requests that a trace has. No replica sends UpdateFeatures, so its
-client's side is here."""
+"""The translations of all requests in a trace. No replica sends UpdateFeatures, so its client's
+side is here."""
 _BY_KEY: dict[int, Translation] = {
     each.api.key: each
     for each in ASKED.values()
     if each.client is not None and each.request is not ApiVersionsRequest
 }
-"""The translations by the API's key, without that of ApiVersions, which no quorum decides about."""
+"""The translations by the API's key, without ApiVersions, about which no quorum decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """A request and its answer, with the times at which a proxy between the two nodes saw them.
 
-    client: the node that asks, None for an administrator or a probe. The times are microseconds,
-    NEVER for what didn't happen: `sent` when the request left its client, `asked` when it went on
-    to the node, `answered` when the answer left the node, `told` when that went on to the client.
-    The node has handled the request, and was in the state that the answer shows, at some time
-    from `asked` to `answered`.
+    client: the node that asks; None for an administrator or a probe.
+
+    The times are in microseconds, NEVER for what didn't happen: `sent` when the request left its
+    client, `asked` when it went on to the node, `answered` when the answer left the node, `told`
+    when the answer went on to the client. The node has handled the request, and was in the state
+    that the answer shows, at some time from `asked` to `answered`.
     """
 
     client: int | None
@@ -98,7 +99,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A node's process has begun anew at `at`, after the former one was ended."""
+    """A new start of a node's process at `at`, after the former process had ended."""
 
     at: int
     node: int
@@ -106,8 +107,8 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A node of the trace, and where it listens for its peers. first_voters: ids of the voters that
-    its bootstrap snapshot 0-0 names, none for a node that joined."""
+    """A node of the trace, and where it listens for its peers. first_voters: ids of the voters in
+    its bootstrap snapshot 0-0; none for a node that joined."""
 
     key: ReplicaKey
     endpoint: Endpoint
@@ -116,8 +117,8 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """exchanges: by the time at which they were asked. left_out: frames that no one judges, since
-    they can't be read as one of the core's messages, by API. is_static: whether
+    """A trace. exchanges: by the time of `asked`. left_out: by API, the number of frames that
+    aren't judged because they can't be read as a message of the core. is_static: whether
     controller.quorum.voters names all replicas as voters (kraft.version 0)."""
 
     cluster_id: str
@@ -129,7 +130,7 @@ class Trace:
 
     @property
     def static_voters(self) -> VoterSet:
-        """As each node's configuration names them, which gives no directory ids."""
+        """The voters in each node's configuration, which has no directory ids."""
         if not self.is_static:
             return VoterSet()
         named = self.replicas.items()
@@ -138,7 +139,7 @@ class Trace:
 
 @dataclass(slots=True)
 class Frames:
-    """A request and its answer as bytes, while they pass; see Exchange."""
+    """A request and its answer as bytes, while they pass a proxy; see Exchange."""
 
     client: int | None
     node: int
@@ -152,7 +153,7 @@ class Frames:
 
     @property
     def is_judged(self) -> bool:
-        """Whether this is one of the quorum's RPCs; readers' fetches are none."""
+        """Whether this is one of the quorum's RPCs; a reader's fetch isn't."""
         key = int.from_bytes(self.request[:2], "big")
         if key not in _BY_KEY:
             return False
@@ -165,7 +166,7 @@ class Frames:
         return replica_id(found.message, found.version) >= 0
 
     def exchange(self) -> Exchange:
-        """Raises KraftlakeError where the core has no such message."""
+        """The exchange. Raises KraftlakeError where the core has no such message."""
         found = decode_request(self.request)
         rpc = _BY_KEY[found.api.key]
         assert rpc.server is not None
@@ -175,7 +176,7 @@ class Frames:
             message = decode_response(found.api, found.version, self.reply)
             reply = rpc.client.read(PARTITION, message, found.version)
             if isinstance(reply, DescribeQuorumResponse) and reply.error is not ErrorCode.NONE:
-                # Kafka's refusal says epoch 0 and leader 0, whatever they are
+                # Kafka's refusal has epoch 0 and leader 0, whatever the real ones are
                 reply = DescribeQuorumResponse(error=reply.error)
         if isinstance(request, FetchRequest) and found.version < rpc.oldest:
             request = replace(request, last_fetched_epoch=-1)
@@ -200,8 +201,8 @@ def read_trace(
     *,
     is_static: bool = False,
 ) -> Trace:
-    """The trace of what passed. A request that never reached its node says nothing of the node, but
-    of its client."""
+    """The trace of the frames. A request that never reached its node shows nothing about the node,
+    but something about its client."""
     exchanges, left_out = [], dict[str, int]()
     for each in frames:
         if not each.is_judged:
@@ -224,7 +225,7 @@ def save(
     *,
     is_static: bool = False,
 ) -> None:
-    """JSON lines, compressed: the nodes, the starts, then a line for each request."""
+    """Writes compressed JSON lines: the nodes, the starts, then a line for each request."""
     nodes = {
         str(node_id): [
             each.key.directory_id,

@@ -1,5 +1,6 @@
-"""Real Kafka's answers before our core: for each exchange, the core is put into the states in which
-Kafka's node may have been, is given the request, and its answers are compared with Kafka's."""
+"""Real Kafka's answers compared with our core. For each exchange, the core is put into the states
+in which Kafka's node may have been, gets the request, and its answers are compared with Kafka's
+answer."""
 
 from __future__ import annotations
 
@@ -39,13 +40,13 @@ from tests.interop.conformance.witness import State
 
 
 class Outcome(Enum):
-    """What became of one of Kafka's answers."""
+    """The result of judging one of Kafka's answers."""
 
     SAME = "same"
-    """In every state in which the node may have been, the core gives this answer."""
+    """In every state in which the node may have been, the core gives the same answer."""
     POSSIBLE = "same in one of the possible states"
     ALLOWED = "allowed"
-    """The core answers otherwise, for a reason that reasons.py states."""
+    """The core gives another answer, for a reason in reasons.py."""
     ENDED = "Kafka's process ended"
     """Kafka's node gave no answer, because the request ended its process."""
     DIFFERS = "differs"
@@ -53,7 +54,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """kafka, ours: the answers in words. reason: of an allowed difference."""
+    """A verdict. kafka, ours: the answers in words. reason: of an allowed difference."""
 
     exchange: Exchange
     outcome: Outcome
@@ -88,8 +89,9 @@ def _verdict(trace: Trace, case: Case) -> Verdict:
 
 def _with_learned(trace: Trace, exchange: Exchange, state: State) -> Iterator[State]:
     """The states in which a request is judged. A request about kraft.version also depends on the
-    voters that have told the leader their directory and versions: those whose message was answered
-    before the request, and perhaps those too that had sent one before the request was answered."""
+    voters that have told the leader their directory and versions. These are the voters whose
+    message was answered before the request, and perhaps also voters that had sent a message before
+    the request was answered."""
     role = state.role
     if not isinstance(exchange.request, UpdateFeaturesRequest) or not isinstance(role, Leader):
         yield state
@@ -111,8 +113,8 @@ def _with_learned(trace: Trace, exchange: Exchange, state: State) -> Iterator[St
 
 
 def accused(trace: Trace) -> list[Exchange]:
-    """Requests of Kafka's nodes that the core counts as illegal in every state in which the node
-    that was asked may have been."""
+    """Requests of Kafka's nodes that the core counts as illegal in every possible state of the node
+    that got them."""
     found = []
     for case in Watching(trace).cases():
         exchange = case.exchange
@@ -125,8 +127,8 @@ def accused(trace: Trace) -> list[Exchange]:
 
 
 def watermarks(trace: Trace) -> tuple[int, int]:
-    """How many high watermarks leaders have told, and how many of them are exactly what the fetches
-    that had come add up to."""
+    """The number of high watermarks in leaders' answers, and the number of them that equal exactly
+    what the arrived fetches allow."""
     told = exact = 0
     for case in Watching(trace).cases():
         reply = case.exchange.reply
@@ -140,16 +142,16 @@ def watermarks(trace: Trace) -> tuple[int, int]:
 
 
 _OF_ADMINISTRATORS = (AddVoterRequest, RemoveVoterRequest, UpdateFeaturesRequest)
-"""Requests whose answers tell an error and nothing more."""
+"""Requests whose answers have only an error."""
 Facts = tuple[tuple[str, object], ...]
-"""What is compared of an answer, by name."""
+"""The compared facts of an answer, by name."""
 
 
 def _answer_in(
     trace: Trace, local: Voter, state: State, request: PeerRequest
 ) -> tuple[Reply | None, bool]:
-    """The core's answer in a state, None where it takes the request and answers later; and whether
-    it counts the request as illegal."""
+    """The core's answer in a state; None where it accepts the request and answers later. And
+    whether it counts the request as illegal."""
     config = Config(trace.cluster_id, local, trace.static_voters)
     core = Core(config, state.role, state.log, lambda bound: 0, now_ms=1)
     core.committed = state.committed
@@ -177,7 +179,7 @@ def _ours(trace: Trace, case: Case, state: State, kafka: Facts) -> Facts:
         return _accepted(kafka)
     message = _filled(exchange, reply)
     if isinstance(message, FetchResponse) and term is not None:
-        # the core has counted this fetch and all others that have come; Kafka may not have
+        # the core has counted this fetch and all earlier ones; Kafka may not have
         message = replace(message, high_watermark=_watermark(case, state))
     found = _facts(exchange.request, message)
     if isinstance(message, DescribeQuorumResponse) and term is not None:
@@ -186,7 +188,8 @@ def _ours(trace: Trace, case: Case, state: State, kafka: Facts) -> Facts:
 
 
 def _watermark(case: Case, state: State) -> int | None:
-    """Kafka's, where the trace allows it; else what the fetches that have come add up to."""
+    """Kafka's high watermark, where the trace allows it; else the high watermark by the arrived
+    fetches."""
     term, reply = state.term, case.exchange.reply
     assert term is not None
     told = (
@@ -202,7 +205,8 @@ def _watermark(case: Case, state: State) -> int | None:
 
 
 def _accepted(kafka: Facts) -> Facts:
-    """The core takes the request, and answers once it is done or its time is over."""
+    """The facts where the core accepts the request, and answers once it is done or its time is
+    over."""
     error = dict(kafka)["error"]
     if error in (ErrorCode.NONE.name, ErrorCode.REQUEST_TIMED_OUT.name):
         return kafka
@@ -210,7 +214,7 @@ def _accepted(kafka: Facts) -> Facts:
 
 
 def _filled(exchange: Exchange, reply: Reply) -> PeerResponse:
-    """The answer with as many bytes as the host would read; of records, that there are some."""
+    """The answer with the bytes that the host would read; for records, only that there are some."""
     message, theirs = reply.message, exchange.reply
     if isinstance(reply.read, LogRead) and isinstance(theirs, FetchResponse):
         assert isinstance(message, FetchResponse)
@@ -234,7 +238,8 @@ _OF_LEADER = "as fetched"
 
 
 def _log_ends(exchange: Exchange, state: State) -> str:
-    """Whether each replica's log end is one that its fetches allow; the leader's own is unknown."""
+    """Whether each replica's log end is one that its fetches allow; the leader's own log end is
+    unknown."""
     reply, term = exchange.reply, state.term
     assert isinstance(reply, DescribeQuorumResponse)
     assert term is not None
@@ -250,14 +255,15 @@ def _log_ends(exchange: Exchange, state: State) -> str:
 
 
 def _fetched_end(role: Leader, replica: ReplicaKey) -> int:
-    """The offset up to which a replica has fetched (exclusive); -1 where it hasn't. A leader names
-    static voters without directory ids, while the voters' fetches have them."""
+    """The offset up to which a replica has fetched (exclusive); -1 where it hasn't fetched. A
+    leader names static voters without directory ids, while the voters' fetches have them."""
     named = Voter(replica)
     return next((each.log_end for key, each in role.progress.items() if named.matches(key)), -1)
 
 
 def _facts(request: PeerRequest, reply: PeerResponse) -> Facts:
-    """What is compared. Times are not, nor texts; an error hides what it makes meaningless."""
+    """The compared facts. Times and texts are not compared; an error hides the facts that it makes
+    meaningless."""
     error = ("error", reply.error.name)
     if is_top_level(reply.error) or isinstance(request, _OF_ADMINISTRATORS):
         return (error,)
@@ -302,7 +308,7 @@ def _facts(request: PeerRequest, reply: PeerResponse) -> Facts:
 
 
 def _endpoint(reply: PeerResponse) -> Facts:
-    """Where the leader listens; one endpoint, the one of the peers' listener."""
+    """The facts about where the leader listens: one endpoint, of the peers' listener."""
     where = ", ".join(f"{each.host}:{each.port}" for each in reply.leader_endpoints)
     return (("listens at", where or "unknown"),)
 

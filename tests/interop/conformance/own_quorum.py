@@ -1,4 +1,4 @@
-"""A quorum of our own core, recorded as Kafka's is: what the judge and the rules are held to."""
+"""A quorum of our own core, recorded as Kafka's quorum is, to test the judge and the rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRST = (1, 2, 3)
 
 
 class Recorded(Quorum):
-    """A quorum whose messages are kept. Time has a microsecond for each message."""
+    """A quorum whose messages are kept. Each message takes a microsecond."""
 
     def __init__(self, *voter_ids: int, **options: object) -> None:
         super().__init__(*voter_ids, in_log=True, **options)
@@ -42,7 +42,7 @@ class Recorded(Quorum):
                 )
 
     def _note_answers(self) -> None:
-        """An answer leaves its host in the step that makes it."""
+        """Notes the answers. An answer leaves its host in the step that makes it."""
         for host in self.hosts.values():
             for asked, reply in host.replies.items():
                 if isinstance(asked, tuple):
@@ -70,7 +70,7 @@ class Recorded(Quorum):
         self.starts.append(Started(self.at(), node_id))
 
     def probe(self, node_id: int, request: PeerRequest) -> None:
-        """As somebody who is no node."""
+        """Sends a request as a client that is no node."""
         asked = self.at()
         reply = self.hosts[node_id].ask(request)
         which = (-1, 0, asked)
@@ -93,7 +93,7 @@ class Recorded(Quorum):
 
 
 def recorded(seed: int, rounds: int = 12) -> Trace:
-    """Elections, appends, cut nodes and crashes, as the seed decides."""
+    """The trace of elections, appends, cut nodes and crashes, as the seed decides."""
     choice = random.Random(seed)
     quorum = Recorded(*FIRST, draws=lambda node_id: random.Random(f"{seed} {node_id}").randrange)
     quorum.run(4000)

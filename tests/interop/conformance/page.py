@@ -1,4 +1,5 @@
-"""CONFORMANCE.md: its tables are made of recorded traces, its text stands between them."""
+"""CONFORMANCE.md: its tables are made from recorded traces; the text between them is written by
+hand."""
 
 from __future__ import annotations
 
@@ -16,14 +17,14 @@ from tests.interop.conformance.rules import check
 
 PAGE = Path(__file__).parent.parent / "CONFORMANCE.md"
 _SHOWN = 3
-"""So many differences that nothing explains are shown of each API."""
+"""The most unexplained differences of an API that are shown."""
 
 
 @dataclass
 class Judged:
-    """What became of a trace. counts: by API and outcome. reasons: by name, and API. examples: of
-    what differs, and of what ended Kafka's process. watermarks: told, and known exactly. accused:
-    requests of Kafka's nodes that the core counts as illegal."""
+    """The result of a trace. counts: by API and outcome. reasons: the number of verdicts by name
+    and API. examples: of differences, and of requests that ended Kafka's process. watermarks: as by
+    judge.watermarks. accused: requests of Kafka's nodes that the core counts as illegal."""
 
     name: str
     requests: int
@@ -39,7 +40,8 @@ class Judged:
 
 
 def judge(name: str, trace: Trace, *, are_rules_kept: bool) -> Judged:
-    """are_rules_kept: whether only nodes speak in it, so that the invariants must hold."""
+    """Judges a trace. are_rules_kept: whether only nodes send messages in it, so that the
+    invariants must hold."""
     unanswered = sum(each.reply is None for each in trace.exchanges)
     left_out = sum(trace.left_out.values())
     found = Judged(name, len(trace.exchanges), unanswered, left_out)
@@ -63,7 +65,7 @@ def api_of(verdict: Verdict) -> str:
 
 
 def tables(traces: Iterable[Judged]) -> str:
-    """All tables, from the traces."""
+    """All tables of the traces."""
     found = tuple(traces)
     parts = ["## Answers\n", *(_answers(each) for each in found)]
     parts += ["## Differences that are allowed\n", _reasons(found)]
@@ -131,7 +133,7 @@ def _differing(traces: tuple[Judged, ...]) -> str:
 
 
 def _request(verdict: Verdict) -> str:
-    """Its fields but the cluster's name and endpoints, in one line."""
+    """The request's fields in one line, without the cluster's name and endpoints."""
     request = verdict.exchange.request
     fields = {name: getattr(request, name) for name in request.__dataclass_fields__}
     hidden = ("cluster_id", "leader_endpoints", "endpoints", "max_wait_ms", "max_bytes")
@@ -158,6 +160,6 @@ def _invariants(traces: tuple[Judged, ...]) -> str:
 
 
 def write(text: str) -> None:
-    """In place of all behind the first table's heading."""
+    """Replaces everything after the first table's heading."""
     head, _, _ = PAGE.read_text(encoding="utf-8").partition("## Answers\n")
     PAGE.write_text(head + text, encoding="utf-8")

@@ -1,8 +1,9 @@
-"""Requests that no node of a healthy quorum sends, or seldom: what does Kafka's node answer?
+"""Requests that no node of a healthy quorum sends, or seldom sends, to record the answers of
+Kafka's node.
 
-Each is a request of the core, sent in the newest version by somebody who is no node. `harmless`
-ones leave the quorum as it is; `lasting` ones raise epochs, take votes and announce leaders that
-nobody elected, so they come last.
+Each is a request of the core, sent in the newest version by a client that is no node. `harmless`
+requests leave the quorum unchanged. `lasting` requests raise epochs, take votes and announce
+leaders without an election, so they come last.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ _NOWHERE = (Endpoint(PARTITION.listener, "127.0.0.1", 9),)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The node that is asked, and the quorum as it is. peer: another voter, which doesn't lead.
-    log_end, last_epoch: of the committed log."""
+    """The node that gets the requests, and the present quorum. peer: another voter, which doesn't
+    lead. log_end, last_epoch: of the committed log."""
 
     cluster_id: str
     local: Voter
@@ -53,7 +54,7 @@ class Target:
 
 
 def harmless(about: Target) -> Iterator[PeerRequest]:
-    """Each also for another cluster and for none."""
+    """Requests, each also for another cluster and for no cluster."""
     yield DescribeQuorumRequest()
     for request in (*_votes(about), *_begins(about), *_ends(about), *_fetches(about),
                     *_snapshot_fetches(about), *_changes(about)):  # fmt: skip
@@ -67,7 +68,8 @@ def harmless(about: Target) -> Iterator[PeerRequest]:
 
 
 def lasting(about: Target) -> Iterator[PeerRequest]:
-    """In this order. Each group begins in epochs of its own, so that it meets no real election."""
+    """Requests in this order. Each group begins in epochs of its own, so that it meets no real
+    election."""
     cluster = about.cluster_id
     peer, epoch = about.peer.key, about.epoch
     for pre_vote in (True, False):
@@ -121,7 +123,7 @@ def lasting(about: Target) -> Iterator[PeerRequest]:
 
 
 def features() -> Iterator[PeerRequest]:
-    """Requests about kraft.version, none of which changes it."""
+    """Requests about kraft.version. None of them changes it."""
     for level in (0, 1, 2, -1):
         yield UpdateFeaturesRequest(kraft_version=level, validate_only=True)
     for level in (2, -1):
@@ -280,8 +282,8 @@ _OTHER_LISTENER: Endpoints = (Endpoint("OTHER", "127.0.0.1", 9),)
 
 
 def ask(port: int, request: PeerRequest) -> bool:
-    """Send it, and wait for the answer; whether one came. The proxy in front of the node keeps
-    both."""
+    """Sends a request, and waits for the answer. Gives whether one came. The proxy in front of the
+    node keeps both."""
     return asyncio.run(_ask(port, request))
 
 

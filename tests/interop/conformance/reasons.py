@@ -1,5 +1,5 @@
-"""Why the core answers some requests otherwise than Kafka: each reason with the answers that it
-explains, and no others."""
+"""Why the core answers some requests otherwise than Kafka. Each reason has the answers that it
+explains, and explains no others."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Answer = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """explains: takes the trace, the exchange, Kafka's answer and all of the core's. kafka, ours:
-    what each does. why: with Kafka's class, and the place in the core."""
+    """A reason. explains: takes the trace, the exchange, Kafka's answer and all of the core's
+    answers. kafka, ours: what each does. why: with Kafka's class, and the place in the core."""
 
     explains: Callable[[Trace, Exchange, Answer, Sequence[Answer]], bool]
     kafka: str
@@ -35,7 +35,7 @@ _ENDS_WITHIN_US = 1_000_000
 
 
 def reason_of(trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]) -> str:
-    """The name of the reason for this difference; empty for none."""
+    """The name of the reason for this difference; empty where there is none."""
     for name, reason in REASONS.items():
         if reason.explains(trace, exchange, kafka, ours):
             return name
@@ -103,7 +103,7 @@ def _stranger_raises(
 def _stranger_pre_votes(
     trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]
 ) -> bool:
-    """Explains it only where the configuration names all voters: no other node can become one."""
+    """Whether the configuration names all voters, so that no other node can become a voter."""
     request = exchange.request
     if not trace.is_static or not isinstance(request, VoteRequest) or not request.pre_vote:
         return False
@@ -113,7 +113,7 @@ def _stranger_pre_votes(
 
 
 def _begins_to_end(trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]) -> bool:
-    """Explains it only for a leader that soon afterwards tells the others of its end."""
+    """Whether the leader soon afterwards tells the other nodes of its end."""
     tells = any(
         isinstance(each.request, EndQuorumEpochRequest)
         and each.client == exchange.node
@@ -138,7 +138,7 @@ def _unexplained_epoch(
 def _resigned_leader(
     trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]
 ) -> bool:
-    """Only where the leader that the node knows has told it of its end."""
+    """Whether the leader that the node knows has told it of its end."""
     request = exchange.request
     if not isinstance(request, VoteRequest) or not request.pre_vote:
         return False
@@ -164,7 +164,7 @@ def _asks_a_controller(
 
 
 def _unregistered(trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]) -> bool:
-    """Whether the request names the version that is in force already, and Kafka refuses it."""
+    """Whether the request names the version that is already in force, and Kafka refuses it."""
     request = exchange.request
     is_kept = isinstance(request, UpdateFeaturesRequest) and request.kraft_version == 0
     return is_kept and kafka["error"] == "INVALID_UPDATE_VERSION" and _only(ours, error="NONE")
@@ -264,4 +264,4 @@ REASONS: Mapping[str, Reason] = {
         "(leader/voter_changes.handle_update_features)",
     ),
 }
-"""By name, as CONFORMANCE.md lists them."""
+"""The reasons by name, as CONFORMANCE.md lists them."""

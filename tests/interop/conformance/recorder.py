@@ -13,8 +13,8 @@ from tests.interop.cutting_proxy import Link
 
 @dataclass
 class Recorder:
-    """frames: in the order in which they were sent. `watch` is for CuttingProxies. The proxies'
-    thread writes while the test's reads."""
+    """Keeps the frames. frames: in the order in which they were sent. `watch` is for
+    CuttingProxies. The proxies' thread writes while the test's thread reads."""
 
     frames: list[Frames] = field(default_factory=list)
     starts: list[Started] = field(default_factory=list)
@@ -23,7 +23,7 @@ class Recorder:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def now(self) -> int:
-        """Microseconds since the recording began."""
+        """The microseconds since the recording began."""
         return int((time.monotonic() - self._began) * 1_000_000)
 
     def watch(self, source: int | None, node_id: int) -> Link:
@@ -31,7 +31,7 @@ class Recorder:
         return _Recorded(self, source, node_id, self._connections)
 
     def started(self, node_id: int) -> None:
-        """The process of a node begins anew."""
+        """Notes that the process of a node starts again."""
         with self._lock:
             self.starts.append(Started(self.now(), node_id))
 

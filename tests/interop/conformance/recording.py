@@ -1,5 +1,5 @@
 """Quorums of Kafka's controllers alone, recorded while ways between them are cut, leaders end, and
-voters go and come; and asked what no healthy quorum asks (probes.py)."""
+voters leave and join. They also get requests that no healthy quorum has (probes.py)."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from tests.interop.partition_rounds import Rounds, between
 from tests.interop.partitioned_quorum import WITHIN_S, Node, PartitionedQuorum, partitioned
 
 _SETTINGS = {"metadata.log.max.record.bytes.between.snapshots": 5_000}
-"""Small, so that a node that begins anew fetches a snapshot."""
+"""Small values, so that a restarted node fetches a snapshot."""
 _BOOTSTRAP = "00000000000000000000-0000000000.checkpoint"
 _STARTS = 10
-"""How often a process is started that may end itself."""
+"""The most starts of a process that may end itself."""
 _HEARS_WITHIN_S = 15.0
-"""How long a new leader is asked while a voter is away."""
+"""The seconds for which a new leader is asked while a voter is away."""
 _ENDS_WITHIN_S = 5.0
-"""A process of Kafka's that a request ends has ended by then."""
+"""The seconds within which a process of Kafka has ended, where a request ends it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Voters:
-    """How many voters a quorum has. are_static: whether controller.quorum.voters names them
+    """The number of voters of a quorum. are_static: whether controller.quorum.voters names them
     (kraft.version 0)."""
 
     count: int
@@ -45,9 +45,9 @@ class Voters:
 
 
 def record_faults(folder: Path, trace: Path, voters: Voters, seeds: range, within_s: float) -> int:
-    """Record a quorum in rounds of faults (partition_rounds). Then its leader ends in order, static
-    voters become dynamic ones, and a voter moves. Writes the trace; returns how many rounds there
-    were."""
+    """Records a quorum in rounds of faults (partition_rounds). Then its leader ends in order,
+    static voters become dynamic voters, and a voter moves. Writes the trace, and gives the number
+    of rounds."""
     began, rounds_done = time.monotonic(), 0
     with _recorded(folder, trace, voters) as (quorum, recorder):
         with appending(quorum, seeds[0]) as clients:
@@ -66,8 +66,8 @@ def record_faults(folder: Path, trace: Path, voters: Voters, seeds: range, withi
 
 
 def record_probes(folder: Path, trace: Path, voters: Voters) -> None:
-    """The leader and a follower are asked everything; then the follower, which nobody else hears
-    any more, what changes it."""
+    """Sends all questions to the leader and to a follower. Afterwards no other node reaches the
+    follower: then sends it the requests that change its state."""
     with _recorded(folder, trace, voters) as (quorum, _):
         leader = quorum.newest_election()[1]
         follower = next(n for n in quorum.nodes if n != leader)
@@ -83,8 +83,8 @@ def record_probes(folder: Path, trace: Path, voters: Voters) -> None:
 
 
 def record_features(folder: Path, trace: Path, voters: Voters) -> None:
-    """Static voters are asked about kraft.version: by the leader and a follower, by a new leader
-    that hasn't heard of all voters yet, and again once they are dynamic."""
+    """Sends requests about kraft.version with static voters: to the leader and a follower, to a new
+    leader that hasn't heard of all voters yet, and again once the voters are dynamic."""
     with _recorded(folder, trace, voters) as (quorum, _):
         _ask_about_features(quorum)
         epoch, leader_id = quorum.newest_election()
@@ -111,9 +111,9 @@ def _ask_about_features(quorum: PartitionedQuorum) -> None:
 
 
 def _lose_log(quorum: PartitionedQuorum, node_id: int) -> None:
-    """A node starts with an empty log, and fetches a snapshot. It keeps its epoch, and forgets its
-    vote: Kafka doesn't start where that is for a node that its log doesn't name as a voter. Its
-    process ends itself where it asks the leader, whom its quorum-state names, before any other."""
+    """Starts a node with an empty log, which fetches a snapshot. The node keeps its epoch and
+    forgets its vote: Kafka doesn't start where the vote is for a node that its log doesn't name as
+    a voter. The process ends itself where it first asks the leader in its quorum-state."""
     node = quorum.nodes[node_id]
     node.kill()
     for path in node.partition.iterdir():
@@ -134,7 +134,8 @@ def _lose_log(quorum: PartitionedQuorum, node_id: int) -> None:
 def _ask_all(
     quorum: PartitionedQuorum, node_id: int, probes: Callable[[Target], Iterator[PeerRequest]]
 ) -> None:
-    """One after the other. Some end Kafka's process; it starts again, and is asked the next."""
+    """Sends the requests one after the other. Some end Kafka's process; it starts again, and gets
+    the next request."""
     node, at = quorum.nodes[node_id], 0
     requests = tuple(probes(_target(quorum, node_id)))
     while at < len(requests):
@@ -144,7 +145,7 @@ def _ask_all(
 
 
 def _ask(quorum: PartitionedQuorum, node: Node, request: PeerRequest) -> bool:
-    """Returns False where the request has ended the process, which starts again."""
+    """Sends a request. Gives False where the request has ended the process, which starts again."""
     if ask(node.advertised, request) or not _has_ended(node):
         return True
     print(f"node {node.node_id} was ended by {request}", flush=True)  # noqa: T201
@@ -207,7 +208,8 @@ def _target(quorum: PartitionedQuorum, node_id: int) -> Target:
 
 
 def _end_leader_in_order(quorum: PartitionedQuorum) -> None:
-    """By SIGTERM: it tells the others (EndQuorumEpoch). Then it starts again."""
+    """Ends the leader by SIGTERM, so that it tells the others (EndQuorumEpoch). Then it starts
+    again."""
     epoch, leader_id = quorum.newest_election()
     node = quorum.nodes[leader_id]
     assert isinstance(node.process, Controller)
@@ -221,18 +223,18 @@ def _end_leader_in_order(quorum: PartitionedQuorum) -> None:
 
 
 def _make_dynamic(quorum: PartitionedQuorum) -> None:
-    """The leader writes the voters into the log (kafka-features upgrade, KIP-853)."""
+    """Lets the leader write the voters into the log (kafka-features upgrade, KIP-853)."""
     where = ("--bootstrap-controller", f"127.0.0.1:{quorum.nodes[1].advertised}")
     to = ("upgrade", "--feature", "kraft.version=1")
     deadline = time.monotonic() + WITHIN_S
     while (ran := run_tool("org.apache.kafka.tools.FeatureCommand", *where, *to)).returncode:
-        # a new leader learns what the voters support from their next UpdateRaftVoter
+        # a new leader learns the versions that the voters support from their next UpdateRaftVoter
         assert time.monotonic() < deadline, ran.stdout + ran.stderr
     quorum.wait_for_all()
 
 
 def _move_a_voter(quorum: PartitionedQuorum) -> None:
-    """It starts again, advertised by another name of the same address, and tells its leader
+    """Restarts a voter that advertises another name of the same address, and tells its leader
     (UpdateRaftVoter)."""
     leader_id = quorum.newest_election()[1]
     node = quorum.nodes[next(each for each in quorum.nodes if each not in (1, leader_id))]

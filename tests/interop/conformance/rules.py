@@ -1,9 +1,10 @@
-"""Which invariants a trace of messages can break, and the check of each.
+"""The invariants that a trace of messages can break, and the check of each.
 
-They are invariants of replica.simulate, by the same names and the same error. The simulator checks
-them on the states of its replicas, after each step; here only messages are seen, of Kafka or of our
-own core, so each check finds only what no order of events can explain. `replay`, `snapshots`,
-`state machine`, `check quorum`, `linearizable`, `liveness` and `core` need what no message shows.
+They are invariants of replica.simulate, with the same names and the same error. The simulator
+checks them on the states of its replicas, after each step. Here only messages are seen, of Kafka or
+of our own core, so each check finds only what no order of events can explain. `replay`,
+`snapshots`, `state machine`, `check quorum`, `linearizable`, `liveness` and `core` need facts that
+no message shows.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from tests.interop.conformance.watching import Watching
 
 
 def check(trace: Trace) -> Mapping[str, int]:
-    """How often each invariant had something to judge, by its name. Raises BrokenInvariantError."""
+    """By name of each invariant, how often it had something to judge. Raises
+    BrokenInvariantError."""
     judged: Counter[str] = Counter()
     for rule in (_Leaders, _Epochs, _Votes, _Logs):
         rule(trace, judged).check()
@@ -78,7 +80,7 @@ class _Leaders(_Rule):
 
 class _Epochs(_Rule):
     """A node's epoch never falls: no answer names an epoch older than what the node had said before
-    it was asked. Its requests of one connection go out in their order."""
+    it was asked. Requests of one connection are sent in their order."""
 
     def check(self) -> None:
         said = sorted(_epochs_said(self.trace))
@@ -113,8 +115,9 @@ def _epochs_said(trace: Trace) -> list[tuple[int, int, int]]:
 
 
 class _Votes(_Rule):
-    """A node votes once in an epoch, also for itself, and for no log older than the one that it has
-    said that it has. Its fetches say so; a divergence that it was told may have cut it since."""
+    """A node votes once in an epoch, its vote for itself included. It votes for no log older than
+    its own log, whose end its fetches show. A divergence that it was told may have truncated its
+    log since."""
 
     def __init__(self, trace: Trace, judged: Counter[str]) -> None:
         super().__init__(trace, judged)
@@ -140,7 +143,7 @@ class _Votes(_Rule):
         demand(known == candidate.node_id, "votes", twice)
 
     def _held(self, node_id: int, at: int) -> OffsetAndEpoch | None:
-        """Where a node's log ended at least, before this time; None where it is unknown."""
+        """The least end of a node's log before this time; None where it is unknown."""
         held = None
         for each in self.trace.exchanges:
             if each.client != node_id or each.sent >= at:
@@ -160,8 +163,8 @@ class _Votes(_Rule):
 
 
 class _Logs(_Rule):
-    """Logs with the same epoch at an offset are equal there; what a high watermark has passed
-    stays, and a new leader has it. New voters differ from the former ones by one."""
+    """Logs with the same epoch at an offset are equal there. What a high watermark has passed
+    stays, and a new leader has it. New voters differ from the former voters by one."""
 
     def check(self) -> None:
         batches: dict[tuple[int, int], tuple[int, bytes]] = {}
@@ -186,7 +189,7 @@ class _Logs(_Rule):
         known[place] = content
 
     def _watermarks(self) -> dict[int, int]:
-        """By epoch, the highest one that its leader has told."""
+        """By epoch, the highest high watermark that its leader has told."""
         ends: dict[int, int] = {}
         for exchange in self.trace.exchanges:
             reply = exchange.reply
@@ -196,8 +199,8 @@ class _Logs(_Rule):
         return ends
 
     def _check_committed(self, first: dict[tuple[int, int], Batch], ends: dict[int, int]) -> None:
-        """A leader's epoch begins at or above all that older epochs committed, so its LeaderChange
-        record replaces none of that; and no other batch lies there."""
+        """A leader's epoch begins at or above everything that older epochs committed, so its
+        LeaderChange record replaces nothing of that, and no other batch lies there."""
         for (offset, epoch), batch in first.items():
             older = max((end for of, end in ends.items() if of < epoch), default=0)
             self.judged["committed"] += 1
@@ -227,8 +230,8 @@ class _Logs(_Rule):
 
 
 def _check_watermarks(trace: Trace, judged: Counter[str]) -> None:
-    """A leader's high watermark never falls in its epoch, and a majority of its voters, by some set
-    that is in force then, has fetched up to it."""
+    """A leader's high watermark never falls in its epoch, and a majority of its voters, by some
+    voter set that is in force then, has fetched up to it."""
     for case in Watching(trace).cases():
         reply = case.exchange.reply
         if not isinstance(reply, FetchResponse | DescribeQuorumResponse):

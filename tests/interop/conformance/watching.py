@@ -1,4 +1,4 @@
-"""From a trace to what each node's witness knows at each moment, and to the exchanges to judge."""
+"""What each node's witness knows at each moment of a trace, and the exchanges to judge."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from tests.interop.conformance.witness import State, Term, Witness
 from tests.interop.conformance.world import World, world_of
 
 _UNFETCHED_US = 1_000_000
-"""A record of a leader's may lie so long before anybody fetches it: a follower asks again within
-500 ms, and the machine may be slow."""
+"""The most microseconds until a leader's record is fetched: a follower fetches again within 500 ms,
+and the machine may be slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """An exchange to judge, and the states in which its node may have been. told: the highest high
-    watermark that this leader had told when it was asked. Without a reply it is a request that
+    watermark that this leader had told at the time of `asked`. Without a reply it is a request that
     ended its node."""
 
     exchange: Exchange
@@ -67,8 +67,8 @@ class Watching:
         self._told: dict[tuple[int, int], int] = {}
 
     def cases(self) -> Iterator[Case]:
-        """The answered exchanges, in the order of the answers, and the requests that ended a
-        node."""
+        """The answered exchanges, in the order of the answers, and the requests that
+        ended a node."""
         for _, _, number, what in sorted(self._moments()):
             if number < 0:
                 node = self._nodes[what]
@@ -98,8 +98,8 @@ class Watching:
                     yield (at, what, number, what)
 
     def _has_ended_its_node(self, exchange: Exchange) -> bool:
-        """Whether it is a probe without an answer, and the node says nothing more until its process
-        begins anew."""
+        """Whether the exchange is a probe without an answer, and the node sends nothing more until
+        its process starts again."""
         if exchange.client is not None or exchange.answered != NEVER:
             return False
         ends = [each.at for each in self.trace.starts if each.node == exchange.node]
@@ -110,7 +110,7 @@ class Watching:
         )
 
     def _sent(self, exchange: Exchange) -> None:
-        """What a request shows of the node that sends it."""
+        """Notes what a request shows about its sender."""
         if exchange.client is None or exchange.client not in self._nodes:
             return
         node = self._nodes[exchange.client]
@@ -149,7 +149,7 @@ class Watching:
                 return node
 
     def _leads(self, node: Witness, epoch: int) -> Witness:
-        """It has shown that it leads."""
+        """The node, which has shown that it leads."""
         own = node.key.node_id
         known = replace(node.led_by(epoch, own), voted=node.key)
         if known.term is not None or known.has_resigned:
@@ -161,13 +161,13 @@ class Watching:
         return replace(known, log=log, pending=(), term=term, tail_epoch=epoch)
 
     def _voters_of(self, epoch: int, log: LogState) -> tuple[VoterSet, ...]:
-        """The set that is in force by what is known of a leader's log, and the next one, which may
-        be."""
+        """The voter set that is in force by the known part of a leader's log, and the next set,
+        which may be in force."""
         following = self.world.next_voters(epoch, log.log_end)
         return (log.voters,) if following is None else (log.voters, following[0])
 
     def _at_position(self, node: Witness, position: OffsetAndEpoch) -> Witness:
-        """It has shown where its log ends."""
+        """The node, which has shown the end of its log."""
         logs = [node.log, node.latest_log]
         if node.tail_epoch is not None:
             logs.append(self.world.extended(node.log, position.offset, node.tail_epoch))
@@ -183,8 +183,8 @@ class Watching:
         return replace(node, log=self._log_at(position, node.log), pending=())
 
     def _log_at(self, position: OffsetAndEpoch, known: LogState) -> LogState:
-        """A log that ends there: that of another node where one has gone as far, else one of which
-        no more is known than the epochs of which the trace shows the start."""
+        """A log that ends at the position: another node's log where that log reaches it, else a log
+        of which only the epochs with a known start are known."""
         for other in self._nodes.values():
             latest = other.latest_log
             if latest.log_end >= position.offset:
@@ -201,7 +201,7 @@ class Watching:
         return replace(known, log_end=position.offset, flushed_end=position.offset, epochs=epochs)
 
     def _asked(self, number: int, exchange: Exchange) -> None:
-        """The request has come to the node, which handles it from now on."""
+        """Notes that the request has arrived at the node, which handles it from now on."""
         node = self._nodes[exchange.node]
         request, reply = exchange.request, exchange.reply
         if isinstance(request, BeginQuorumEpochRequest | EndQuorumEpochRequest | VoteRequest):
@@ -216,7 +216,7 @@ class Watching:
         self._when_asked[number] = (node, self._told.get((exchange.node, node.epoch), 0))
 
     def _heard(self, node: Witness, request: FetchRequest, *, answered: bool) -> Witness:
-        """A leader counts a fetch of its epoch."""
+        """The node after a fetch of its epoch, which a leader counts."""
         if request.epoch > node.epoch and self.world.leaders.get(request.epoch) == node.key.node_id:
             node = self._leads(node, request.epoch)
         if node.term is None or request.epoch != node.epoch:
@@ -228,7 +228,8 @@ class Watching:
         return replace(node, log=log, term=term.counted(log.log_end, sets, start))
 
     def _reaching(self, log: LogState, request: FetchRequest) -> LogState:
-        """A leader that takes a fetch beyond what is known of its log has that log."""
+        """The leader's log. A leader that accepts a fetch beyond the known part of its log has that
+        log."""
         asking = self._nodes.get(request.replica.node_id)
         if asking is None or request.fetch_offset <= log.log_end:
             return log
@@ -249,7 +250,8 @@ class Watching:
         return Case(exchange, tuple(states), told)
 
     def _states_of(self, node: Witness, exchange: Exchange) -> Iterator[State]:
-        """Also those of the epoch that the answer shows, which the node may have known before."""
+        """The states of the node in its own epoch, and in the newer epoch that the answer shows:
+        the node may have known this epoch before it answered."""
         reply, own = exchange.reply, node.key.node_id
         shown = (NO_EPOCH, NO_NODE) if reply is None else (reply.epoch, reply.leader_id)
         for epoch in sorted({node.epoch, max(node.epoch, shown[0])}):
@@ -266,7 +268,8 @@ class Watching:
                 yield from self._with_next_voters(known, exchange.answered)
 
     def _with_next_voters(self, node: Witness, until: int) -> Iterator[State]:
-        """A leader may just have appended a voter set that nobody has fetched yet."""
+        """The states where the leader may just have appended a voter set that no node has fetched
+        yet."""
         following = self.world.next_voters(node.epoch, node.log.log_end)
         if following is not None and following[1] < until + _UNFETCHED_US:
             entry = HistoryEntry(node.log.log_end, following[0])
@@ -274,7 +277,7 @@ class Watching:
             yield from replace(node, log=log).states(self.world, self._endpoints, until)
 
     def _with_answer(self, node: Witness, exchange: Exchange) -> Witness:
-        """A leader has what its answer holds."""
+        """The node with the records of its answer, which a leader has."""
         reply = exchange.reply
         if isinstance(reply, FetchResponse):
             log = node.log
@@ -292,7 +295,7 @@ class Watching:
         return node
 
     def _answered(self, exchange: Exchange) -> None:
-        """What an answer shows of the node that gives it."""
+        """Notes what an answer shows about the node that gives it."""
         reply, request = exchange.reply, exchange.request
         assert reply is not None
         node = self._nodes[exchange.node]
@@ -323,7 +326,7 @@ class Watching:
         self._nodes[exchange.node] = node
 
     def _told_to(self, number: int, exchange: Exchange) -> None:
-        """What a node has learned, once it has read the answer."""
+        """Notes what a node has learned, once it has read the answer."""
         if exchange.client is None or exchange.client not in self._nodes:
             return
         node, reply = self._nodes[exchange.client], exchange.reply
@@ -349,9 +352,9 @@ class Watching:
 
 
 def _between(state: State, before: Witness, now: Witness) -> State:
-    """A leader's state with the bounds of its high watermark that hold for all of the exchange: the
-    lowest is that of when it was asked, the highest that of when it answered. So it is with the log
-    ends of its followers."""
+    """A leader's state with the bounds of its high watermark, and of its followers' log ends, that
+    hold during the whole exchange. The lowest bound is that at `asked`, the highest that at
+    `answered`."""
     term, terms = state.term, (before.term, now.term)
     if term is None:
         return state
@@ -383,7 +386,7 @@ def _formatted(trace: Trace, replica: Replica) -> LogState:
 
 
 def _has_records(exchange: Exchange) -> bool:
-    """Whether the leader took the fetch as valid."""
+    """Whether the leader accepted the fetch as valid."""
     reply = exchange.reply
     return (
         isinstance(reply, FetchResponse)

@@ -1,8 +1,8 @@
 """What a trace has shown of one node up to a moment, and the states in which the node may be.
 
-A node's own requests and answers tell its epoch, its leader, its vote and the end of its log; the
-answers that it was told show what it may have learned since. Where the trace leaves a choice, there
-is a state for each: a follower that may be in a pre-vote, records that may be appended already.
+A node's own requests and answers show its epoch, its leader, its vote and the end of its log. The
+answers that it got show what it may have learned since. Where the trace leaves a choice, there is a
+state for each choice: a follower that may be in a pre-vote, records that may already be appended.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from tests.interop.conformance.world import World
 
 EMPTY_LOG = LogState(0, 0, 0, (), (), VoterSet())
 _TAIL = 1_000_000
-"""So many records a leader may have appended that nobody has fetched yet."""
+"""The most records that a leader may have appended and no node has fetched yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
     """What a leader must know.
 
-    arrived, answered: its role with the fetches that have come, and with those of them that were
-    answered. Both have the progress of observers, too.
-    highest, lowest: between them lies its high watermark, None while it can have none; highest is
-    FOREVER where nobody else has a say.
+    arrived, answered: its role with the fetches that have arrived, and with the fetches that were
+        answered. Both have the progress of observers, too.
+    highest, lowest: the bounds of its high watermark; None while it can have none. highest is
+        FOREVER where no other node counts.
     """
 
     arrived: Leader
@@ -56,7 +56,7 @@ class Term:
         return replace(self, arrived=told(self.arrived), answered=role)
 
     def counted(self, log_end: int, sets: tuple[VoterSet, ...], start: int) -> Term:
-        """With the high watermarks that each of these voter sets allows."""
+        """The term with the high watermarks that each of these voter sets allows."""
         highs, lows = [], []
         for voters in sets:
             highs.append(_reached(self.arrived, voters, log_end, start, alone=FOREVER))
@@ -70,7 +70,8 @@ class Term:
 def _reached(
     role: Leader, voters: VoterSet, log_end: int, start: int, alone: int | None
 ) -> int | None:
-    """alone: what a leader counts to that is the only voter, whose log end nobody sees."""
+    """The high watermark by the fetches. alone: the log end that counts where the leader is the
+    only voter, whose log end no message shows."""
     if len(voters) == 1 and voters.is_voter(role.local):
         return alone
     ends = {}
@@ -86,8 +87,8 @@ def _reached(
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One state in which a node may be. committed: what it knows to be committed (exclusive). term:
-    of a leader."""
+    """One possible state of a node. committed: the end (exclusive) of what it knows to be
+    committed. term: a leader's term."""
 
     role: Role
     log: LogState
@@ -97,14 +98,23 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """epoch: the newest that the node has shown, with the leader that it then knew (NO_NODE for
-    none) and its vote. log: as its own requests show it; pending: batches that it was told since.
-    has_fetched: whether its leader has answered it well; None where the answer was told, and the
-    node hasn't shown yet that it has it. heard_end: whether its leader has told it of its end.
-    has_resigned: whether it led this epoch and doesn't any more. committed: what it must know to be
-    committed. heard_of: what others have told it, and it may believe: epoch, leader id (NO_NODE for
-    none), and the number of the exchange. tail_epoch: the epoch that it led, where it may have
-    written records since that nobody fetched; None otherwise. term: while it leads."""
+    """What is known about a node.
+
+    epoch: the newest epoch that the node has shown, with the leader that it then knew (NO_NODE for
+        none) and its vote.
+    log: as its own requests show it.
+    pending: batches that it got since.
+    has_fetched: whether its leader has answered it well; None where it got the answer and hasn't
+        shown yet that it has it.
+    heard_end: whether its leader has told it of its end.
+    has_resigned: whether it led this epoch and no longer leads.
+    committed: what it must know to be committed.
+    heard_of: what others have told it and it may believe: epoch, leader id (NO_NODE for none), and
+        the number of the exchange.
+    tail_epoch: the epoch that it led, where it may have written records since that no node fetched;
+        None otherwise.
+    term: its term while it leads.
+    """
 
     key: ReplicaKey
     endpoints: Endpoints
@@ -122,7 +132,7 @@ class Witness:
     term: Term | None = None
 
     def at(self, epoch: int) -> Witness:
-        """As known of it in an epoch that isn't older."""
+        """The witness in an epoch that isn't older."""
         if epoch <= self.epoch:
             return self
         return Witness(
@@ -137,20 +147,20 @@ class Witness:
         )
 
     def hearing(self, epoch: int, leader_id: int, number: int) -> Witness:
-        """A message has come to it that names an epoch, and perhaps its leader."""
+        """The witness after a message that names an epoch, and perhaps its leader."""
         if epoch < self.epoch:
             return self
         kept = {each for each in self.heard_of if each[0] >= self.epoch}
         return replace(self, heard_of=frozenset({*kept, (epoch, leader_id, number)}))
 
     def without(self, number: int) -> Witness:
-        """As it would be had it not heard of this exchange."""
+        """The witness as if it had not heard of this exchange."""
         others = frozenset(each for each in self.heard_of if each[2] != number)
         return replace(self, heard_of=others)
 
     def may_be_in(self, epoch: int, world: World) -> bool:
-        """Whether it may have come to a newer epoch by what it has heard, by an election of its
-        own, or on from an epoch that it led."""
+        """Whether the node may have come to a newer epoch: by what it has heard, by an election of
+        its own, or from an epoch that it led."""
         own = self.key.node_id
         led = self.leader_id == own or world.leaders.get(self.epoch) == own
         return (
@@ -162,14 +172,14 @@ class Witness:
         )
 
     def led_by(self, epoch: int, leader_id: int) -> Witness:
-        """It has shown that it knows this leader of the epoch, or none."""
+        """The witness, which has shown that it knows this leader of the epoch, or none."""
         known = self.at(epoch)
         if epoch < self.epoch or leader_id == NO_NODE:
             return known
         return replace(known, leader_id=leader_id)
 
     def restarted(self) -> Witness:
-        """A process begins anew on the same disk."""
+        """The witness after its process has started again on the same disk."""
         led = self.leader_id == self.key.node_id
         return replace(
             self, has_fetched=False, heard_end=False, has_resigned=led, term=None, pending=()
@@ -177,7 +187,7 @@ class Witness:
 
     @property
     def latest_log(self) -> LogState:
-        """With all that it was told."""
+        """The log with all batches that the node got."""
         log = self.log
         for batch in self.pending:
             if batch.base_offset == log.log_end and batch.epoch >= log.last_epoch:
@@ -186,9 +196,9 @@ class Witness:
 
     def states(self, world: World, endpoints: dict[int, Endpoints], until: int) -> Iterator[State]:
         """All states in this epoch that agree with what is known. until: the node has been in one
-        of them by then."""
+        of these states by then."""
         yield from self._states(world, endpoints, until)
-        # of two votes that were asked for at once, the one that is answered later may come first
+        # of two votes requested at once, the vote that is answered later may come first
         given = None if self.voted else world.vote(self.key.node_id, self.epoch, until)
         if given is not None:
             yield from replace(self, voted=given)._states(world, endpoints, until)

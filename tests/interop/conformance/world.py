@@ -1,4 +1,4 @@
-"""What a whole trace shows of all epochs: who led them, and what their leaders wrote."""
+"""What a whole trace shows about all epochs: which nodes led them, and what their leaders wrote."""
 
 from __future__ import annotations
 
@@ -20,19 +20,25 @@ from replica.raft.messages import (
 from tests.interop.conformance.exchanges import Exchange, Trace
 
 _QUEUED_US = 2_000_000
-"""A request may wait so long in its sender for a connection (controller.quorum.request.timeout.ms),
-and is sent even if the sender doesn't lead any more."""
+"""The most microseconds that a request waits in its sender for a connection
+(controller.quorum.request.timeout.ms). It is sent even if the sender no longer leads."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """leaders: by epoch. starts: by epoch, the offset of its LeaderChange record. voter_sets: the
-    ones that leaders appended, as (epoch, offset, set, when it was first fetched), in the order of
-    the offsets. led_until: by epoch, the newest time at which its leader has shown that it leads,
-    in microseconds. stood: (node id, epoch) of who asked for votes, which it does some time after
-    it has voted for itself. votes: by (node id, epoch), the candidate to which the node gave
-    its vote, and when the node was asked for it. batches: all that were fetched, by offset and
-    epoch."""
+    """The facts about all epochs.
+
+    leaders: by epoch.
+    starts: by epoch, the offset of its LeaderChange record.
+    voter_sets: the sets that leaders appended, as (epoch, offset, set, time of the first fetch), in
+        the order of the offsets.
+    led_until: by epoch, the newest time at which its leader has shown that it leads, in
+        microseconds.
+    stood: (node id, epoch) of each node that asked for votes, which it does some time after it has
+        voted for itself.
+    votes: by (node id, epoch), the candidate that got the node's vote, and the time of the request.
+    batches: all batches that were fetched, by offset and epoch.
+    """
 
     leaders: dict[int, int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
@@ -43,21 +49,21 @@ class World:
     batches: dict[tuple[int, int], Batch] = field(default_factory=dict)
 
     def vote(self, node_id: int, epoch: int, until: int) -> ReplicaKey | None:
-        """The candidate to which a node may have given its vote in an epoch before `until`; None
-        for none."""
+        """The candidate that may have got a node's vote in an epoch before `until`;
+        None for none."""
         candidate, asked = self.votes.get((node_id, epoch), (None, until))
         return candidate if asked < until else None
 
     def extended(self, log: LogState, end: int, epoch: int) -> LogState:
         """A log to which its owner has appended up to `end` (exclusive) while it led `epoch`, as
-        far as somebody fetched that."""
+        far as a node fetched that."""
         while log.log_end < end and (batch := self.batches.get((log.log_end, epoch))) is not None:
             log = log.appended((batch,))
         return log
 
     def next_voters(self, epoch: int, log_end: int) -> tuple[VoterSet, int] | None:
-        """The next set that the leader of `epoch` appends at or above `log_end`, and when it was
-        first fetched; None for none."""
+        """The next set that the leader of `epoch` appends at or above `log_end`, and the time of
+        its first fetch; None for none."""
         for of, offset, voters, at in self.voter_sets:
             if of == epoch and offset >= log_end:
                 return voters, at
@@ -97,7 +103,7 @@ def _note_vote(world: World, exchange: Exchange) -> None:
 
 
 def _note_leading(world: World, exchange: Exchange) -> None:
-    """A leader of an epoch that has resigned doesn't lead it again."""
+    """Notes that a node leads. A leader that has resigned doesn't lead its epoch again."""
     request, reply, at = exchange.request, exchange.reply, 0
     if exchange.client is not None and isinstance(request, BeginQuorumEpochRequest):
         epoch, at = request.epoch, exchange.sent - _QUEUED_US
@@ -117,7 +123,7 @@ def _read(
 
 
 def _named(exchange: Exchange) -> list[tuple[int, int]]:
-    """(epoch, leader id), as the nodes themselves say; not what a probe claims."""
+    """(epoch, leader id) in what the nodes themselves say, without the claims of probes."""
     found = []
     request, reply = exchange.request, exchange.reply
     if exchange.client is not None and isinstance(request, BeginQuorumEpochRequest):

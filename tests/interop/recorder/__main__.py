@@ -27,14 +27,15 @@ Round = tuple[Story, list[Statement]]
 
 
 def told(place: Path) -> Round:
-    """A round is judged, and what isn't right is printed."""
+    """Judges a round, and prints what isn't right."""
     story, headline, found = judged_again(place)
     _tell(place, story, headline, found)
     return story, found
 
 
 def of_variants(place: Path) -> list[Statement]:
-    """The same with one directory less, or an older copy of it."""
+    """The statements about variants of the round: with one directory less, or with an older copy of
+    it."""
     told = []
     for story, copies in variants(place):
         answers = asked(copies, CLUSTER_ID)
@@ -56,7 +57,7 @@ def _tell(place: Path, story: Story, headline: str, found: list[Statement]) -> N
 
 
 def rows(rounds: list[Round]) -> list[str]:
-    """One for each release and kind of cluster, and one for all."""
+    """A row for each release and kind of cluster, and a row for all."""
     groups: dict[tuple[str, str], list[Round]] = {}
     for one in rounds:
         story = one[0]
@@ -74,7 +75,7 @@ def _row(version: str, kind: str, rounds: list[Round]) -> str:
 
 
 def _write(rounds: list[Round]) -> None:
-    """In place of the rows that are there."""
+    """Replaces the rows of the record."""
     lines = RESULTS.read_text(encoding="utf-8").splitlines()
     head = lines[: next(at for at, line in enumerate(lines) if line.startswith("|---")) + 1]
     kinds = Counter((one.kind, one.is_) for _, found in rounds for one in found)

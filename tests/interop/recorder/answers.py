@@ -1,4 +1,5 @@
-"""What kraftlake says of the copies of a recorded cluster: each command once, as a user runs it."""
+"""The answers of kraftlake about the copies of a recorded cluster: each command once, as a user
+runs it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Answers:
-    """Rows of JSON by kind, of each command; state: of every entity."""
+    """The answers: rows of JSON by kind, of each command. state: of every entity."""
 
     check: list[Row]
     happened: list[Row]
@@ -26,7 +27,7 @@ class Answers:
 
     @property
     def verdict(self) -> Row:
-        """Of the cluster that was recorded."""
+        """The verdict on the recorded cluster."""
         return next(
             row for row in self.check
             if row["kind"] == "verdict" and row["cluster_id"] == self.cluster_id
@@ -38,7 +39,7 @@ class Answers:
 
     @property
     def warnings(self) -> list[str]:
-        """The verdict's facts that are no notes."""
+        """The verdict's facts except notes."""
         return [one["text"] for one in self.verdict["facts"] if one["severity"] != "info"]
 
     def events(self, kind: str) -> list[Row]:
@@ -64,7 +65,7 @@ def asked(copies: Iterable[Path], cluster_id: str) -> Answers:
 
 
 def asked_in_order(folder: Path, names: Iterable[str], cluster_id: str) -> list[Row]:
-    """The events of a cluster by several captures of its nodes, the oldest first."""
+    """The events of a cluster, from several captures of its nodes, the oldest first."""
     rows = _rows("timeline", "--json", "--order", ",".join(names), "--cluster", cluster_id, folder)
     return [row for row in rows if row["cluster_id"] == cluster_id]
 

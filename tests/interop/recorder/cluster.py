@@ -34,7 +34,7 @@ _SMALL = {
 
 
 class RecordedCluster:
-    """Formatted and started on entry, killed on exit."""
+    """The cluster, formatted and started on entry, killed on exit."""
 
     def __init__(self, folder: Path, shape: Shape, tools: Tools) -> None:
         self.folder, self.shape, self.tools = folder, shape, tools
@@ -84,12 +84,13 @@ class RecordedCluster:
 
     @property
     def bootstrap(self) -> str:
-        """Of brokers, those that run first: a client that begins at one that stands still waits."""
+        """The brokers' addresses, running brokers first, because a client waits at a broker that is
+        suspended."""
         awake = [n for n in self.brokers if self.is_awake(n)] or self.brokers
         return ",".join(f"127.0.0.1:{self.plain[node_id]}" for node_id in awake)
 
     def format(self, node_id: int, *, is_again: bool = False, cluster_id: str = CLUSTER_ID) -> None:
-        """is_again: after a loss of its disk, with an id that is new."""
+        """Formats a node. is_again: whether it has lost its disk, and gets a new id."""
         options: tuple[str, ...] = ()
         if not self.shape.is_static and node_id in self.voters:
             named = ",".join(
@@ -136,7 +137,7 @@ class RecordedCluster:
         return self.nodes[node_id].is_running and not self.nodes[node_id].is_stopped
 
     def copy(self, node_id: int, to: Path) -> Path:
-        """What `kraftlake` needs of a node's directory, as it is now."""
+        """Copies the files of a node's directory that `kraftlake` needs, as they are now."""
         source = self.nodes[node_id].log_dir
         to.mkdir(parents=True)
         for name in _KEPT:
@@ -149,7 +150,7 @@ class RecordedCluster:
 
 
 def _copy_tree(source: Path, to: Path) -> None:
-    """Of a node that may run: a file that goes meanwhile is left out."""
+    """Copies the tree of a node that may run. A file that disappears meanwhile is left out."""
     to.mkdir()
     for one in sorted(source.iterdir()):
         with suppress(FileNotFoundError):

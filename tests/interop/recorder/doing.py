@@ -1,4 +1,4 @@
-"""What kraftlake calls safe, done on the real cluster; and Kafka's own dump of the copies."""
+"""Actions on the real cluster that kraftlake calls safe, and Kafka's own dump of the copies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _CATCHES_UP_S = 45.0
 
 
 def compare_dumps(player: Player, copies: list[Path]) -> None:
-    """Each copy's records by Kafka's tool and by kraftlake; the differences to the story."""
+    """Compares each copy's records by Kafka's tool with kraftlake's. Notes the differences in the
+    story."""
     for place in copies:
         if place.name == str(player.story.shown_node) and "another" in player.story.shown:
             continue
@@ -44,14 +45,14 @@ def compare_dumps(player: Player, copies: list[Path]) -> None:
 
 
 def _same(ours: Any, theirs: Any) -> bool:
-    """Kafka's dump of control records leaves fields out that kraftlake shows."""
+    """Whether both are equal. Kafka's dump of control records lacks fields that kraftlake shows."""
     if not isinstance(ours, dict) or not isinstance(theirs, dict):
         return bool(ours == theirs)
     return all(ours.get(name) == value for name, value in theirs.items())
 
 
 def do_what_is_safe(player: Player, copies: list[Path], draws: Random) -> None:
-    """The stop of one broker; then the start of all nodes by the answer of recover."""
+    """Stops one broker. Then starts all nodes as the answer of recover says."""
     awake = [node for node in player.cluster.brokers if player.cluster.is_awake(node)]
     if player.story.has_majority and awake:
         _stop(player, copies, draws.choice(awake))
@@ -66,7 +67,7 @@ def do_what_is_safe(player: Player, copies: list[Path], draws: Random) -> None:
     deadline = time.monotonic() + _CATCHES_UP_S
     while lost := there - set(player.operations.listed() or ()):
         if time.monotonic() > deadline:
-            break  # a broker that stood still answers by its old state at first
+            break  # a broker that was suspended answers by its old state at first
         time.sleep(1)
     outcome = DONE if not lost and _works(player) else f"lost {sorted(lost)}"
     player.story.done.append(["start of all", answer, outcome, ""])
@@ -93,7 +94,8 @@ def _stop(player: Player, copies: list[Path], node: int) -> None:
 
 
 def _works(player: Player) -> bool:
-    """Whether a topic can be created; tried a few times, as an election takes seconds."""
+    """Whether a topic can be created. It is tried a few times, because an election
+    takes seconds."""
     for _ in range(4):
         name = f"works-{len(player.story.deeds)}"
         player.step(CreateTopic(name, 1, 1, ()))

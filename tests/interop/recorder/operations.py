@@ -1,4 +1,4 @@
-"""The administrator's operations of a script, by Kafka's own tools, and what they acknowledge."""
+"""The administrator's operations of a script, by Kafka's own tools, and their acknowledgements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _REFUSALS = re.compile(
 
 
 class Operations:
-    """Of one cluster, whose story keeps what was acknowledged."""
+    """Operations on one cluster. Its story keeps what was acknowledged."""
 
     def __init__(self, cluster: RecordedCluster, story: Story) -> None:
         self.cluster, self.there = cluster, story.acknowledged
@@ -44,7 +44,7 @@ class Operations:
         return numbers(self.cluster.shape.version) >= (4, 0)
 
     def do(self, operation: Operation) -> tuple[str, str, str]:
-        """(the outcome, what the tool said, whom it was about)."""
+        """(the outcome, the tool's output, the node or entity of the operation)."""
         match operation:
             case CreateTopic(name, partitions, replicas, configs):
                 said = self._tool(
@@ -88,12 +88,12 @@ class Operations:
 
     def _newest_release(self) -> tuple[str, ...]:
         major, minor, _ = self.cluster.shape.version.split(".")
-        if not self._is_new:  # 3.9's own option is --metadata; 3.7's too
+        if not self._is_new:  # 3.9's option is --metadata, as 3.7's is
             return ("--metadata", f"{major}.{minor}")
         return ("--release-version", f"{major}.{minor}")
 
     def _reassigned(self, topic: str) -> Said:
-        """All its partitions to one broker."""
+        """Moves all partitions of a topic to one broker."""
         to = self.cluster.brokers[len(topic) % len(self.cluster.brokers)]
         moves = [
             {"topic": topic, "partition": at, "replicas": [to], "log_dirs": ["any"]}
@@ -149,12 +149,12 @@ class Operations:
                 there.quotas[user] = rate
 
     def listed(self) -> list[str] | None:
-        """The topics, or None where Kafka doesn't answer."""
+        """The topics; None where Kafka doesn't answer."""
         said = self._tool(_TOPICS, "--list")
         return said.text.split() if said.is_done else None
 
     def described(self) -> str:
-        """What kafka-topics --describe says."""
+        """The output of kafka-topics --describe."""
         said = self._tool(_TOPICS, "--describe")
         return said.text if said.is_done else ""
 

@@ -1,4 +1,4 @@
-"""Plays a script on a real cluster, and keeps its story."""
+"""Runs a script on a real cluster, and records its story."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def now() -> int:
 
 
 class Player:
-    """Of one script, on a cluster that was started."""
+    """Runs one script on a started cluster."""
 
     def __init__(self, script: Script, cluster: RecordedCluster) -> None:
         self.script, self.cluster = script, cluster
@@ -70,7 +70,7 @@ class Player:
         self._watch.start()
 
     def play(self, one: Round) -> None:
-        """All steps; the cluster is then as the round leaves it."""
+        """Runs all steps. The cluster is then as the round leaves it."""
         story = self.story
         story.left, story.shown = [repr(step) for step in one.left], one.shown.value
         story.changed, story.shown_node, story.quiet, story.done, story.dumps = {}, -1, "", [], {}
@@ -89,7 +89,7 @@ class Player:
         self._watch.join()
 
     def copies(self, to: Path, shown: Shown) -> list[Path]:
-        """The directories that kraftlake is given: one folder for each node."""
+        """The directories that kraftlake gets: one folder for each node."""
         self.story.copied = now()
         voters = list(self.cluster.voters)
         node = self._backup[0] if self._backup else voters[-1]
@@ -121,7 +121,7 @@ class Player:
         )
 
     def settle(self) -> None:
-        """Until all that run follow one leader, and Kafka answers."""
+        """Waits until all running nodes follow one leader, and Kafka answers."""
 
         def agree() -> bool:
             known = {self._state(node) for node in self.cluster.voters
@@ -173,18 +173,18 @@ class Player:
         return nodes
 
     def ends(self, node: int) -> None:
-        """In order, as for maintenance; told as a deed."""
+        """Ends a node in order, as for maintenance, and notes this in the story."""
         began = now()
         self._stop(node)
         self.story.deeds.append(Deed(began, now(), "End", How.STOP.value, [node], DONE))
 
     def _stop(self, node: int) -> None:
-        """A broker that finds no controller waits for minutes before it ends."""
+        """Stops a node. A broker that finds no controller waits for minutes before it ends."""
         with suppress(subprocess.TimeoutExpired):
             self.cluster.nodes[node].stop(_STOPS_S)
 
     def heal(self) -> list[int]:
-        """All that ended start; who lost its disk becomes a voter again."""
+        """Starts all ended nodes. A voter that lost its disk becomes a voter again."""
         nodes = sorted(self._down)
         wiped = [int(node) for node, what in self.story.changed.items() if what == "wiped"]
         started = []
@@ -245,7 +245,7 @@ class Player:
     def _end_one(self, node: int) -> None:
         self.cluster.nodes[node].kill()
         self._down.pop(node, None)
-        # Its epoch's leader notices, and the others elect if it led.
+        # the epoch's leader notices it, and the other nodes elect if the ended node led
         time.sleep(0.5)
 
     def _remove(self, node: int, directory: str | None = None) -> None:
@@ -292,7 +292,7 @@ class Player:
                 return sorted(self.cluster.nodes)
 
     def leader(self) -> int:
-        """Whom a node that runs knows in the newest epoch."""
+        """The leader that a running node knows in the newest epoch."""
         found: tuple[int, int] | None = None
 
         def is_known() -> bool:
@@ -306,7 +306,7 @@ class Player:
         return found[1]
 
     def _state(self, node: int) -> tuple[int, int] | None:
-        """(epoch, leader) of a voter's quorum-state, which Kafka replaces as a whole."""
+        """(epoch, leader) in a voter's quorum-state, which Kafka replaces as a whole."""
         with suppress(OSError, ValueError, KeyError):
             told = json.loads((self.cluster.nodes[node].partition / "quorum-state").read_text())
             if told["leaderId"] >= 0:

@@ -1,4 +1,5 @@
-"""One cluster from a seed: played, copied, asked about, and what is called safe done to it."""
+"""One cluster from a seed: run, copied, examined by kraftlake. Then the actions that kraftlake
+calls safe are carried out."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ COPIES, ROUNDS = "copies", "rounds"
 
 
 def recorded(folder: Path, script: Script) -> Iterator[Path]:
-    """A folder for each round, with its copies and its story, as soon as it is played."""
+    """A folder for each round, with its copies and its story, as soon as it has been run."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     shape = script.shape
@@ -46,8 +47,8 @@ def recorded(folder: Path, script: Script) -> Iterator[Path]:
 
 
 def variants(place: Path) -> Iterator[tuple[Story, list[Path]]]:
-    """The story and the copies of a round in which all were given, but for one voter's: left out,
-    or in its place that of the round before, as if restored from a backup."""
+    """The story and the copies of a round with all directories, changed for one voter: its copy is
+    left out, or is the copy of the round before, as if restored from a backup."""
     story = loaded(place)
     if story.shown != Shown.ALL.value or len(story.voters) == 1:
         return
@@ -67,8 +68,8 @@ def _is_foreign(copy: Path) -> bool:
 
 
 def judged_again(place: Path) -> tuple[Story, str, list[Statement]]:
-    """The story of a round, the headline of the verdict, and what is true of the answers now; those
-    about all rounds so far are answers to the captures in their order."""
+    """The story of a round, the headline of the verdict, and the statements about the present
+    answers. Statements about all rounds so far are about the captures in their order."""
     story = loaded(place)
     answers = asked((place / COPIES).iterdir(), CLUSTER_ID)
     found = judged(story, answers)

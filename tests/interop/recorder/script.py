@@ -1,5 +1,5 @@
-"""What is to happen to a cluster, drawn from a seed: its shape, operations, incidents that are
-healed, and what is wrong with it in the end. The same values each time."""
+"""The script of a cluster, drawn from a seed: the cluster's shape, operations, incidents that are
+healed, and what is wrong at the end. The same seed gives the same script."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _SNAPSHOTS_FROM = (4, 0)
 
 
 class Kind(Enum):
-    """Controllers 1 to 3 and broker 11; controller 1 and brokers 11, 12; controllers that are
-    brokers, too; these with two log directories each."""
+    """The kinds of clusters: controllers 1 to 3 and broker 11; controller 1 and brokers 11, 12;
+    controllers that are brokers, too; these with two log directories each."""
 
     THREE = "three controllers"
     ONE = "one controller"
@@ -23,7 +23,7 @@ class Kind(Enum):
 
 
 class Who(Enum):
-    """Whom a step is about; the player looks up who that is at the time."""
+    """The node of a step. The player finds out which node it is at that time."""
 
     LEADER = "the leader"
     FOLLOWER = "a follower"
@@ -33,7 +33,7 @@ class Who(Enum):
 
 
 class How(Enum):
-    """How a process ends, or stands still."""
+    """The way in which a process ends, or is suspended."""
 
     STOP = "SIGTERM"
     KILL = "SIGKILL"
@@ -42,8 +42,8 @@ class How(Enum):
 
 @dataclass(frozen=True)
 class Shape:
-    """release_at_format: of metadata.version, where it isn't the newest. snapshot_bytes: of the log
-    between snapshots."""
+    """The shape of a cluster. release_at_format: the release of metadata.version, where it isn't
+    the newest. snapshot_bytes: the bytes of the log between snapshots."""
 
     kind: Kind
     version: str
@@ -70,7 +70,7 @@ class DeleteTopic:
 
 @dataclass(frozen=True)
 class SetConfig:
-    """value: None removes it."""
+    """A change of a config. value: None removes it."""
 
     kind: str
     name: str
@@ -103,14 +103,14 @@ class SetQuota:
 
 @dataclass(frozen=True)
 class Reassign:
-    """All partitions of a topic to its replicas in reverse order, or to another broker."""
+    """Moves all partitions of a topic to its replicas in reverse order, or to another broker."""
 
     topic: str
 
 
 @dataclass(frozen=True)
 class Upgrade:
-    """Of metadata.version, to the newest of the release."""
+    """An upgrade of metadata.version to the newest level of the release."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class RemoveVoter:
 
 @dataclass(frozen=True)
 class AddVoter:
-    """The one that was removed."""
+    """Adds the voter that was removed."""
 
 
 @dataclass(frozen=True)
@@ -131,24 +131,25 @@ class End:
 
 @dataclass(frozen=True)
 class Heal:
-    """All that are ended or stand still run again."""
+    """All ended or suspended nodes run again."""
 
 
 @dataclass(frozen=True)
 class Backup:
-    """A copy of a controller's disk while it runs; of the follower with the lowest id."""
+    """A copy of the disk of the follower with the lowest id, while it runs."""
 
 
 @dataclass(frozen=True)
 class Wipe:
-    """A follower is killed, and its disk is formatted anew. starts: it is started again."""
+    """A follower is killed, and its disk is formatted anew. starts: whether it is started again."""
 
     starts: bool
 
 
 @dataclass(frozen=True)
 class Restore:
-    """The follower of the backup is killed and gets the older disk. starts: it is started again."""
+    """The follower of the backup is killed and gets the older disk. starts: whether it is started
+    again."""
 
     starts: bool
 
@@ -167,7 +168,7 @@ Step = Operation | Fault
 
 
 class Shown(Enum):
-    """Which directories kraftlake is given of what is there."""
+    """Which of the directories kraftlake gets."""
 
     ALL = "all directories"
     LEFT_OUT = "all but one voter's"
@@ -177,8 +178,8 @@ class Shown(Enum):
 
 @dataclass(frozen=True)
 class Round:
-    """steps: what is healed before Kafka is asked. left: what is not when the directories are
-    copied; then it is healed, too."""
+    """A round. steps: what is healed before Kafka is asked. left: what is still wrong when the
+    directories are copied; it is healed afterwards."""
 
     steps: tuple[Step, ...]
     left: tuple[Step, ...]
@@ -193,7 +194,7 @@ class Script:
 
 
 def drawn(seed: int, version: str | None = None, rounds: int = 3) -> Script:
-    """version: any of RELEASES; else the seed decides."""
+    """The script. version: any of RELEASES; None: the seed decides."""
     draws = Random(f"recorder {seed}")
     version = version or draws.choice(RELEASES)
     shape = _shape(draws, version)
@@ -224,12 +225,12 @@ def _shape(draws: Random, version: str) -> Shape:
     is_static = version.startswith("3.7") or draws.random() < 0.35
     older = _OLDER_LEVELS[version] if draws.random() < 0.35 else None
     if older is not None and older < "3.9" and (not is_static or kind is Kind.JBOD):
-        older = None  # as these need a later one
+        older = None  # these need a later release
     return Shape(kind, version, is_static, older, draws.choice((2_000, 20_000, 20_971_520)))
 
 
 def _incident(draws: Random, shape: Shape, operations: _Operations) -> list[Step]:
-    """One that is over in the end."""
+    """An incident that is over at the end."""
     whom = draws.choice((Who.LEADER, Who.LEADER, Who.FOLLOWER, Who.BROKER, Who.MAJORITY, Who.ALL))
     kinds = ["end"] * 5
     if shape.kind is not Kind.ONE:
@@ -250,7 +251,7 @@ def _incident(draws: Random, shape: Shape, operations: _Operations) -> list[Step
 
 
 def _left(draws: Random, shape: Shape, operations: _Operations) -> tuple[Step, ...]:
-    """What isn't over when the directories are copied."""
+    """Faults that aren't over when the directories are copied."""
     whom = [Who.LEADER, Who.FOLLOWER, Who.FOLLOWER, Who.BROKER, Who.BROKER, Who.MAJORITY, Who.ALL]
     if shape.kind is Kind.ONE:
         whom = [Who.LEADER, Who.BROKER, Who.BROKER, Who.ALL]
@@ -274,7 +275,7 @@ def _left(draws: Random, shape: Shape, operations: _Operations) -> tuple[Step, .
 
 
 class _Operations:
-    """Operations that suit those before them."""
+    """Operations that are possible after the operations before them."""
 
     def __init__(self, draws: Random) -> None:
         self.draws = draws

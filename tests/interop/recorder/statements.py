@@ -1,5 +1,5 @@
-"""What kraftlake says, held to what the player did and Kafka acknowledged: a function for each kind
-of statement, which yields each as right, unknown or wrong."""
+"""The statements of kraftlake, compared with what the player did and Kafka acknowledged. There is a
+function for each kind of statement; it yields each statement as right, unknown or wrong."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from tests.interop.recorder.answers import Answers, Row
 from tests.interop.recorder.story import DONE, Deed, Story
 
 _SHOWS_MS = 9_000
-"""Twice the session of a broker: a node that ended so long ago is missed by those that run."""
+"""Twice a broker's session in ms. Running nodes have noticed the end of a node after this time."""
 _NEAR_MS = 6_000
-"""An election, and when a node was seen to know of it; seven processes share two cores."""
+"""The ms between an election and the moment at which a node was seen to know it: seven processes
+share two cores."""
 _NODES = re.compile(
     r"\b(?:[Nn]odes?|[Vv]oters?|[Bb]rokers?|[Cc]ontrollers?) ((?:\d+)(?:(?:, | and )\d+)*)"
 )
@@ -90,7 +91,7 @@ def acknowledged_rights_and_limits_are_there(story: Story, answers: Answers) -> 
 
 
 def the_state_is_what_kafka_described(story: Story, answers: Answers) -> Judged:
-    """Where nothing was left wrong: leader, replicas and in-sync replicas of each partition."""
+    """Where nothing was left wrong: the leader, replicas and in-sync replicas of each partition."""
     if not story.quiet:
         return
     names = {one["topicId"]: one["name"] for one in answers.entities("topic")}
@@ -154,7 +155,8 @@ def _broken(story: Story) -> set[int]:
 
 
 def disks_that_went_back_are_those_that_were_changed(story: Story, answers: Answers) -> Judged:
-    """In this round or an earlier one: a healed disk may have left traces."""
+    """The disks were changed in this round or an earlier one: a healed disk may
+    have left traces."""
     changed = {node for one in story.deeds if one.step in ("Restore", "Wipe") for node in one.nodes}
     shown = {story.shown_node} if story.shown in ("one voter's is an older copy",) else set()
     for event in answers.events("went_back"):
@@ -170,7 +172,7 @@ def no_acknowledged_record_is_called_lost(story: Story, answers: Answers) -> Jud
 
 
 def what_a_safe_plan_relies_on_a_majority_has(story: Story, answers: Answers) -> Judged:
-    """One voter of three is changed or not given at most: nothing committed is lost."""
+    """At most one voter of three is changed or not given, so nothing committed is lost."""
     found = {one["answer"] for one in answers.recover
              if one["kind"] == "replica" and one["cluster_id"] == answers.cluster_id}  # fmt: skip
     is_safe = found == {"safe"}
@@ -178,9 +180,9 @@ def what_a_safe_plan_relies_on_a_majority_has(story: Story, answers: Answers) ->
 
 
 def nobody_else_is_accused(story: Story, answers: Answers) -> Judged:
-    """By the verdict's facts that need action."""
+    """The rule is about the verdict's facts that need action."""
     for text in answers.warnings:
-        first = _NODES.search(text)  # others it may name as those who are right
+        first = _NODES.search(text)  # it may name other nodes as those that are right
         named = set() if first is None else set(_numbers(re.sub(r", | and ", ",", first[1])))
         others = named - _broken(story)
         yield _is(not others), f"{sorted(others)} have nothing, broken {_broken(story)}: {text}"
@@ -200,8 +202,8 @@ def healthy_is_said_of_what_is_whole(story: Story, answers: Answers) -> Judged:
 
 
 def _shows(story: Story) -> set[int]:
-    """The nodes of which the copies show that something is wrong: those that ended while a majority
-    went on for long enough, and disks that were changed or exchanged."""
+    """The nodes for which the copies show that something is wrong: nodes that ended while a
+    majority continued long enough, and disks that were changed or replaced."""
     found = {int(one) for one, what in story.changed.items()}
     if story.shown != "all directories":
         found.add(story.shown_node)
@@ -233,7 +235,7 @@ def _what(story: Story, node: int) -> str:
 
 
 def a_safe_answer_held(story: Story, answers: Answers) -> Judged:
-    """What was done on the real cluster after an answer."""
+    """The rule is about what was done on the real cluster after an answer."""
     for what, answer, outcome, text in story.done:
         needs = re.search(r'"needs": \[(.*?)\], "order"', text)
         relies = set() if needs is None else {int(one) for one in re.findall(r"\d+", needs[1])}
@@ -277,8 +279,8 @@ def judged(story: Story, answers: Answers) -> list[Statement]:
 
 
 def judged_in_order(stories: list[Story], events: list[Row]) -> list[Statement]:
-    """Of captures one after the other: whose disk is said to have gone back; that no node has
-    discarded what was acknowledged; who led."""
+    """The statements about captures in their order: whose disk is said to have gone back, that no
+    node has discarded what was acknowledged, and who led."""
     last = stories[-1]
     changed = {n for one in last.deeds if one.step in ("Restore", "Wipe") for n in one.nodes}
     changed |= {one.shown_node for one in stories if "older" in one.shown}

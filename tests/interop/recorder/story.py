@@ -1,5 +1,5 @@
-"""What a player did to a cluster and saw of it: what answers are held to. A file of JSON, so that
-answers can be asked again without Kafka."""
+"""What a player did to a cluster and what it saw. Answers are compared with this. It is a file of
+JSON, so that kraftlake can be asked again without Kafka."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ DONE, REFUSED, UNKNOWN = "done", "refused", "unknown"
 
 @dataclass
 class Deed:
-    """A step as it was played: times in ms since 1970. nodes: whom it was done to. outcome: of an
-    operation, whether Kafka acknowledged it."""
+    """A step as it was carried out. Times are in ms since 1970. nodes: the nodes of the step.
+    outcome: of an operation, whether Kafka acknowledged it."""
 
     began: int
     ended: int
@@ -28,7 +28,7 @@ class Deed:
 
 @dataclass
 class Sight:
-    """A node that ran knew this leader of an epoch, at this time for the first time."""
+    """At this time a running node was first seen to know this leader of an epoch."""
 
     at: int
     epoch: int
@@ -37,7 +37,7 @@ class Sight:
 
 @dataclass
 class Down:
-    """A node whose process doesn't run or stands still. how: SIGTERM, SIGKILL or SIGSTOP."""
+    """A node whose process doesn't run or is suspended. how: SIGTERM, SIGKILL or SIGSTOP."""
 
     node: int
     since: int
@@ -46,8 +46,8 @@ class Down:
 
 @dataclass
 class Acknowledged:
-    """What is there, by Kafka's acknowledgements. doubtful: names of which one operation or more
-    has an unknown outcome."""
+    """What exists, by Kafka's acknowledgements. doubtful: names for which one operation or more has
+    an unknown outcome."""
 
     topics: dict[str, int] = field(default_factory=dict)
     deleted: list[str] = field(default_factory=list)
@@ -60,11 +60,17 @@ class Acknowledged:
 
 @dataclass
 class Story:
-    """shown and left: of the round. down: in the end. changed: nodes whose disk was wiped or is an
-    older copy, by what was done. described: what kafka-topics said when all was healed; quiet: the
-    same just before the copies were made, where nothing is left wrong. copied: when the copies were
-    begun, in ms. done: what kraftlake was asked about, its answer, what then became of it on the
-    cluster, and how. dumps: of each copy, what differs from Kafka's dump of it."""
+    """The story of a round.
+
+    shown, left: of the round.
+    down: the nodes that are down at the end.
+    changed: nodes whose disk was wiped or is an older copy, by what was done.
+    described: the output of kafka-topics when all was healed.
+    quiet: the same just before the copies were made, where nothing is left wrong.
+    copied: the begin of the copies, in ms since 1970.
+    done: the question to kraftlake, its answer, the outcome on the cluster, and how it came.
+    dumps: for each copy, the differences from Kafka's dump of it.
+    """
 
     seed: int
     kind: str
@@ -92,7 +98,7 @@ class Story:
 
     @property
     def left_voters(self) -> list[int]:
-        """Voters that run."""
+        """The voters that run."""
         return [node for node in self.voters if node not in self.down_nodes]
 
     @property

@@ -1,4 +1,5 @@
-"""Kafka's command-line tools of one release in one warm JVM: a start of each costs seconds."""
+"""Kafka's command-line tools of one release in one warm JVM, because a start
+of each costs seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ TOO_LONG = 124
 
 
 class Said(NamedTuple):
-    """code: the tool's exit code, or TOO_LONG."""
+    """The result of a tool. code: the exit code, or TOO_LONG."""
 
     code: int
     text: str
@@ -26,7 +27,8 @@ class Said(NamedTuple):
 
 
 class Tools:
-    """Started on entry, killed on exit. version: of the tools and of the classes they run with."""
+    """The tools, started on entry, killed on exit. version: of the tools and of the classes that
+    they run with."""
 
     def __init__(self, folder: Path, version: str) -> None:
         self.version = version

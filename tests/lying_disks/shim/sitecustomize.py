@@ -1,12 +1,13 @@
 """Makes the calls of a Python process to its disk and its clock lie, by orders in a file.
 
-A process that has this folder in PYTHONPATH, and the file's path in LYING_DISKS, runs it at its
-start. kraftlake's storage reaches the disk by the calls below, so an order has the effect that a
-fault of the kernel or of the disk would have, on real files and in a real process.
+A process that has this folder in PYTHONPATH, and the file's path in LYING_DISKS, runs this module
+at its start. kraftlake's storage reaches the disk by the calls below, so an order has the effect of
+a fault of the kernel or of the disk, on real files and in a real process.
 
 The file holds JSON: {"faults": [[CALL, PATTERN, ERRNO], ...], "clock_s": SECONDS}. A call whose
-path matches the regular expression raises OSError with this number. Of a write that finds no space,
-half is written before. Without the file all calls tell the truth. Each call reads the file again.
+path matches the regular expression raises OSError with this number. A write that finds no space
+writes half of its data first. Without the file all calls work as usual. Each call reads the file
+again.
 """
 
 import errno

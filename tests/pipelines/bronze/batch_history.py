@@ -1,4 +1,5 @@
-"""What bronze.log_batches must say of a batch, by its definition: read off all captures at once."""
+"""The row of bronze.log_batches for a batch by its definition, computed from
+all captures at once."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ ABSENT, DELETED, DAMAGED, HELD = range(4)
 @dataclass(frozen=True)
 class Moment:
     """A capture: what it holds of each batch, the first offset that it covers, and the offsets
-    it can't speak of."""
+    about which it shows nothing."""
 
     at: datetime
     states: tuple[int, ...]
@@ -23,7 +24,7 @@ class Moment:
 
 
 def expected(moments: Sequence[Moment], batch: int) -> dict[str, Any] | None:
-    """The columns by their definition, read off all captures in the order of their time."""
+    """The columns by their definition, computed from all captures in the order of their time."""
     seen = [m for m in moments if m.states[batch] != ABSENT]
     if not seen:
         return None
@@ -45,7 +46,8 @@ def expected(moments: Sequence[Moment], batch: int) -> dict[str, Any] | None:
 def spans_of(
     moments: Sequence[Moment], batch: int, states: tuple[int, ...]
 ) -> list[list[datetime | None]]:
-    """Runs of captures that have the batch in one of the states; the newest one's is open."""
+    """Runs of captures that have the batch in one of the states. A run with the newest capture is
+    open."""
     spans: list[list[datetime | None]] = []
     for before, moment in zip([None, *moments], moments, strict=False):
         if moment.states[batch] in states:

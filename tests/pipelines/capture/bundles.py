@@ -1,4 +1,4 @@
-"""Archives made for the tests of unpacking, and a folder to unpack them in."""
+"""Archives for the tests of unpacking, and a folder to unpack them in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOG = f"{FOLDER}/{0:020d}.log"
 STATE = f"{FOLDER}/quorum-state"
 META = "1/meta.properties"
 CONTENTS = {META: b"version=1\n", LOG: bytes(range(256)) * 40, STATE: b'{"data_version":0}'}
-"""Members of the archives here: the bundle never looks into the files."""
+"""Members of the archives. The bundle never reads the content of the files."""
 
 
 def tar_bytes(members: Iterable[tuple[tarfile.TarInfo | str, bytes]], **options: Any) -> bytes:
@@ -56,7 +56,8 @@ def sound_tar() -> bytes:
 
 
 class Unpacking:
-    """An unpacking in a folder of its own, with a witness beside it."""
+    """An unpacking in a folder of its own. A file beside the folder shows whether anything else
+    changed."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -71,7 +72,7 @@ class Unpacking:
         return unpack(str(self.path), str(self.folder), **options)
 
     def files(self) -> dict[str, bytes]:
-        """What lies in the folder; nothing else may have changed around it."""
+        """The files in the folder. Asserts that nothing else has changed around it."""
         assert {p.name for p in self.base.iterdir()} == {"out", "witness", self.path.name}
         assert self.witness.read_bytes() == b"mine"
         paths = [path for path in self.folder.rglob("*") if not path.is_dir()]
@@ -84,12 +85,13 @@ def kinds(found: Unpacked) -> list[DamageKind]:
 
 
 def zstd(data: bytes) -> bytes:
-    """One frame."""
+    """The data as one Zstandard frame."""
     return bytes(cramjam.zstd.compress(data))
 
 
 def zstd_frames(data: bytes) -> bytes:
-    """As pzstd writes it: frames of 10,000 bytes, each behind a frame to skip with its size."""
+    """The data as pzstd writes it: frames of 10,000 bytes, each after a frame to skip, which has
+    its size."""
     out = b""
     for start in range(0, len(data), 10_000):
         frame = zstd(data[start : start + 10_000])
@@ -108,7 +110,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "c.tar.zst": zstd,
     "c.tzst": zstd_frames,
 }
-"""How what is in a tar archive is compressed, by the bundle's name."""
+"""By the bundle's name, the function that compresses a tar archive."""
 
 
 def end_mark(packed: bytes) -> int:

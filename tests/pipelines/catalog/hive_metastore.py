@@ -17,8 +17,8 @@ from pyspark.java_gateway import launch_gateway
 
 
 def serve(folder: Path) -> None:
-    """Does not return."""
-    # its `--conf` starts no Spark, only a JVM with pyspark's jars
+    """Serves the metastore. Does not return."""
+    # `--conf` starts no Spark here, only a JVM with pyspark's jars
     conf = SparkConf(loadDefaults=False)
     conf.set("spark.driver.extraJavaOptions", f"-Dderby.stream.error.file={folder / 'derby.log'}")
     jvm: Any = launch_gateway(conf).jvm  # type: ignore[no-untyped-call]

@@ -22,10 +22,10 @@ _USUAL: Row = {
 
 
 def log_batches(rows: Iterable[Row] = ()) -> pa.Table:
-    """Rows of bronze.log_batches. What a row doesn't say is usual."""
+    """Rows of bronze.log_batches. Columns that a row lacks get usual values."""
     return pa.Table.from_pylist([{**_USUAL, **row} for row in rows], LOG_BATCHES.arrow_schema)
 
 
 def batches(rows: Iterable[Row] = ()) -> Batches:
-    """The same as columns."""
+    """The rows as Batches."""
     return Batches.of(log_batches(rows).select(COLUMNS))

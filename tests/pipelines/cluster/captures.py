@@ -1,4 +1,4 @@
-"""The made-up quorums of tests.pipelines.quorums as rows of this process, without Spark."""
+"""The invented quorums of tests.pipelines.quorums as rows in this process, without Spark."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.pipelines.quorums import Capture, bronze_values
 
 
 def tables_of(captures: Iterable[Capture]) -> Mapping[Contract, pa.Table]:
-    """Bronze's tables of captures; control records have the bytes that Kafka would write."""
+    """Bronze's tables of captures. Control records have the bytes that Kafka would write."""
     found = bronze_values(captures)
     return bronze_tables({one: [_with_value(row) for row in rows] for one, rows in found.items()})
 
 
 def gold_of(tables: Mapping[Contract, pa.Table], cluster_id: str) -> Gold:
-    """What gold's tables of a cluster are made from. tables: rows of bronze's tables."""
+    """The input of gold's tables of a cluster. tables: rows of bronze's tables."""
     return replayed_tables(of_one(cluster_id, tables))[0]
 
 
@@ -38,7 +38,7 @@ def golds_of(captures: Iterable[Capture]) -> dict[str, Gold]:
 
 
 def rows_of(derived: Gold, contract: Contract) -> list[SparkRow]:
-    """A table's rows of the cluster, in the order of their keys, None before all else."""
+    """A table's rows of the cluster, in the order of their keys. None comes first."""
     in_silver = SILVER_FUNCTIONS.get(contract)
     made = GOLD_FUNCTIONS[contract](derived) if in_silver is None else in_silver(derived.silver)
     rows = [{name: row[name] for name in contract.column_names} for row in made]
@@ -47,7 +47,7 @@ def rows_of(derived: Gold, contract: Contract) -> list[SparkRow]:
 
 
 def as_spark(value: Any) -> Any:
-    """As a Row of Spark's has it: times without a zone, in this machine's."""
+    """The value in a Row of Spark: times without a zone, in this machine's zone."""
     if isinstance(value, dict):
         return SparkRow(**{name: as_spark(part) for name, part in value.items()})
     if isinstance(value, list):

@@ -68,7 +68,7 @@ def log_records(rows: Iterable[Row]) -> pa.Table:
 
 
 def snapshot_records(rows: Iterable[Row]) -> pa.Table:
-    """As log_records, of bronze.snapshot_records."""
+    """Rows of bronze.snapshot_records, in which other columns are NULL."""
     return pa.Table.from_pylist([*rows], SNAPSHOT_RECORDS.arrow_schema)
 
 
@@ -89,7 +89,7 @@ def replayed(
     *,
     cluster_id: str = CLUSTER,
 ) -> Replayed:
-    """A log whose agreed branch has these rows replayed. lost: from tail."""
+    """The replay of a log whose agreed branch has these rows. lost: from `tail`."""
     of_branch = [{**_OWNER, **row, "base_offset": row["offset"]} for row in rows]
     batches = [{**row, "last_offset": row["offset"]} for row in of_branch]
     tails = [*_tails(lost)]
@@ -114,7 +114,7 @@ _OWNER = {"cluster_id": CLUSTER, "node_id": 1, "directory_id": "d"}
 
 
 def _ranges(agreed: AgreedBranch) -> Iterator[BranchRange]:
-    """A range for each record, which is a batch of its own."""
+    """A range for each record, whose batch has only this record."""
     columns = agreed.low, agreed.high, agreed.leader_epoch, agreed.crc, agreed.is_proven
     owner = ReplicaId(*_OWNER.values())
     for low, high, epoch, crc, is_proven in zip(*(one.tolist() for one in columns), strict=True):
@@ -122,7 +122,7 @@ def _ranges(agreed: AgreedBranch) -> Iterator[BranchRange]:
 
 
 def _tails(lost: Sequence[Row]) -> Iterator[tuple[LostTail, Row]]:
-    """Each tail, and a record of its batch."""
+    """(tail, a record of its batch) for each tail."""
     for row in {row["tail_id"]: row for row in lost}.values():
         last = max(one["offset"] for one in lost)
         owner = ReplicaId(CLUSTER, row["node_id"], row["directory_id"])
@@ -146,7 +146,7 @@ def branch(records: Iterable[ReplayedRecord], first: int = 0) -> list[Row]:
 def tail(
     records: Iterable[ReplayedRecord], position: int, tail_id: str = "capture", node_id: int = 2
 ) -> list[Row]:
-    """What a log of epoch 1 held from `position` on, off the branch."""
+    """The records that a log of epoch 1 held from `position` on beside the branch."""
     return [
         {
             **{"position": position, "tail_id": tail_id, "commitment": "superseded"},
@@ -164,7 +164,7 @@ def snapshot(
     node_id: int = 1,
     is_whole: bool = True,
 ) -> tuple[Row, list[Row]]:
-    """(the row of bronze.snapshots, those of bronze.snapshot_records)."""
+    """(the row of bronze.snapshots, its rows of bronze.snapshot_records)."""
     key = {
         **{"cluster_id": CLUSTER, "node_id": node_id, "directory_id": f"d{node_id}"},
         **{"end_offset": planned.end_offset, "epoch": planned.epoch},

@@ -14,7 +14,7 @@ from tests.pipelines.cluster.batch_rows import log_batches
 
 def bronze_tables(rows: Mapping[Contract, Iterable[Row]]) -> dict[Contract, pa.Table]:
     """All tables that silver and gold are made from. Columns that a row lacks are NULL, except in
-    bronze.log_batches, where they are usual."""
+    bronze.log_batches, where they get usual values."""
     return {one: _table(one, rows.get(one, ())) for one in bronze.DERIVED_FROM}
 
 

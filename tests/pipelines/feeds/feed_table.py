@@ -1,4 +1,4 @@
-"""Tables with a change feed, written by delta-rs: what takes Spark seconds takes it ms."""
+"""Tables with a change feed, written by delta-rs, which takes ms where Spark takes seconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TYPES = {
 
 
 class FeedTable:
-    """A table of `lake` by its contract; made empty, as version 0, where it isn't there."""
+    """A table of `lake` by its contract. It is made empty, as version 0, where it doesn't exist."""
 
     def __init__(self, lake: Path, name: str) -> None:
         self.feed: Feed = FEEDS[name]
@@ -39,7 +39,7 @@ class FeedTable:
         return ChangeFeed(self.path, self.feed)
 
     def replace(self, rows: Iterable[Row]) -> int:
-        """Makes them the table's content by a MERGE; the version that has."""
+        """Makes the rows the table's content by a MERGE. Gives the new version."""
         contract = self.feed.contract
         equal = " AND ".join(f'(t."{k}" IS NOT DISTINCT FROM s."{k}")' for k in contract.keys)
         others = [name for name in contract.column_names if name not in contract.keys]
@@ -55,7 +55,7 @@ class FeedTable:
         return self.version
 
     def overwrite(self, rows: Iterable[Row]) -> int:
-        """Makes them the table's content, every file anew; the version that has."""
+        """Makes the rows the table's content, with every file new. Gives the new version."""
         write_deltalake(self.path, self._arrow(rows), mode="overwrite")
         return self.version
 

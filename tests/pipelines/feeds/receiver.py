@@ -1,4 +1,4 @@
-"""An HTTP server on 127.0.0.1 that answers what a test says."""
+"""An HTTP server on 127.0.0.1 that gives the answers of a test."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 HANG = 0
-"""In an answer's place: none within HANG_S."""
+"""In place of an answer: no answer within HANG_S."""
 HANG_S = 1.0
 
 
 class Receiver:
-    """Gives `answers` in turn, then 200; each a status, or one with headers. Started on entry,
-    stopped on exit; what came is in `bodies` and `headers`, also of requests that it refused."""
+    """Gives `answers` in turn, then 200. An answer is a status, or a status with headers. Started
+    on entry, stopped on exit. `bodies` and `headers` are of all requests, also of refused ones."""
 
     def __init__(self, *answers: int | tuple[int, Mapping[str, str]], port: int = 0) -> None:
         self.bodies: list[dict[str, Any]] = []
@@ -60,7 +60,7 @@ class Receiver:
 
     @property
     def messages(self) -> Sequence[str]:
-        """Of the findings that came."""
+        """The messages of the findings that arrived."""
         return [body["after"]["message"] for body in self.bodies]
 
     def __enter__(self) -> Receiver:

@@ -1,4 +1,4 @@
-"""A lake and the frames of the same directories: whether they say the same."""
+"""A lake compared with the frames of the same directories."""
 
 from __future__ import annotations
 
@@ -58,20 +58,20 @@ def built_lake_of(path: Path, lake: Path) -> Path:
     from jobs.cli.commands.lake import BuildOptions, IngestOptions
     from jobs.ingest import run as ingest
 
-    ingest(IngestOptions([str(path)], Lake(lake)))  # says by its code that it found damage
+    ingest(IngestOptions([str(path)], Lake(lake)))  # its exit code says that it found damage
     assert build(BuildOptions(Lake(lake))) == 0
     return lake
 
 
 def in_lake(spark: SparkSession, lake: Path, contract: Contract) -> DataFrame:
-    """The table's rows, without the columns that only a lake can tell."""
+    """The table's rows, without the columns that only a lake has."""
     table = spark.read.format("delta").load(Lake(lake).path_of(contract))
     return table.drop(*OF_CAPTURES)
 
 
 def assert_same(spark: SparkSession, path: Path, lake: Path) -> dict[str, int]:
-    """Compares all tables, made with the frame of kraft_replica and without it. Gives how many rows
-    each has."""
+    """Compares all tables, made with the frame of kraft_replica and without it. Gives the number of
+    rows of each."""
     sources = Sources.of(spark, path)
     in_logs, in_snapshots = (one.select(*REPLICA_KEYS) for one in (sources.logs, sources.snapshots))
     with_records = in_logs.distinct().cache()
@@ -91,7 +91,8 @@ _NAMES = (("node_id", "directory_id"), ("node_a", "directory_a"), ("node_b", "di
 
 
 def _of_replicas(rows: DataFrame, replicas: DataFrame) -> DataFrame:
-    """The rows about these replicas: the logs alone don't tell of those without a record."""
+    """The rows about these replicas: the logs alone have no rows about replicas
+    without a record."""
     found = rows
     for names in _NAMES:
         if names[0] in rows.columns:

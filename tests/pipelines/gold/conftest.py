@@ -1,4 +1,4 @@
-"""One lake of all that was edited to break rules."""
+"""One lake of all directories that were edited to break rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from tests.pipelines.gold.disagreeing_nodes import write_disagreeing_nodes
 
 @dataclass(frozen=True)
 class Edited:
-    """damaged, disagreeing: folders of directories, ingested in a call each. Read only."""
+    """The lake. damaged, disagreeing: folders of directories, each ingested in one
+    call. Read only."""
 
     damaged: Path
     disagreeing: Path

@@ -1,4 +1,4 @@
-"""Copies of one directory as replicas of their own, each damaged in its way."""
+"""Copies of one directory as separate replicas, each damaged in another way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from replica.format.batch import HEADER
 from tests.replica.doctor.check.editing import append, batches, flip, metadata, segment, snapshot
 
 CLUSTER_ID = "ZGFtYWdlZENvcGllc0hlcg"
-"""Of no other directory: what other tests of the lake hold belongs to other clusters."""
+"""The id of no other directory's cluster, so that other tests' rows of the lake belong to other
+clusters."""
 
 
 def _flipped_byte(node: Path) -> None:
@@ -47,7 +48,7 @@ DAMAGES: dict[int, tuple[Callable[[Path], None], set[str], str]] = {
 
 
 def write_damaged_nodes(data: Path, nodes: Path) -> None:
-    """A folder below `nodes` for each of DAMAGES."""
+    """Writes a folder below `nodes` for each of DAMAGES."""
     for node_id, (change, _, _) in DAMAGES.items():
         node = Path(shutil.copytree(data / "kafka-4.1.1-dynamic/final/3", nodes / str(node_id)))
         meta = node / "meta.properties"

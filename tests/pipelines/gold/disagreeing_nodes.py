@@ -1,4 +1,4 @@
-"""Directories that break the rules between directories, each of them."""
+"""Directories that break each of the rules between directories."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LATER_ID, LATEST_ID = "TGF0ZXJLYWZrYUNsdXN0ZQ", "OLR1FFlQQCyXLM2zfhjyAg"
 
 
 def write_disagreeing_nodes(data: Path, nodes: Path) -> None:
-    """Six clusters in folders below `nodes`, and directories of nodes that never started."""
+    """Writes six clusters in folders below `nodes`, and directories of nodes that never started."""
     _static_quorum(data, nodes / "static")
     _dynamic_quorum(data, nodes / "dynamic")
     _later_kafka(data, nodes / "later")
@@ -38,8 +38,8 @@ def write_disagreeing_nodes(data: Path, nodes: Path) -> None:
 
 
 def _static_quorum(data: Path, root: Path) -> None:
-    """Nodes 1 and 2 agree on more than node 3, which comes with a newer epoch; node 2 votes by
-    another list; node 11 was formatted anew."""
+    """Nodes 1 and 2 agree on more records than node 3, which has a newer epoch. Node 2 has another
+    list of voters. Node 11 was formatted anew."""
     for node in ("1", "2", "3", "11"):
         shutil.copytree(data / STATIC / node, root / node)
     for node in ("1", "2"):
@@ -52,8 +52,8 @@ def _static_quorum(data: Path, root: Path) -> None:
 
 
 def _formatted_twice(data: Path, root: Path) -> None:
-    """Nodes 1 to 3 of Kafka 4.4: node 1's bootstrap snapshot names no voters, which is right; node
-    3's names another disk of voter 1 than node 2's, and node 3 follows another leader."""
+    """Nodes 1 to 3 of Kafka 4.4. Node 1's bootstrap snapshot names no voters, which is right. Node
+    3's snapshot names another disk of voter 1 than node 2's, and node 3 follows another leader."""
     for node in ("1", "2", "3"):
         shutil.copytree(data / LATEST / node, root / node)
     edit_quorum_state(root / "3", leaderId=1)
@@ -81,9 +81,9 @@ def _later_kafka(data: Path, root: Path) -> None:
 
 
 def _dynamic_quorum(data: Path, root: Path) -> None:
-    """Node 2 has other bytes in its log; its snapshots are those of 3 and 12 with a topic, and a
-    config of no topic, too much. A copy of node 3 got a directory id of its own, node 12 that of 3.
-    """
+    """Node 2 has other bytes in its log. Its snapshots are those of nodes 3 and 12 with an
+    additional topic, and with a config of no topic. A copy of node 3 has a directory id of its own,
+    node 12 has node 3's."""
     for node in ("2", "3", "12"):
         shutil.copytree(data / DYNAMIC / node, root / node)
     for node, offset in (("3", 2571), ("12", 2598)):
@@ -103,7 +103,7 @@ def _dynamic_quorum(data: Path, root: Path) -> None:
 
 
 def _add_record(path: Path, record: bytes) -> None:
-    """Before the footer, which moves one offset on."""
+    """Adds a record before the footer, which moves one offset on."""
     footer = path.read_bytes()[batches(path)[-1].position :]
     path.write_bytes(path.read_bytes()[: -len(footer)])
     append(path, record)

@@ -1,4 +1,4 @@
-"""For each table rows that hold to its suite, and for each of our conditions rows that break it."""
+"""Per table, rows that satisfy its suite; per condition of ours, rows that break it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Example:
     other: tuple[Row, ...] = ()
 
     def changed(self, number: int = 0, **changes: Any) -> Example:
-        """With other values in one row."""
+        """The example with other values in one row."""
         rows = list(self.rows)
         rows[number] = rows[number] | changes
         return replace(self, rows=tuple(rows))
@@ -381,7 +381,7 @@ BROKEN: tuple[tuple[str, str, Example], ...] = (
     _of("gold.votes", "nobody voted twice", is_double=True),
     _of("gold.batch_sizes", "the percentiles", p99_bytes=8),
 )
-"""Table, how the meaning of the expectation begins, and rows of which one breaks it."""
+"""(table, beginning of the expectation's meaning, rows of which one breaks it)."""
 
 
 def conditions(suite: Suite) -> dict[str, str]:
@@ -390,7 +390,7 @@ def conditions(suite: Suite) -> dict[str, str]:
 
 
 def all_examples(table: str) -> Iterator[tuple[str | None, Example]]:
-    """The good rows, with None, and each broken example with the beginning of what it breaks."""
+    """The good rows, with None; and each broken example, with the start of the broken meaning."""
     yield None, GOOD[table]
     for name, meaning, example in BROKEN:
         if name == table:

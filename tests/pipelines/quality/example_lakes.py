@@ -1,4 +1,4 @@
-"""Lakes of made-up rows, and rows that break each expectation of a suite, made without Spark."""
+"""Lakes of invented rows, and rows that break each expectation of a suite, made without Spark."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def lake_of(folder: Path, tables: Mapping[Contract, Iterable[Row]]) -> Lake:
 
 
 def loose(contract: Contract) -> Contract:
-    """The same with columns that may all be NULL."""
+    """The contract with columns that may all be NULL."""
     columns = tuple(replace(column, nullable=True) for column in contract.columns)
     return replace(contract, columns=columns)
 
 
 def lake_of_example(folder: Path, suite: Suite, example: Example) -> tuple[Lake, list[Contract]]:
-    """A lake with the suite's table and the one it joins; and both tables."""
+    """A lake with the suite's table and the table that it joins; and both tables' contracts."""
     tables: dict[Contract, Iterable[Row]] = {suite.contract: example.rows}
     if suite.joined is not None:
         tables[suite.joined.contract] = example.other
@@ -46,8 +46,8 @@ def lake_of_example(folder: Path, suite: Suite, example: Example) -> tuple[Lake,
 
 
 def tables_of_example(suite: Suite, example: Example) -> dict[Contract, pa.Table]:
-    """The rows of the suite's table, and of the one that it joins, in types that may all be NULL.
-    Rows of the latter have what an example doesn't say of the table's own good row."""
+    """The rows of the suite's table, and of the table that it joins, in types that may all be NULL.
+    Rows of the joined table take values that an example lacks from the table's own good row."""
     rows = {suite.contract: _table(suite.contract, example.rows)}
     if suite.joined is not None:
         other = suite.joined.contract
@@ -62,8 +62,8 @@ def _table(contract: Contract, rows: Iterable[Row]) -> pa.Table:
 
 
 def lake_of_bronze(folder: Path, **changed: Mapping[str, Any]) -> Lake:
-    """All tables of bronze with rows that hold to every suite, but for the columns that are changed
-    in the first row of a table, which is named without the schema."""
+    """A lake with all tables of bronze. Their rows satisfy every suite, except the changed columns
+    in the first row of a table. changed: by table name without the schema."""
     changes = {"snapshots": {"record_count": 2}, **changed}
     return lake_of(
         folder,
@@ -75,10 +75,10 @@ def lake_of_bronze(folder: Path, **changed: Mapping[str, Any]) -> Lake:
 
 
 def whole_example(name: str) -> Example:
-    """The good rows, rows broken in every way that BROKEN knows, and for each expectation of the
+    """The good rows, rows broken in every way that BROKEN has, and for each expectation of the
     table rows with a value that breaks it, or with a NULL in one of its columns.
 
-    Each is in a cluster and a capture of its own, as windows and joins go by keys.
+    Each is in a cluster and a capture of its own, because windows and joins are by keys.
     """
     examples = [example for _, example in all_examples(name)]
     suite = SUITES[name]
@@ -105,12 +105,12 @@ def _marked(row: Row, number: int) -> Row:
 
 
 def values_of(row: Row, schema: pa.Schema) -> Row:
-    """An example's row as a table takes it: structs are tuples there."""
+    """An example's row in the form of a table, in which structs are tuples."""
     return {field.name: _value(row.get(field.name), field.type) for field in schema}
 
 
 def _value(value: Any, kind: pa.DataType) -> Any:
-    """The examples have a struct as a tuple, and a VARIANT as "{}"."""
+    """A value in a table's form. The examples have a struct as a tuple, and a VARIANT as "{}"."""
     if pa.types.is_list(kind) and value is not None:
         return [_value(one, kind.value_type) for one in value]
     if value == "{}" and pa.types.is_struct(kind):

@@ -1,4 +1,4 @@
-"""Parts of a replay made by hand, as Spark would hand them to a worker."""
+"""Invented parts of a replay, as Spark would give them to a worker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECOND = 1_000_000
 
 
 class Placed(NamedTuple):
-    """A record where it is wanted: source "2" is the log, "1..." a tail, "0..." a snapshot."""
+    """A record at its place: source "2" is the log, "1..." a tail, "0..." a snapshot."""
 
     offset: int
     record: ReplayedRecord
@@ -57,8 +57,8 @@ def part(
     buckets: int = 1,
     log_end: int | None = None,
 ) -> Part:
-    """The part of a bucket; its snapshots are the runs' bases. Record N is N seconds old. log_end:
-    that of the last run, where nothing else is said."""
+    """The part of a bucket. Its snapshots are the runs' bases. Record N is N seconds old. log_end:
+    by default that of the last run."""
     rows = [_row(one, bucket) for one in placed if _is_in(one.record, bucket, buckets)]
     rows.sort(key=lambda row: row[2:5])
     bases = tuple(run.base for run in runs if run.base is not None)

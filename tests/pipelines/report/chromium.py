@@ -1,4 +1,4 @@
-"""A headless Chromium that is on the machine already, driven by playwright."""
+"""The headless Chromium of the machine, driven by playwright."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _FLAGS = (
 
 @dataclass
 class Opened:
-    """A page. told: what it said on the console, errors among it. asked: URLs it asked for, its
-    own apart."""
+    """A page. told: its output on the console, errors included. asked: the URLs that it requested,
+    without its own."""
 
     page: Any
     told: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
     def value(self, script: str) -> Any:
-        """What the script gives in the page."""
+        """The value of the script in the page."""
         return self.page.evaluate(script)
 
 
 def until(opened: Opened, script: str) -> None:
-    """Wait until the script is true in the page, whose policy forbids playwright's own waiting."""
+    """Waits until the script is true in the page, whose policy forbids playwright's own waiting."""
     deadline = time.monotonic() + 10
     while not opened.value(script):
         assert time.monotonic() < deadline, script
@@ -52,7 +52,7 @@ class Browser:
     def page(
         self, path: Path, *, width: int = 1280, scheme: str = "light", scripts: bool = True
     ) -> Iterator[Opened]:
-        """The file, at a window's width in pixels, scheme light or dark."""
+        """The file, in a window with this width in pixels and this scheme, light or dark."""
         context = self._browser.new_context(
             viewport={"width": width, "height": 800},
             color_scheme=scheme,

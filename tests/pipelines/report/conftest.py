@@ -1,4 +1,4 @@
-"""What tests of the report may ask for."""
+"""Fixtures of the report's tests."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Three brokers of three racks in rows: one is fenced for a while, the quorum changes its leader
-meanwhile, and the old one had written what nobody accepted."""
+"""Three brokers in three racks as rows. One broker is fenced for a while. Meanwhile the quorum
+changes its leader, and the old leader had written records that no other node accepted."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.pipelines.report.small_lake import CLUSTER, Rows, at, capture, replic
 
 BROKERS = (11, 12, 13)
 TOPICS = {"orders": (12, 3), "payments": (9, 3), "audit": (6, 1)}
-"""Partitions, and replicas of each."""
+"""By topic, the number of partitions and of replicas of each."""
 _VOTERS = [{"voter_id": node, "directory_id": None} for node in (1, 2, 3)]
 
 
 class _Log:
-    """The history and changes of a log while it is written: a record each second."""
+    """The history and changes of a log while it is written, with a record each second."""
 
     def __init__(self) -> None:
         self.history: list[dict[str, Any]] = []
@@ -28,7 +28,8 @@ class _Log:
     def write(
         self, entity: str, key: str, name: str, value: dict[str, Any], *kinds: tuple[str, Any, Any]
     ) -> None:
-        """A record that gives the entity a value. kinds: its changes, each with old and new."""
+        """Writes a record that gives the entity a value. kinds: its changes, each with
+        old and new."""
         self.offset += 1
         row = version(entity, key, name, value, (self.offset, None))
         if key in self._newest:
@@ -56,7 +57,7 @@ def _broker(number: int, *, fenced: bool) -> dict[str, Any]:
 
 
 def fleet() -> Rows:
-    """Broker 12 is fenced from the middle on, and comes back."""
+    """The rows. Broker 12 is fenced from the middle on, and comes back."""
     log, held = _Log(), {}
     for number in BROKERS:
         value = _broker(number, fenced=False)
@@ -89,7 +90,7 @@ def fleet() -> Rows:
 
 
 def _turn(log: _Log, held: dict[str, tuple[str, dict[str, Any]]], *, fenced: bool) -> None:
-    """Broker 12 leaves the ISR of its partitions and is fenced, or comes back into them."""
+    """Broker 12 leaves the ISR of its partitions and is fenced, or comes back."""
     kind = "broker_fenced" if fenced else "broker_unfenced"
     told = kind, not fenced, fenced
     log.write("broker", "12", "broker 12", _broker(12, fenced=fenced), told)

@@ -1,4 +1,5 @@
-"""A split of three voters in rows: node 2 goes on alone at offset 10, then heals or doesn't."""
+"""A split of three voters as rows: node 2 continues alone at offset 10, and then is healed or
+isn't."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ _VOTERS = [{"voter_id": node, "directory_id": None} for node in (1, 2, 3)]
 
 
 def split(*, topic: dict[str, Any] | None = None, healed: bool = False) -> Rows:
-    """Group 1: all hold offsets 0 to 9 of epoch 1. Group 2: node 2, the leader of epoch 1, holds
-    10 and 11 of it, the others 10 to 14 of epoch 2. healed: in group 3 all hold 10 to 14 of epoch
-    2. topic: of the record at offset 10 on node 2."""
+    """Group 1: all nodes hold offsets 0 to 9 of epoch 1. Group 2: node 2, the leader of epoch 1,
+    holds 10 and 11 of epoch 1, the others 10 to 14 of epoch 2. healed: whether in group 3 all hold
+    10 to 14 of epoch 2. topic: of the record at offset 10 on node 2."""
     last = 3 if healed else 2
     parts: list[Rows] = [
         {

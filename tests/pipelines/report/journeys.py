@@ -1,5 +1,5 @@
-"""A small cluster's history in rows: a broker is fenced, its partitions lose their leader, and a
-topic that nobody else accepted is lost."""
+"""A small cluster's history as rows: a broker is fenced, its partitions lose their leader, and a
+topic that no other node accepted is lost."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.pipelines.report.small_lake import CLUSTER, Rows, at, together
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAg"
 ENDS = 15
-"""End offset of the newest state, exclusive."""
+"""The end offset of the newest state, exclusive."""
 
 
 def version(
     entity: str, key: str, name: str, value: dict[str, Any], span: tuple[int, int | None]
 ) -> dict[str, Any]:
-    """A row of gold.metadata_history: from the first offset on until the second."""
+    """A row of gold.metadata_history, valid from the first offset of the span to the second."""
     first, last = span
     return {
         **{"cluster_id": CLUSTER, "entity": entity, "key": key, "name": name},
@@ -29,7 +29,7 @@ def version(
 
 
 def partition(leader: int, isr: list[int], number: int = 0, **more: Any) -> dict[str, Any]:
-    """A partition's value, of replicas 11 and 12."""
+    """A partition's value, with replicas 11 and 12."""
     return {
         **{"topicId": TOPIC_ID, "partitionId": number, "leader": leader, "isr": isr},
         **{"replicas": [11, 12], "addingReplicas": [], "removingReplicas": []},
@@ -48,8 +48,8 @@ def broker(number: int, *, fenced: bool) -> dict[str, Any]:
 
 
 def journey(*, topic: str = "orders", config: str = "user-secret") -> Rows:
-    """Offsets 1 to 5: two brokers, a topic and its two partitions. 12: broker 11 is fenced; 13: its
-    partition is without leader. 10: a topic on the branch that lost."""
+    """The rows. Offsets 1 to 5: two brokers, a topic and its two partitions. 10: a topic on the
+    branch that lost. 12: broker 11 is fenced. 13: its partition is without leader."""
     key = f"{TOPIC_ID}:"
     name = {"name": topic, "topicId": TOPIC_ID}
     history = [

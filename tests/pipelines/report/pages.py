@@ -1,4 +1,4 @@
-"""Reports of small lakes, and rows that several tests of the page make."""
+"""Reports of small lakes, and rows that several tests of the page use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An HTML page read back: its elements, its words, and what a browser or a screen reader needs."""
+"""An HTML page read back: its elements, its text, and what a browser or a screen reader needs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """All words of the page, blanks put together."""
+        """All text of the page, with blanks joined."""
         return " ".join(" ".join(self.texts).split())
 
     def named(self, tag: str) -> list[dict[str, str]]:
@@ -50,7 +50,7 @@ class Page(HTMLParser):
 
 
 def read_page(html: str) -> Page:
-    """The page; AssertionError where an element isn't closed."""
+    """The page. Raises AssertionError where an element isn't closed."""
     page = Page()
     page.feed(html)
     page.close()
@@ -59,7 +59,7 @@ def read_page(html: str) -> Page:
 
 
 def shortcomings(page: Page) -> list[str]:
-    """What would keep somebody from using the page: broken links and names, skipped headings."""
+    """What would prevent a person from using the page: broken links and names, skipped headings."""
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     found = [f"id {one} twice" for one in set(ids) if ids.count(one) > 1]
     for tag, attributes in page.tags:

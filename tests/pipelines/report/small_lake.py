@@ -1,4 +1,4 @@
-"""Small lakes from rows made by hand: real Delta tables by the contracts, written without Spark."""
+"""Small lakes from invented rows: real Delta tables by the contracts, written without Spark."""
 
 from __future__ import annotations
 
@@ -38,18 +38,19 @@ Rows = dict[str, list[Mapping[str, Any]]]
 
 
 def at(seconds: float) -> datetime:
-    """A time, counted from START."""
+    """A time as seconds from START."""
     return START + timedelta(seconds=seconds)
 
 
 def variant(payload: Any) -> dict[str, bytes]:
-    """A VARIANT as the tables hold it."""
+    """A VARIANT in the tables' form."""
     value, metadata = encode_variant(payload)
     return {"metadata": metadata, "value": value}
 
 
 def arrow_type(ddl: str) -> pa.DataType:
-    """Spark's DDL of a contract as Arrow; what `Column.data_type` needs a session for."""
+    """Arrow's type for Spark's DDL of a contract, without the session that `Column.data_type`
+    needs."""
     if ddl in _SIMPLE:
         return _SIMPLE[ddl]
     kind, inner = re.fullmatch(r"(array|struct|map)<(.*)>", ddl, re.DOTALL).groups()  # type: ignore[union-attr]
@@ -62,7 +63,7 @@ def arrow_type(ddl: str) -> pa.DataType:
 
 
 def _parts(text: str) -> Iterable[str]:
-    """Split at commas outside of brackets."""
+    """The text, split at commas outside of brackets."""
     depth, start = 0, 0
     for place, char in enumerate(text):
         depth += {"<": 1, ">": -1}.get(char, 0)
@@ -73,8 +74,8 @@ def _parts(text: str) -> Iterable[str]:
 
 
 def write_lake(root: Path, rows: Rows, *, leave_out: Iterable[str] = ()) -> Path:
-    """All tables that a built lake has (gold.metadata_changes where `rows` has it) with these
-    rows; columns that a row leaves out are empty."""
+    """Writes all tables of a built lake with these rows (gold.metadata_changes only where `rows`
+    has it). Columns that a row lacks are empty."""
     names = _NAMED.keys() - {METADATA_CHANGES.name} | rows.keys()
     for name in sorted(names - set(leave_out)):
         contract = _NAMED[name]
@@ -102,12 +103,12 @@ def _whole(contract: Contract, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def replica(node: int) -> dict[str, Any]:
-    """The columns that say which replica."""
+    """The columns that name a replica."""
     return {"cluster_id": CLUSTER, "node_id": node, "directory_id": f"directory-of-node-{node}"}
 
 
 def capture(node: int, group: int, start: int = 0, end: int = 10, **more: Any) -> dict[str, Any]:
-    """A row of bronze.captures: node looked at in capture group 1, 2, ..."""
+    """A row of bronze.captures: the node in capture group 1, 2, ..."""
     return {
         **replica(node),
         "capture_id": f"capture-{node}-{group}",
@@ -137,7 +138,7 @@ def epoch(node: int, group: int, number: int, start: int, end: int, leader: int)
 
 
 def held(node: int, offset: int, number: int, groups: tuple[int, int], **more: Any) -> Rows:
-    """A batch of one record, and the record: held from the first to the last capture group."""
+    """A batch of one record, and the record, held from the first to the last capture group."""
     key = {**replica(node), "base_offset": offset, "leader_epoch": number, "crc": 1000 + number}
     record = {name: more.pop(name) for name in ("record_type", "payload") if name in more}
     first, last = (at(100 * group) for group in groups)
@@ -165,7 +166,7 @@ def held(node: int, offset: int, number: int, groups: tuple[int, int], **more: A
 
 
 def together(*parts: Rows) -> Rows:
-    """Rows of several parts by table."""
+    """The rows of several parts, by table."""
     found: Rows = {}
     for part in parts:
         for name, rows in part.items():

@@ -1,5 +1,5 @@
-"""What really happened in a scripted quorum, noted by the simulator as its replicas act: the oracle
-for tables that know nothing but the files."""
+"""What really happened in a scripted quorum, noted by the simulator while its replicas act. Tables
+that are made only from files are compared with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from replica.simulate.workload import Workload
 
 
 class BatchId(NamedTuple):
-    """One batch in any log: offsets inclusive; crc: the four bytes of its header."""
+    """A batch in any log. Its offsets are inclusive. crc: the four bytes in its header."""
 
     base: int
     last: int
@@ -28,7 +28,7 @@ class BatchId(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """A leader took office: offset of its LeaderChange, the record's time in ms."""
+    """A leader took office: the offset of its LeaderChange, and the record's time in ms."""
 
     epoch: int
     leader: ReplicaKey
@@ -38,18 +38,20 @@ class Begun(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """A batch that a replica held and then hadn't: cut off, or unsynced when the power went."""
+    """A batch that a replica held and then lost: truncated, or unsynced when the power failed."""
 
     key: ReplicaKey
     batch: BatchId
 
 
 class Chronicle(Invariants):
-    """Checks nothing: tests/replica/simulate plays the same scenarios with all invariants.
+    """Takes notes and checks nothing: tests/replica/simulate runs the same scenarios with all
+    invariants.
 
-    begun: leader epochs in the order in which they began, one epoch perhaps twice. votes: (epoch,
-    voter, candidate). committed: what a leader, or a follower by its word, handed to its state
-    machine. lost: in order.
+    begun: leader epochs in the order in which they began; an epoch may come twice.
+    votes: (epoch, voter, candidate).
+    committed: what a leader, or a follower by the leader's word, gave to its state machine.
+    lost: in order.
     """
 
     def __init__(self, workload: Workload, first_voters: VoterSet, static_voters: VoterSet) -> None:

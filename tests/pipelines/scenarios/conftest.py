@@ -27,8 +27,8 @@ Row = dict[str, Any]
 class ScenarioLake:
     """The built lake. Read only.
 
-    moments: the name of each capture group's moment. A moment that shows the very files of the one
-    before has no group.
+    moments: the name of each capture group's moment. A moment with the same files as the one before
+    has no group.
     """
 
     path: Path
@@ -36,7 +36,8 @@ class ScenarioLake:
     _tables: dict[str, dict[str, list[Row]]] = field(default_factory=dict)
 
     def rows(self, contract: Contract, played: Played, moment: str | None = None) -> list[Row]:
-        """Those of the scenario's cluster, and of one moment of it, by the table's keys."""
+        """The rows of the scenario's cluster, and of one moment of it, sorted by the
+        table's keys."""
         if contract.name not in self._tables:
             self._tables[contract.name] = self._read(contract)
         rows = self._tables[contract.name].get(played.cluster_id, [])
@@ -60,7 +61,7 @@ class ScenarioLake:
 def each_scenario(
     wanted: Callable[[NamedScenario], bool] = lambda _: True,
 ) -> pytest.MarkDecorator:
-    """A test for each such scenario, by `name`."""
+    """A test for each wanted scenario, by `name`."""
     return pytest.mark.parametrize("name", [one.name for one in SCENARIOS if wanted(one)])
 
 
@@ -80,8 +81,8 @@ def played(plays: dict[str, Played], name: str) -> Played:
 def lake(
     spark: SparkSession, plays: dict[str, Played], tmp_path_factory: pytest.TempPathFactory
 ) -> ScenarioLake:
-    """Each scenario is a cluster of its own, so that an ingest for each moment and one build do for
-    all."""
+    """The lake. Each scenario is a cluster of its own, so that one ingest for each moment and one
+    build are enough for all."""
     return built(list(plays.values()), tmp_path_factory.mktemp("scenarios"))
 
 

@@ -1,5 +1,5 @@
-"""Named scenarios, played on past their telling moment: what lay on all disks at up to three
-moments, and the chronicle of what led there."""
+"""Named scenarios, run on past their decisive moment: the content of all disks at up to three
+moments, and the chronicle of what led to them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.pipelines.scenarios.chronicle import BatchId, Begun, Chronicle
 
 BEFORE, TOLD, HEALED = "before", "told", "healed"
 ORDER = (BEFORE, TOLD, HEALED)
-"""Right before the last crash, else the first cut; at the telling moment, tampered with where the
-scenario says so; and after all nodes have found together again."""
+"""The moments: right before the last crash, or else the first cut; the decisive moment, with
+changed files where the scenario says so; and after all nodes have joined again."""
 
 _CRC = slice(17, 21)
 _SEGMENT = ".log"
@@ -30,8 +30,8 @@ _SEGMENT = ".log"
 
 @dataclass(frozen=True)
 class Standing:
-    """What a running replica knew itself. role: empty for one that its files don't tell apart;
-    leader_id: -1 for none; ends exclusive."""
+    """What a running replica knew itself. role: empty for a role that its files don't show.
+    leader_id: -1 for none. Ends are exclusive."""
 
     role: str
     epoch: int
@@ -44,9 +44,9 @@ class Standing:
 
 @dataclass(frozen=True)
 class Moment:
-    """standings: by node, without those that are down. lost: how much of the chronicle's losses
-    had happened; committed: the batches that were committed by then. tampered: the node whose
-    files are not what it wrote."""
+    """A moment. standings: by node, without nodes that are down. lost: the number of the
+    chronicle's losses that had happened. committed: the batches that were committed by then.
+    tampered: the node whose files are not what it wrote."""
 
     name: str
     capture: Capture
@@ -60,14 +60,14 @@ class Moment:
         return self.tampered in node_ids
 
     def replicas(self) -> dict[ReplicaKey, Files]:
-        """All disks by whose they are."""
+        """The files of all disks by replica."""
         return {_key(files): files for files in self.capture.files.values()}
 
 
 @dataclass(frozen=True)
 class Played:
-    """A scenario that has been played. moments: in their order, TOLD always among them. branch:
-    what is committed in the end; where promises were broken, the log of the last leader."""
+    """A scenario that was run. moments: in their order, TOLD always among them. branch: what is
+    committed at the end; where promises were broken, the log of the last leader."""
 
     scenario: NamedScenario
     cluster_id: str
@@ -76,12 +76,12 @@ class Played:
     branch: tuple[LedgerBatch, ...]
 
     def at(self, name: str) -> Moment:
-        """Raises KeyError where the scenario has no such moment."""
+        """The moment of this name. Raises KeyError where the scenario has none."""
         return {moment.name: moment for moment in self.moments}[name]
 
 
 class _Captured(ScriptedQuorum):
-    """Captures itself before the faults that its script brings."""
+    """A quorum that captures itself before the faults of its script."""
 
     def __init__(self, scenario: NamedScenario) -> None:
         super().__init__(scenario.name, scenario.layout, invariants=Chronicle)
@@ -110,7 +110,7 @@ class _Captured(ScriptedQuorum):
 
 
 def play(scenario: NamedScenario) -> Played:
-    """The same each time."""
+    """Runs a scenario. The result is the same each time."""
     quorum = _Captured(scenario)
     scenario.script(quorum)
     before, told = quorum.before, quorum.moment(TOLD)
@@ -126,7 +126,7 @@ def play(scenario: NamedScenario) -> Played:
 
 
 def batches(files: Files) -> dict[int, BatchId]:
-    """What a disk's undamaged log holds, by base offset."""
+    """The batches of a disk's undamaged log, by base offset."""
     found = {}
     for path, data in sorted(files.items()):
         if path.endswith(_SEGMENT):
@@ -138,14 +138,15 @@ def batches(files: Files) -> dict[int, BatchId]:
 
 
 def seen_epochs(played: Played) -> list[Begun]:
-    """The epochs whose LeaderChange lies on some captured disk."""
+    """The epochs whose LeaderChange is on some captured disk."""
     disks = [files for moment in played.moments for files in moment.capture.files.values()]
     seen = {(batch.base, batch.epoch) for files in disks for batch in batches(files).values()}
     return [begun for begun in played.chronicle.begun if (begun.start, begun.epoch) in seen]
 
 
 def vanished(played: Played) -> dict[tuple[ReplicaKey, datetime], list[BatchId]]:
-    """What each replica lost between two moments, of what the first of them shows."""
+    """The batches that each replica lost between two moments, of the batches that the first moment
+    shows."""
     found: dict[tuple[ReplicaKey, datetime], list[BatchId]] = {}
     for earlier, later in pairwise(played.moments):
         losses = played.chronicle.lost[earlier.lost : later.lost]
@@ -160,14 +161,14 @@ def vanished(played: Played) -> dict[tuple[ReplicaKey, datetime], list[BatchId]]
 
 
 def moment_of(ms: int) -> datetime:
-    """UTC."""
+    """A time in ms since 1970 as UTC."""
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def _heal(quorum: _Captured, scenario: NamedScenario) -> None:
-    """Links and power come back. Where promises were broken no replica goes back behind what it
-    knows to be committed: an operator starts those that run anew, and leaves off those that don't.
-    """
+    """Restores links and power. Where promises were broken, no replica goes back below what it
+    knows to be committed: an operator starts the replicas that run again, and leaves the others
+    off."""
     quorum.heal()
     nodes = [node.node_id for node in quorum.nodes.values() if node.host is not None]
     if scenario.is_safe:

@@ -1,4 +1,5 @@
-"""Lakes of recorded and of simulated clusters, built in several ways, and what tables hold."""
+"""Lakes of recorded and of simulated clusters, built in several ways, and the content of their
+tables."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from tests.pipelines.scenarios.played import ORDER, play
 
 
 def add_scenarios(lake: Path, names: Iterable[str], code: int = 0) -> None:
-    """Ingests named incidents into a lake, moment by moment. code: how the ingest ends, with 1
+    """Ingests named incidents into a lake, moment by moment. code: the exit code of the ingest, 1
     where files of an incident are damaged."""
     folder = lake.parent / "captures"
     for name in names:
@@ -34,14 +35,14 @@ def add_scenarios(lake: Path, names: Iterable[str], code: int = 0) -> None:
 
 
 def built(lake: Path, folder: Path, runner: Runner | None = None) -> Path:
-    """A copy of the lake that is built. runner: by default one of one core."""
+    """A built copy of the lake. runner: by default a runner with one core."""
     shutil.copytree(lake, folder)
     build(Lake(folder), runner or LocalRunner(at_once=1), lambda _: None)
     return folder
 
 
 def cut_in_pieces(patch: pytest.MonkeyPatch) -> None:
-    """From now on each cluster is derived in several stages, in hundreds of pieces."""
+    """Makes builds derive each cluster in several stages, in hundreds of pieces, from now on."""
     patch.setattr(building, "_MOST_RECORDS", building._MOST_RECORDS // 2000)
     patch.setattr(branch, "_OFFSETS_AT_ONCE", 100)
     patch.setattr(large_clusters, "_RECORDS_OF_A_RANGE", 200)

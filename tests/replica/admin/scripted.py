@@ -1,4 +1,4 @@
-"""A node whose answers to Produce a test gives."""
+"""A node that gives a test's answers to Produce."""
 
 import asyncio
 import contextlib

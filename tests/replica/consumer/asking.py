@@ -1,4 +1,4 @@
-"""Drives a session by hand. Time moves on until the session has a request, and tests give the
+"""Runs a session by hand. Time advances until the session has a request, and tests give the
 answers."""
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def fetched(*batches, hw=1000, **facts):
 
 
 class Asking:
-    """A session with its clock. now_ms moves on to the time of the session's next request, for
+    """A session with its clock. now_ms advances to the time of the session's next request, for
     which a host would wait."""
 
     def __init__(self, policy=ResetPolicy.EARLIEST, start=None, selector=None, known=None, rack=""):
@@ -108,7 +108,7 @@ class Asking:
         return polled
 
     def exchange(self, answer):
-        """Answer the next request, and return the request."""
+        """Answers the next request, and returns the request."""
         ask_id, ask = self.ask()
         self.answer(ask_id, answer)
         return ask

@@ -34,7 +34,7 @@ FETCH_RECORDS = 3
 
 @dataclass
 class Node:
-    """A replica. log: (epoch, value) by offset. The test needs trimmed records too, so they stay
+    """A replica. log: (epoch, value) by offset. The test needs deleted records too, so they stay
     here."""
 
     node_id: int
@@ -58,8 +58,8 @@ class Node:
 
 
 class Partition:
-    """A partition. followers_look_up: whether followers answer ListOffsets, as the draft of KIP-392
-    wants it.
+    """A partition. followers_look_up: whether followers answer ListOffsets, as in the draft of
+    KIP-392.
 
     trimmed: a replica that leads, or believes that it leads, may have called offsets below this one
     out of range.
@@ -79,7 +79,7 @@ class Partition:
     # The changes of the partition.
 
     def elect(self, node):
-        """Elect a node. It writes a record of its epoch at once, as KRaft's leaders do."""
+        """Elects a node. It writes a record of its epoch at once, as KRaft's leaders do."""
         self.epoch += 1
         self.leader = node
         node.epoch = node.led_epoch = self.epoch
@@ -100,7 +100,7 @@ class Partition:
         self._commit()
 
     def replicate(self, node, count):
-        """Let a follower fetch once: its log is truncated to the part that the leader has too, and
+        """Lets a follower fetch once: its log is truncated to the part that the leader has too, and
         gets at most `count` records from there on."""
         leader = self.leader
         if node is leader or not node.is_up or not leader.is_up:
@@ -126,7 +126,7 @@ class Partition:
             self.trimmed = max(self.trimmed, node.log_start)
 
     def publish(self):
-        """Let the metadata show the present leader and epoch."""
+        """Lets the metadata show the present leader and epoch."""
         replicas = tuple(ReplicaView(n.node_id, "127.0.0.1", 9092) for n in self.nodes)
         self.metadata = Metadata(PartitionView(self.leader.node_id, replicas), self.epoch)
 

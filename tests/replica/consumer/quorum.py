@@ -18,13 +18,13 @@ from tests.replica.node.server_properties import settings
 TOPIC, TOPIC_ID = "events", "AAAAAAAAAAAAAAAAAAAAAg"
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 SHUTDOWN_MS = 200
-"""The time in which a leader hands over. The last voter waits for all of this time, because nobody
-is left to take over."""
+"""The ms in which a leader hands over. The last voter waits for all of this time, because no other
+voter is left."""
 
 
 class Quorum:
     """A quorum. nodes: the running nodes by id, from 1 on. topic_id: None for a metadata log.
-    administrators: the principals of administrators; * for everybody."""
+    administrators: the principals of administrators; * for every client."""
 
     def __init__(self, folder, voters=3, topic=TOPIC, topic_id=TOPIC_ID, administrators=""):
         self.folder = folder
@@ -75,13 +75,13 @@ class Quorum:
             await asyncio.sleep(0.01)
 
     def tell_racks(self, leader_id):
-        """Give the leader the racks that it would learn from fetches of replicas with racks."""
+        """Gives the leader the racks that it would learn from fetches of replicas with racks."""
         partition = self.nodes[leader_id].partition
         for voter in partition.driver.host.raft.log.voters:
             partition.racks[voter.key] = f"rack-{voter.key.node_id}"
 
     async def append(self, *values):
-        """Append values, each in a batch of its own, and wait until they are committed."""
+        """Appends values, each in a batch of its own, and waits until they are committed."""
         for value in values:
             driver = self.nodes[await self.leader()].driver
             await driver.append(Append(driver.host.raft.role.epoch, (value,)))

@@ -1,8 +1,8 @@
 """A small random Raft: elections, replication, truncation, snapshots, single voter changes.
 
-It obeys the rules of KIP-595 and KIP-853 and nothing else, so its logs satisfy log matching while
-every delivery, vote and crash is at the mercy of `random`. One Entry stands for one batch. The
-model keeps every log whole and hides trimmed heads only in what it captures.
+It follows the rules of KIP-595 and KIP-853 and nothing else, so its logs satisfy log matching,
+while `random` decides every delivery, vote and crash. One Entry stands for one batch. The model
+keeps every log whole and hides deleted heads only in its captures.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Node:
     leading: bool = False
     epoch_start: int = 0
     committed: int = 0
-    """How many entries this node knows to be committed."""
+    """The number of entries that this node knows to be committed."""
     acknowledged: dict[ReplicaKey, int] = field(default_factory=dict)
     snapshots: list[OffsetAndEpoch] = field(default_factory=list)
     trimmed: int = 0
-    """How many entries at the head are deleted behind a snapshot."""
+    """The number of entries at the head that are deleted below a snapshot."""
 
     @property
     def end_offset(self) -> int:
@@ -58,7 +58,8 @@ class Elected:
 
 
 class RaftModel:
-    """`dynamic`: voters change by records in the log; otherwise LeaderChange alone names them."""
+    """The model. `dynamic`: voters change by records in the log; otherwise LeaderChange alone names
+    them."""
 
     def __init__(self, seed: int, voters: int, observers: int, dynamic: bool) -> None:
         self.random = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Batches as a log hands them to a machine, and a snapshot of a machine as batches."""
+"""Batches as a log gives them to a machine, and a snapshot of a machine as batches."""
 
 from replica.format.control import SnapshotFooter, SnapshotHeader
 from replica.format.frames import frames

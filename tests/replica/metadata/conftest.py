@@ -1,4 +1,4 @@
-"""What these tests share: Kafka's own reading of single records."""
+"""Kafka's own reading of single records, which these tests share."""
 
 from __future__ import annotations
 

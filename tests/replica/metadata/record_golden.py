@@ -71,7 +71,8 @@ def chosen_values() -> Iterator[bytes]:
 
 
 def _newer_than_the_generated_log() -> Iterator[bytes]:
-    """Types and versions that came after Kafka 4.1, whose classes wrote the generated log."""
+    """Records of types and versions newer than Kafka 4.1. Classes of 4.1 wrote the
+    generated log."""
     directory = uuid_text(b"directory-one...")
     unknown = (((), ((99, b"kept"),)),)
     lists: tuple[tuple[str, ...] | None, ...] = (None, (), (directory, ZERO_UUID))

@@ -27,8 +27,8 @@ def voter(node_id):
 
 
 class Quorum:
-    """Voters 1 to `size`, then observers; those in `cut` are reached by nobody and reach
-    nobody, and no request of a type in `lost` arrives."""
+    """Voters 1 to `size`, then observers. Nodes in `cut` reach no other node and are not reached,
+    and no request of a type in `lost` arrives."""
 
     def __init__(self, folder, size, observers=0, machine=OpaqueMachine, policy=None, at_once=None):
         self.folder = folder
@@ -63,7 +63,7 @@ class Quorum:
         self.running[node_id] = asyncio.create_task(driver.run())
 
     async def leader(self, *, other_than=0):
-        """The one of the newest epoch, once it may append."""
+        """The leader of the newest epoch, once it may append."""
         while True:
             drivers = [d for n, d in self.drivers.items() if n not in (other_than, *self.cut)]
             leading = [d for d in drivers if isinstance(d.host.raft.role, Leader)]
@@ -72,7 +72,8 @@ class Quorum:
             await asyncio.sleep(0.01)
 
     async def commit(self, value):
-        """At whoever leads; again where leadership was lost on the way, as on a busy machine."""
+        """Commits a value at the leader; again where the leadership was lost meanwhile, as on a
+        busy machine."""
         while True:
             with suppress(NotLeaderError):
                 return await propose(await self.leader(), value)

@@ -26,8 +26,8 @@ FAST = {
     "kraftlake__topic__id": TOPIC_ID,
 }
 PATIENT_ELECTION = {"controller__quorum__election__timeout__ms": "500"}
-"""On a slow machine three nodes in one process need more than 100 ms for a round of votes, and no
-node would ever be elected."""
+"""On a slow machine three nodes in one process need more than 100 ms for a round of votes. With
+Kafka's value no node would ever be elected."""
 
 _NAMES = {
     FETCH.key: ("topic", "partition"),
@@ -42,8 +42,8 @@ def free_port():
 
 @asynccontextmanager
 async def running(tmp_path, node_id=1, port=None, said=None, **changed):
-    """A node, alone in its static quorum unless told otherwise, and its task. said: where its
-    notices go."""
+    """A node and its task. By default the node is alone in its static quorum. said: gets its
+    notices."""
     port = port or free_port()
     values = {
         **FAST,
@@ -73,7 +73,7 @@ async def running(tmp_path, node_id=1, port=None, said=None, **changed):
 
 
 async def leads(node):
-    """Once the node leads and knows its high watermark."""
+    """Waits until the node leads and knows its high watermark."""
     while not (
         isinstance(node.driver.host.raft.role, Leader)
         and node.driver.host.raft.high_watermark is not None
@@ -110,7 +110,7 @@ async def leader_of(nodes):
 
 
 async def caught_up(leader, followers):
-    """The high watermark that they all know now."""
+    """The high watermark that all these nodes know now."""
     end = leader.driver.host.raft.high_watermark
     for node in followers:
         while (node.driver.host.raft.high_watermark or 0) < end:
@@ -150,7 +150,8 @@ def the(topics, partitions="partitions"):
 
 
 async def fetched(node, offset, version=12, **changed):
-    """The partition in the answer to a reader's fetch. changed: of the partition or request."""
+    """The partition in the answer to a reader's fetch. changed: fields of the
+    partition or request."""
     partition = {"fetchOffset": offset, "partitionMaxBytes": 1 << 20}
     for key in ("currentLeaderEpoch", "lastFetchedEpoch"):
         if key in changed:

@@ -14,7 +14,7 @@ MINIMAL = {
 
 
 def properties(tmp_path, **changed):
-    """Dots of a key are written as two underscores, None leaves a key out."""
+    """A server.properties. In a key, two underscores stand for a dot; None leaves a key out."""
     values = {**MINIMAL, **{key.replace("__", "."): value for key, value in changed.items()}}
     path = tmp_path / "server.properties"
     lines = [f"{key}={value}" for key, value in values.items() if value is not None]

@@ -77,14 +77,15 @@ def dynamic(configuration):
 
 
 def bootstrapped(*voter_ids):
-    """The disk of a voter just formatted: snapshot 0-0 holds kraft.version 1 and the voters."""
+    """The disk of a voter that was just formatted: snapshot 0-0 holds kraft.version 1 and the
+    voters."""
     facts = SnapshotFacts(BOOTSTRAP_SNAPSHOT, 0, 0, voters(*voter_ids), 1)
     return Disk(snapshots={BOOTSTRAP_SNAPSHOT: snapshot_text(facts, [])})
 
 
 @dataclass
 class Disk:
-    """What survives a stop. Of a crash only the first `flushed` batches survive."""
+    """What survives a stop. Only the first `flushed` batches survive a crash."""
 
     state: ElectionState | None = None
     log_start: int = 0
@@ -127,7 +128,7 @@ class Disk:
 
 
 class Host:
-    """`raft` with its disk. sends: since the last `take`. replies: by request id."""
+    """`raft` with its disk. sends: requests since the last `take`. replies: by request id."""
 
     def __init__(self, configuration, disk=None, now=0, draw=lambda bound: 0):
         self.config = configuration
@@ -150,7 +151,8 @@ class Host:
         self.step(Tick())
 
     def step(self, event):
-        """Step the core, then with the results of its effects. Returns the first step's effects."""
+        """Steps the core, then again with the results of its effects. Returns the first step's
+        effects."""
         effects = self.raft.step(event, self.now)
         raft, illegal = self.raft, dict(self.raft.illegal_messages)
         told = Step(self.now, event, effects, raft.role, raft.log.voters, illegal)
@@ -262,7 +264,7 @@ class Host:
         return [step.effects for step in self.steps]
 
     def at(self, now):
-        """Let time pass to `now` (ms), step by step."""
+        """Lets time advance to `now` (ms), step by step."""
         while (deadline := self.raft.next_deadline()) <= now:
             self.now = max(self.now, deadline)
             self.step(Tick())
@@ -273,13 +275,13 @@ class Host:
         self.at(self.now + ms)
 
     def ask(self, message, request_id="request"):
-        """Step the core with a request. Returns the response, None if it comes later."""
+        """Steps the core with a request. Returns the response; None if it comes later."""
         self.replies.pop(request_id, None)
         self.step(Request(request_id, message))
         return self.replies.pop(request_id, None)
 
     def take(self, kind):
-        """The requests of one kind since the last `take`. Those of other kinds are forgotten."""
+        """The requests of one kind since the last `take`. Requests of other kinds are forgotten."""
         found = [send for send in self.sends if isinstance(send.message, kind)]
         self.sends.clear()
         return found
@@ -291,24 +293,24 @@ class Host:
         self.step(Failed(send.node_id, send.correlation_id, **error))
 
     def flush(self):
-        """Do the flush that is owed."""
+        """Makes the owed flush."""
         if self.owes_flush:
             self.owes_flush, self.disk.flushed = False, self.disk.log_end
             self.step(Flushed(self.disk.log_end))
 
     def propose(self, *data, records=1):
-        """Append one batch for each argument."""
+        """Appends one batch for each argument."""
         self.step(Propose(self.raft.role.epoch, tuple(Proposal(records, d) for d in data)))
 
     def append(self, *values):
-        """Append records, which wait for the linger. Returns the first offset."""
+        """Appends records, which wait for the linger. Returns the first offset."""
         offset = self.raft.next_append_offset
         self.step(Append(self.raft.role.epoch, values))
         return offset
 
     def snapshot(self, offset=None):
-        """Let the state machine write a snapshot up to `offset` (exclusive; None: all that it has
-        applied). Returns its id, None if it isn't worth writing."""
+        """Lets the state machine write a snapshot up to `offset` (exclusive; None: everything that
+        it has applied). Returns its id; None if it isn't worth writing."""
         end = self.next_offset if offset is None else offset
         log = self.raft.log
         epoch = max((e.epoch for e in log.epochs if e.start_offset < end), default=log.last_epoch)
@@ -332,13 +334,13 @@ class Host:
 
 
 def elect(host):
-    """Let the election timeout run out, and everybody vote for this host. Returns its epoch."""
+    """Lets the election timeout run out, and all nodes vote for this host. Returns its epoch."""
     host.after(host.config.election_timeout_ms)
     return win(host)
 
 
 def win(host):
-    """Let everybody grant the pre-votes and votes of this host. Returns its epoch as leader."""
+    """Lets all nodes grant the pre-votes and votes of this host. Returns its epoch as leader."""
     while requests := [send for send in host.sends if isinstance(send.message, VoteRequest)]:
         host.sends.clear()
         for send in requests:

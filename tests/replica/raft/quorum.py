@@ -1,5 +1,5 @@
-"""Several hosts, and the messages that are on their way between them. The test decides which of
-these arrive."""
+"""Several hosts, and the messages on their way between them. The test decides which messages
+arrive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.replica.raft.host import Disk, Host, bootstrapped, config, dynamic
 @dataclass(frozen=True)
 class Letter:
     """A request with the asking node's correlation id, or the response to it. `asked` is the id by
-    which the asking node knows the other."""
+    which the asking node knows the other node."""
 
     sender: int
     to: int
@@ -28,7 +28,8 @@ def node_of(node_id):
 
 
 def is_inquiry(role, is_voter, send):
-    """Whether a voter without a leader asks another voter, and no bootstrap server, who leads."""
+    """Whether a voter without a leader asks another voter, and no bootstrap
+    server, for the leader."""
     is_fetch = isinstance(send.message, FetchRequest)
     return is_fetch and is_voter and isinstance(role, Unattached) and send.node_id >= 0
 
@@ -59,7 +60,7 @@ class Quorum:
         self.now = 0
 
     def collect(self):
-        """Put the messages that hosts have sent on their way."""
+        """Puts the messages that hosts have sent on their way."""
         for node_id, host in self.hosts.items():
             for send in host.sends:
                 if self.loses_inquiries and is_inquiry(host.raft.role, host.raft.is_voter, send):
@@ -84,7 +85,8 @@ class Quorum:
             host.step(Response(letter.sender, letter.correlation_id, letter.message))
 
     def settle(self, rounds=200):
-        """Deliver all messages in order, also those that are sent meanwhile, until none is left."""
+        """Delivers all messages in order, also messages that are sent meanwhile, until none is
+        left."""
         for _ in range(rounds):
             self.collect()
             letters, self.letters = self.letters, []
@@ -95,7 +97,7 @@ class Quorum:
         raise AssertionError("the quorum never comes to rest")
 
     def run(self, ms, step=50):
-        """Let time pass for all hosts; messages arrive at once."""
+        """Lets time advance for all hosts; messages arrive at once."""
         end = self.now + ms
         while self.now < end:
             self.now = min(self.now + step, end)

@@ -19,7 +19,8 @@ from tests.replica.raft.quorum import Quorum
 
 
 class RandomRun:
-    """`quorum` under random events. committed: all that any replica ever knew to be committed."""
+    """`quorum` under random events. committed: everything that any replica ever knew to be
+    committed."""
 
     def __init__(self, seed, *voter_ids, observers=(), **changes):
         self.random = Random(seed)
@@ -59,7 +60,7 @@ class RandomRun:
             self.check()
 
     def settle(self):
-        """Stop the faults; then all replicas must get the same log."""
+        """Stops the faults; then all replicas must get the same log."""
         self.quorum.cut.clear()
         self.quorum.letters.clear()
         for host in self.quorum.hosts.values():
@@ -70,7 +71,7 @@ class RandomRun:
         self.check()
         leader = self.quorum.leader
         assert leader is not None
-        leader.propose(b"last")  # behind all that waits
+        leader.propose(b"last")  # after all waiting records
         self.quorum.run(5_000, step=200)
         self.check()
         for node_id, host in self.quorum.hosts.items():
@@ -105,7 +106,7 @@ class RandomRun:
         self.host().flush()
 
     def propose(self):
-        """An encoded batch, or records that wait for the linger."""
+        """Proposes an encoded batch, or records that wait for the linger."""
         leading = [h for h in self.quorum.hosts.values() if isinstance(h.raft.role, Leader)]
         if leading:
             host = self.random.choice(leading)
@@ -179,7 +180,7 @@ class RandomRun:
                     assert self.at(host, offset) == batch, f"leader lacks committed {offset}"
 
     def check_vote(self, node_id, host):
-        """The stored epoch never falls, a stored vote never changes."""
+        """The stored epoch never falls, and a stored vote never changes."""
         state = host.disk.state
         if state is None:
             return

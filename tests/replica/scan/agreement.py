@@ -1,4 +1,4 @@
-"""The scalar reader's account of a buffer, and whether the bulk reader's is the same."""
+"""The result of the scalar reader for a buffer, compared with that of the bulk reader."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def scalar_records(
     *,
     as_json: bool = False,
 ) -> list[Row]:
-    """As pipelines.sources.rows makes rows; as_json: with Kafka's JSON as payload."""
+    """Rows as pipelines.sources.rows makes them. as_json: whether the payload is Kafka's JSON."""
     reader = LogRecordReader(redactor)
     rows: list[Row] = []
     for batch in scan(data, start=start, expected_offset=expected).batches:
@@ -76,7 +76,7 @@ def scalar_records(
 
 
 def _shown_crc(batch: LocatedBatch, data: bytes, start: int, redactor: Redactor | None) -> int:
-    """The batch's own, or what stands for it where the batch may hold a secret."""
+    """The batch's own CRC, or the keyed CRC where the batch may hold a secret."""
     header = batch.header
     if redactor is None:
         return header.crc
@@ -124,9 +124,9 @@ def hold_equal(
     with_lines: bool = True,
     buffer: Any = None,
 ) -> int:
-    """AssertionError unless both readers agree in all they say; the number of records.
+    """Raises AssertionError unless both readers give the same. Gives the number of records.
 
-    with_lines: whether lines of JSON are looked at, too. buffer: what the bulk reader gets, if not
+    with_lines: whether lines of JSON are compared, too. buffer: the bulk reader's input, if not
     `data` itself.
     """
     given = data if buffer is None else buffer
@@ -150,7 +150,8 @@ def hold_equal(
 def _hold_lines_equal(
     data: bytes, given: Any, expected: int | None, redactor: Redactor | None
 ) -> None:
-    """Each line is the scalar reader's, and the records and batches between them are its own."""
+    """Asserts that each line is the scalar reader's, and that the records and batches between them
+    are the same."""
     found = LineScan(given, prefix=b"", expected_offset=expected, keep_secrets=redactor is None)
     wanted = deque(scalar_records(data, 0, expected, redactor, as_json=True))
     for piece in found:
@@ -166,7 +167,7 @@ def _hold_lines_equal(
 
 
 def _line(row: Row) -> bytes:
-    """As LineScan writes it behind its prefix."""
+    """The line that LineScan writes, without its prefix."""
     epoch, offset, timestamp, record_type, version, payload = itemgetter(2, 4, 5, 7, 8, 9)(row)
     head = f'{offset},"epoch":{epoch},"timestamp":{timestamp}'
     return f'{head},"type":"{record_type}","version":{version},"data":{payload}}}'.encode()

@@ -1,4 +1,5 @@
-"""What both readers make of a buffer's records beyond rows: lines, odd records, and the replay."""
+"""The results of both readers for a buffer's records besides rows: lines, odd records, and the
+replay."""
 
 from __future__ import annotations
 
@@ -26,8 +27,9 @@ from replica.terminal_text import safe_json
 def hold_meaning_equal(
     data: bytes, *, expected: int | None, redactor: Redactor | None, buffer: Any = None
 ) -> None:
-    """AssertionError unless both readers agree on lines of JSON, on which records don't decode, and
-    on what the records add up to. buffer: what the bulk reader gets, if not `data` itself."""
+    """Raises AssertionError unless both readers agree on lines of JSON, on which records don't
+    decode, and on what the records add up to. buffer: the bulk reader's input, if not `data`
+    itself."""
     given = data if buffer is None else buffer
     hold_lines_equal(data, given, expected, redactor)
     odd = set(odd_records(given, expected_offset=expected))
@@ -58,7 +60,8 @@ def hold_lines_equal(
 
 
 def hold_replays_equal(data: bytes, given: Any, expected: int | None) -> int:
-    """The same of the replay, both leaving out each record without a meaning; refusals."""
+    """Asserts the same of the replay. Both leave out each record without a meaning. Gives the
+    number of refusals."""
     scalar, bulk = Replay(), BulkReplay()
     refusals: list[Refusal] = []
     refused = 0
@@ -131,8 +134,8 @@ def _lines(header: BatchHeader, whole: memoryview, reader: LogRecordReader) -> I
 
 
 def _line(record: Record, epoch: int, is_control: bool, reader: LogRecordReader) -> Iterator[str]:
-    """As dump --json: a record that doesn't decode has no line. What a terminal obeys is escaped
-    later in the lines of both."""
+    """The line of dump --json. A record that doesn't decode has no line. Control characters are
+    escaped later in the lines of both."""
     read = reader.read(record, is_control=is_control)
     if read.error is None:
         data = read.json_text()
@@ -140,8 +143,8 @@ def _line(record: Record, epoch: int, is_control: bool, reader: LogRecordReader)
 
 
 def _to_look_at(data: bytes, expected: int | None) -> Iterator[set[int]]:
-    """For each record that doesn't decode its offset and its batch's base offset: one of the two
-    must be named, which is the base offset where the kernels leave a batch alone."""
+    """For each record that doesn't decode, its offset and its batch's base offset. One of the two
+    must be named: the base offset where the kernels skip a batch."""
     reader = LogRecordReader(None)
     for header, whole in _believed(data, expected):
         bad = []

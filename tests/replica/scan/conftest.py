@@ -1,4 +1,5 @@
-"""A pool of batches to build segments of, made once for the folder, and kernels to read them."""
+"""A pool of batches from which segments are built, made once for the folder, and kernels to read
+them."""
 
 from __future__ import annotations
 
@@ -18,5 +19,5 @@ def pool(data: Path) -> Pool:
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_kernels() -> None:
-    """Without them the scalar reader would be compared with itself."""
+    """Compiles the kernels. Without them the scalar reader would be compared with itself."""
     compile_all()

@@ -1,7 +1,7 @@
-"""Seeded damage to small segments: what the property test and the fuzz campaign feed both readers.
+"""Seeded damage to small segments, for both readers in the property test and the fuzz campaign.
 
-Half of the damage is done below the CRC, which is then put right again, so that it reaches the
-walk over records and the payload kernels.
+Half of the damage is in bytes below the CRC, which is then corrected, so that the damage reaches
+the walk over records and the payload kernels.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def recorded_segments(data: Path) -> list[Path]:
 
 
 class Pool:
-    """Batches to build segments of: recorded ones, and ones made of values of every type."""
+    """Batches from which segments are built: recorded batches, and batches with values of every
+    type."""
 
     def __init__(self, data: Path, chance: random.Random) -> None:
         self.batches: list[bytes] = []
@@ -70,7 +71,7 @@ class Pool:
 
 
 def made_batch(values: list[bytes], chance: random.Random, codec: int = 0) -> bytes:
-    """A batch of the given values; keys, headers and append times now and then."""
+    """A batch of the given values, some with keys, headers and append times."""
     key = chance.choice((None, None, None, b"", b"key"))
     headers = (RecordHeader("h", b"v"),) if chance.random() < 0.05 else ()
     records = [
@@ -95,7 +96,7 @@ def with_right_crc(batch: bytes) -> bytes:
 
 
 def damaged(segment: bytes, chance: random.Random) -> bytes:
-    """The segment with one to three things done to it."""
+    """The segment with one to three kinds of damage."""
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         segment = chance.choice(_DAMAGES)(segment, chance)
     return segment
@@ -106,7 +107,7 @@ def _spans(segment: bytes) -> list[tuple[int, int]]:
 
 
 def _edit_batch(segment: bytes, chance: random.Random, low: int) -> bytes:
-    """Changes bytes from `low` on in one batch and puts the CRC right."""
+    """The segment with changed bytes from `low` on in one batch, and a corrected CRC."""
     spans = _spans(segment)
     if not spans:
         return segment
@@ -141,7 +142,8 @@ def _flip(segment: bytes, chance: random.Random) -> bytes:
 
 
 def _edit_values(segment: bytes, chance: random.Random) -> bytes:
-    """Cuts, stretches or splices values and frames them anew, so that only they are odd."""
+    """The segment with cut, stretched or spliced values in new frames, so that only the values are
+    odd."""
     spans = _spans(segment)
     if not spans:
         return segment
@@ -233,7 +235,8 @@ def _compress_batch(segment: bytes, chance: random.Random) -> bytes:
 
 
 def _edit_frames(segment: bytes, chance: random.Random) -> bytes:
-    """Frames of records with other deltas, keys, headers, attributes or no value at all."""
+    """The segment with other deltas, keys, headers or attributes in frames of records, or without
+    values."""
     spans = _spans(segment)
     if not spans:
         return segment
@@ -280,7 +283,7 @@ def _frame(
 
 
 def _edit_numbers(segment: bytes, chance: random.Random) -> bytes:
-    """A number of a batch's header becomes another one, an extreme one most of the time."""
+    """The segment with another number in a batch's header, mostly an extreme one."""
     spans = _spans(segment)
     if not spans:
         return segment
@@ -304,7 +307,8 @@ _ODD_PARTS: tuple[tuple[object, ...], ...] = (
     (None, b""),
     (b"\x02\x02a\x02b", b"\x02\x01", b"\x01", b"\xff\xff\xff\xff\x0f", b"\x02\x02\xff\x01", b""),
 )
-"""For attributes, time delta, offset delta, key, value and headers of a record's frame."""
+"""Odd parts for attributes, time delta, offset delta, key, value and headers
+of a record's frame."""
 _HEADER_NUMBERS = (
     (8, "i"),
     (12, "i"),
@@ -317,7 +321,7 @@ _HEADER_NUMBERS = (
     (53, "i"),
     (57, "i"),
 )
-"""Place and layout of each number of a header but base offset, magic and CRC."""
+"""The place and layout of each number of a header, except base offset, magic and CRC."""
 
 _DAMAGES = (
     _edit_records,

@@ -21,7 +21,7 @@ def made(function: Callable[..., Any], *parameters: Parameter) -> Kernel:
 
 
 def by_numba(function: Callable[..., Any], *parameters: Parameter) -> Callable[..., int]:
-    """What numba makes of it on its own, called as numba calls."""
+    """The function compiled by numba alone, called as numba calls."""
     compiled: Callable[..., int] = numba.njit(
         signature(parameters), nogil=True, boundscheck=False, error_model="numpy"
     )(function)

@@ -1,4 +1,4 @@
-"""Values of metadata records made up from the schema, with the bytes that decoders stumble over."""
+"""Values of metadata records made from the schema, with bytes that are difficult for decoders."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ ODD_VARINTS = (
     b"\xff\xff\xff\x7f",
     b"\x7f",
 )
-"""Padded, too long, too large, cut off, and some that are only another number."""
+"""Varints that are padded, too long, too large or cut off, and some that are
+only another number."""
 _ODD_ENDS = (
     b"\x01\x00\x01\x00",
     b"\x02\x00\x00\x00\x00",
@@ -56,7 +57,7 @@ _ODD_ENDS = (
     b"\x01\x00\x05abcde",
     b"\x01\x01\x04\x00\x00\x00\x00",
 )
-"""Tagged fields where a value has none: empty, twice, with sizes that aren't there."""
+"""Tagged fields after a value that has none: empty, twice, with sizes beyond the end."""
 
 
 def varint(number: int) -> bytes:
@@ -66,7 +67,7 @@ def varint(number: int) -> bytes:
 
 
 def made_value(chance: random.Random) -> bytes:
-    """A record of any type and version; its fields are of the right kind, little else is right."""
+    """A record of any type and version. Its fields are of the right kind; little else is right."""
     schema = chance.choice(RECORDS)
     version = chance.choice(schema.versions)
     head = b"\x01" + varint(schema.api_key) + varint(version)
@@ -74,7 +75,7 @@ def made_value(chance: random.Random) -> bytes:
 
 
 def odd_value(value: bytes, chance: random.Random) -> bytes:
-    """The value with one to four things done to it, or another one in its place."""
+    """The value with one to four faults, or another value instead."""
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
         value = chance.choice(_CHANGES)(value, chance)
     return value

@@ -1,4 +1,5 @@
-"""One reader for files of every size, whether this process has loaded the kernels or not."""
+"""One reader for files of every size, independent of whether this process has
+loaded the kernels."""
 
 from __future__ import annotations
 

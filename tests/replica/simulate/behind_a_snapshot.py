@@ -1,5 +1,5 @@
-"""A voter whose log has just begun at a snapshot, and one whose log ends below that snapshot: the
-second asks the first for its vote. With chance alone this happens in one of some fifty runs."""
+"""A voter whose log has just begun at a snapshot, and a voter whose log ends below that snapshot.
+The second asks the first for its vote. At random this happens in one of some fifty runs."""
 
 from random import Random
 
@@ -17,8 +17,8 @@ def by_records_alone(self):
 
 
 def ask_across_a_snapshot(invariants: type[Invariants] = Invariants) -> None:
-    """Play it among three static voters. The first one is cut off early, the second one gets an
-    empty disk and the leader's snapshot, and then the leader is gone."""
+    """Runs this with three static voters. The first voter is cut off early, the second gets an
+    empty disk and the leader's snapshot, and then the leader goes down."""
     simulation = Simulation(1, Layout(is_static=True), invariants=invariants)
     nodes = simulation.nodes
 
@@ -31,7 +31,7 @@ def ask_across_a_snapshot(invariants: type[Invariants] = Invariants) -> None:
     simulation.network.split([behind.node_id], nodes)
     reached = simulation.invariants.ledger.end + 5
     simulation.run_until(lambda: has_applied(leader, reached), WITHIN_MS)
-    simulation.pause_ms, until = 10**9, simulation.now + 1000  # no client appends any more
+    simulation.pause_ms, until = 10**9, simulation.now + 1000  # no client appends from now on
     simulation.run_until(lambda: simulation.now > until, WITHIN_MS)
     simulation.kill(restarted)
     restarted.wipe(Random(1))

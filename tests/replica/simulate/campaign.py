@@ -33,13 +33,13 @@ from replica.simulate.nemesis import FAULTS
 PAGE = Path(__file__).with_name("CAMPAIGN.md")
 START = "<!-- what follows is written by python -m tests.replica.simulate.campaign --write -->\n"
 WHOLE = 1_000_000
-"""Seeds of the campaign that the page extrapolates to."""
+"""The number of seeds of the campaign to which the page extrapolates."""
 _EVERY_S = 10.0
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of this program. seconds: of runs alone. load: of the machine at its end."""
+    """One call of this program. seconds: of runs alone. load: the machine's load at its end."""
 
     runs: int
     seconds: float
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def go_on(state: Path, seeds: range, events: int, within_s: float, jobs: int) -> None:
-    """Carry out the next runs of a guided campaign, until the time is over or none is left."""
+    """Runs the next runs of a guided campaign, until the time is over or none is left."""
     done = read_done(str(state), events)
     corpus = Corpus(events)
     for result in done.values():
@@ -98,7 +98,7 @@ def go_on(state: Path, seeds: range, events: int, within_s: float, jobs: int) ->
 
 
 def calls(state: Path) -> list[Call]:
-    """What the calls of this program have noted beside the runs."""
+    """The notes of this program's calls beside the runs."""
     path = _times(state)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [Call(**json.loads(line)) for line in lines]
@@ -168,8 +168,8 @@ def _tables(done: Sequence[Result]) -> Iterator[str]:
 
 
 def _faults_of(texts: Iterable[str]) -> tuple[Counter[Transition], Counter[str]]:
-    """For each transition, under how many faults its role and cause came together; and how many
-    different steps came under each fault."""
+    """For each transition, the number of faults under which its role and cause came together; and
+    for each fault, the number of different steps under it."""
     steps: Counter[str] = Counter()
     together: set[tuple[str, str, str]] = set()
     for text in set(texts):

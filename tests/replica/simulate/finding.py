@@ -1,4 +1,4 @@
-"""Runs until an invariant breaks."""
+"""Runs the simulator until an invariant breaks."""
 
 from replica.simulate.faulty_run import run
 
@@ -7,7 +7,7 @@ EVENTS = 2000
 
 def found(invariant, within_seeds):
     """The detail of the first run, over some seeds, that breaks this invariant. Runs that break
-    others are skipped."""
+    other invariants are skipped."""
     said = set()
     for seed in range(within_seeds):
         broken = run(seed, EVENTS).broken or "none"

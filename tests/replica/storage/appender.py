@@ -1,10 +1,11 @@
-"""A process that does to a log all that a replica does, for ever, and says on stdout what is safe;
-made to be killed.
+"""A process that does to a log everything that a replica does, without end, and prints on stdout
+what is safe. Tests kill it.
 
-`python -m tests.replica.storage.appender FOLDER SEED`. Before it begins something: `doing WHAT`.
-Once the disk has it: `end OFFSET EPOCH` (the log below OFFSET is safe, its last entry is of EPOCH),
-`vote EPOCH`, `snapshot OFFSET EPOCH`. Before a truncation: `keep OFFSET EPOCH`, all that is safe
-from now on. What it writes follows from offset and epoch alone, so that it can be checked.
+`python -m tests.replica.storage.appender FOLDER SEED`. Before it begins something it prints `doing
+WHAT`. Once the disk has it, it prints `end OFFSET EPOCH` (the log below OFFSET is safe, its last
+entry is of EPOCH), `vote EPOCH` or `snapshot OFFSET EPOCH`. Before a truncation it prints `keep
+OFFSET EPOCH`, the part that is safe from now on. What it writes follows from offset and epoch
+alone, so that tests can check it.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ ACTIONS = ("append",) * 6 + ("vote", "truncate", "elect", "snapshot")
 
 
 def batch_at(offset: int, epoch: int, *, starts_epoch: bool) -> Batch:
-    """The only one that is ever written there in that epoch."""
+    """The only batch that is ever written at this offset in this epoch."""
     if starts_epoch:
         return leader_change(offset, epoch)
     return batch(offset, epoch=epoch, size=(10, 300, 900)[(offset + epoch) % 3])
 
 
 def vote_of(epoch: int) -> ElectionState:
-    """In both versions of the file, by turns."""
+    """The vote of an epoch, in both versions of the file by turns."""
     return ElectionState(
         epoch, voted=ReplicaKey(epoch % 3), kraft_version=epoch % 2, voter_ids=(0, 1, 2)
     )
@@ -53,7 +54,7 @@ def snapshot_values(snapshot_id: OffsetAndEpoch) -> Iterator[bytes]:
 
 
 class Appender:
-    """epoch: of the log; a truncation always begins a new one, as in Raft."""
+    """The appender. epoch: of the log; a truncation always begins a new epoch, as in Raft."""
 
     def __init__(self, folder: str, seed: int) -> None:
         self.random = Random(seed)
@@ -66,7 +67,7 @@ class Appender:
         self.epoch = max([0, *known, *(id.epoch for id in self.log.snapshots)])
 
     def run(self) -> None:
-        """Goes on from wherever the log ends, in a new epoch."""
+        """Continues from the end of the log, in a new epoch."""
         self.elect()
         while True:
             action = self.random.choice(ACTIONS)
@@ -122,7 +123,8 @@ class Appender:
 
 
 def say(line: str) -> None:
-    """In one write, past all buffers: what was said before the kill is read after it."""
+    """Prints a line in one write, without buffers, so that what was printed before the kill can be
+    read after it."""
     os.write(sys.stdout.fileno(), f"{line}\n".encode())
 
 

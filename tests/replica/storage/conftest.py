@@ -32,7 +32,7 @@ class Place:
         return read_whole(self.files, f"{self.folder}/{name}", 2**31)
 
     def put(self, name: str, data: bytes) -> None:
-        """A file as a crash or a hand may have left it."""
+        """Writes a file, as a crash or a person may have left it."""
         with self.files.create(f"{self.folder}/{name}") as file:
             file.write(0, data)
             file.sync()

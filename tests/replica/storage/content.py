@@ -14,7 +14,7 @@ FIRST_TIME = 1_795_231_128_672
 
 
 def batch(base_offset: int, records: int = 1, epoch: int = 1, size: int = 10) -> Batch:
-    """A batch of `records` values of `size` bytes, its time rising with its offset."""
+    """A batch of `records` values of `size` bytes. Its time rises with its offset."""
     timestamp = FIRST_TIME + base_offset
     values = [bytes([(base_offset + n) % 251]) * size for n in range(records)]
     data = value_batch(base_offset, epoch, timestamp, values)
@@ -27,14 +27,14 @@ def batches(base_offset: int, count: int, epoch: int = 1, size: int = 10) -> lis
 
 
 def leader_change(base_offset: int, epoch: int, leader_id: int = 1) -> Batch:
-    """The first batch of an epoch, as the core makes it: without bytes."""
+    """The first batch of an epoch, without bytes, as the core makes it."""
     voters = tuple(ReplicaKey(node) for node in (1, 2, 3))
     record: ControlRecord = LeaderChange(leader_id, voters, voters[:2])
     return Batch(base_offset, base_offset, epoch, FIRST_TIME + base_offset, (record,))
 
 
 def on_disk(written: Sequence[Batch]) -> bytes:
-    """The bytes that a log of these batches holds."""
+    """The bytes of a log with these batches."""
     return b"".join(bytes_of(each) for each in written)
 
 

@@ -1,4 +1,4 @@
-"""Killing the appender with -9 at random moments, and judging what it leaves behind."""
+"""Kills the appender with SIGKILL at random moments, and judges what it leaves."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ LONGEST_LIFE_S = 0.3
 
 @dataclass
 class Killing:
-    """Rounds over one log directory. counts: what the kills met (`doing X`, `torn`, `rolled`, ...).
+    """Rounds on one log directory. counts: what the kills met (`doing X`, `torn`, `rolled`, ...).
 
-    end, epoch: what was promised of the log; vote: the last epoch said to be voted in; snapshot:
-    the last one said to be complete.
+    end, epoch: what was promised about the log. vote: the last epoch in which a vote was promised.
+    snapshot: the last snapshot that was called complete.
     """
 
     folder: Path
@@ -54,7 +54,8 @@ class Killing:
         return f"{self.folder}/{PARTITION}"
 
     def round(self) -> None:
-        """One process, killed, and all that it said held against what is there."""
+        """Runs one process, kills it, and compares everything that it printed with what is on the
+        disk."""
         self._hear(self._killed())
         self._judge_before_opening()
         with DirectoryLock(str(self.folder)):
@@ -100,7 +101,7 @@ class Killing:
         self.counts[f"killed in {doing}"] += 1
 
     def _judge_before_opening(self) -> None:
-        """Whoever reads the directory as it is sees what was promised too."""
+        """A reader of the unopened directory also sees what was promised."""
         if not Path(self.partition).is_dir():
             return
         found = read_directory(self.partition)
@@ -145,7 +146,7 @@ class Killing:
         self.counts["snapshots there"] += len(there)
 
     def _judge_vote(self) -> None:
-        """The last vote that was said, or the one after it, which was being written."""
+        """The disk has the last vote that was printed, or the next one, which was being written."""
         voted = QuorumStateFile(LocalDisk(), self.partition).read()
         if voted is None:
             assert self.vote == 0

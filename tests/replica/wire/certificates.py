@@ -13,14 +13,14 @@ def openssl(folder, *arguments):
 
 
 def make_authority(folder, name):
-    """NAME.pem and NAME.key."""
+    """Makes NAME.pem and NAME.key."""
     files = ("-keyout", f"{name}.key", "-out", f"{name}.pem")
     openssl(folder, "req", "-x509", *_KEY, *_DAYS, "-subj", f"/CN={name}", *files)
 
 
 def make_certificate(folder, name, subject, authority="ca", days=30):
-    """NAME.pem for 127.0.0.1, NAME.key, and NAME.both.pem with both, as Kafka's key stores have
-    them. days: until it expires; below 0, it has."""
+    """Makes NAME.pem for 127.0.0.1, NAME.key, and NAME.both.pem with both, as in Kafka's key
+    stores. days: until it expires; below 0 for an expired one."""
     request = ("-keyout", f"{name}.key", "-out", f"{name}.csr")
     openssl(folder, "req", *_KEY, "-subj", subject, *request)
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")

@@ -17,7 +17,7 @@ DEFAULTS = ListenerLimits()
 
 
 async def echo(client, request):
-    """The voter's id comes back as errorCode; a fetch waits for as long as it says."""
+    """Answers with the voter's id as errorCode. A fetch waits for its own waiting time."""
     if request.api is FETCH:
         await asyncio.sleep(request.message["maxWaitMs"] / 1000)
         return {"sessionId": request.message["sessionId"]}

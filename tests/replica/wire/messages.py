@@ -31,8 +31,8 @@ _SCALARS: dict[Kind, st.SearchStrategy[Any]] = {
 
 
 def messages(structure: Structure, version: int) -> st.SearchStrategy[dict[str, Any]]:
-    """Whole messages; those of replica.wire.schema's fields that carry error codes or times hold
-    values that mean something to the other implementation, which refuses all others."""
+    """Whole messages. Fields of replica.wire.schema with error codes or times have values with a
+    meaning for the other implementation, which refuses all others."""
     return _structs(structure.fields, version)
 
 

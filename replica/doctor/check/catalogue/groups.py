@@ -147,8 +147,8 @@ VOTER_SETS_DIFFER = warning(
 # A 0-0.checkpoint, which kafka-storage format writes, belongs to its node alone: no node fetches
 # this snapshot from another. Voters are absent where a node was formatted with
 # --no-initial-controllers or belongs to a static quorum. The bootstrap metadata records (Kafka 4.4)
-# may differ, because only those of the first active controller are ever used. But nodes that name
-# initial voters must name the same ones.
+# may differ, because only those of the first active controller are ever used. But all nodes that
+# name initial voters must name the same voters.
 INITIAL_VOTERS_DIFFER = warning(
     "initial-voters-differ",
     "Two nodes were formatted with different initial voters: their 0-0.checkpoint files name "

@@ -1,7 +1,8 @@
 """Rules about the cluster that a replayed log describes.
 
 The first rules are about controllers, brokers, their directories, and the features of all nodes;
-those from WITHOUT_LEADER on are about partitions and configs. replica.doctor.health judges them.
+the rules from WITHOUT_LEADER on are about partitions and configs. replica.doctor.health judges
+them.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ _FETCH_ANEW = (
     "leave the voters first and be added again, or it forgets what it acknowledged (`kraftlake "
     "recover --plan`)."
 )
-"""An empty voter that keeps its identity may elect a leader without records that it acknowledged
-itself."""
+"""A voter with an empty log and its old identity may elect a leader without records that it has
+acknowledged."""
 
 CRC_MISMATCH = error(
     "crc-mismatch",

@@ -1,4 +1,4 @@
-"""Changing copies of recorded directories: bytes, batches, small files."""
+"""Changes of copies of recorded directories: bytes, batches, small files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ Place = tuple[str, str, int | None]
 
 
 def judged(*nodes: Path, newest: bool = False) -> JudgedGroup:
-    """The nodes, looked at together; newest: with the newest state of each cluster."""
+    """The judgement of the nodes together. newest: whether to judge the newest state of each
+    cluster."""
     found = discover([str(node) for node in nodes])
     return judge_group([examine(each) for each in found], newest=newest)
 
@@ -67,7 +68,7 @@ def batches(path: Path) -> tuple[LocatedBatch, ...]:
 
 
 def data_batch(path: Path, number: int = 5) -> LocatedBatch:
-    """The batch of that number among those of one record that are no control batches."""
+    """The batch with this number among the batches of one record that are no control batches."""
     plain = [b for b in batches(path) if not b.header.is_control and b.header.record_count == 1]
     return plain[number]
 
@@ -91,15 +92,15 @@ def flip(path: Path, position: int) -> None:
 
 
 def set_epoch(path: Path, batch: LocatedBatch, epoch: int) -> None:
-    """The epoch isn't covered by the CRC, which stays right."""
+    """Changes the epoch. The CRC doesn't cover the epoch, so it stays right."""
     overwrite(path, batch.position + EPOCH_BYTE, struct.pack(">i", epoch))
 
 
 def set_value(
     path: Path, batch: LocatedBatch, value: Callable[[bytes], bytes], index: int = -1
 ) -> None:
-    """Change the value of a batch's record, the last one's by default, and put lengths and CRC
-    right again."""
+    """Changes the value of a batch's record, by default the last one, and corrects
+    lengths and CRC."""
     raw = path.read_bytes()
     header = batch.header
     end = batch.position + header.size_bytes
@@ -123,7 +124,8 @@ def set_value(
 def append(
     path: Path, *values: bytes, key: bytes | None = None, epoch: int = -1, later_ms: int = 0
 ) -> int:
-    """Add a batch behind the last one; its byte. Epoch and time are the last one's by default."""
+    """Adds a batch after the last batch, and gives its byte. Epoch and time are by default those of
+    the last batch."""
     raw = path.read_bytes()
     found = scan(raw)
     last = found.batches[-1].header
@@ -150,7 +152,7 @@ def append_leader_change(path: Path, epoch: int, leader: int) -> int:
 
 
 def rename_initial_voter(node: Path, directory_id: str, other: str) -> None:
-    """In the node's 0-0.checkpoint a voter gets another directory id."""
+    """Gives a voter in the node's 0-0.checkpoint another directory id."""
     path = snapshot(node, 0, 0)
     raw, old, new = path.read_bytes(), uuid_bytes(directory_id), uuid_bytes(other)
     (batch,) = (b for b in batches(path) if old in raw[b.position : _end(b)])

@@ -31,8 +31,8 @@ def format_only(node: Path, node_id: int, cluster_id: str = CLUSTER) -> Path:
 def start(
     node: Path, node_id: int, cluster_id: str = CLUSTER, voters: Sequence[int] = (1, 2, 3)
 ) -> Path:
-    """The same after a start without an election: an empty log and leader-epoch-checkpoint. voters:
-    those of a static quorum; () for a dynamic one."""
+    """The node's log directory after a start without an election: an empty log and
+    leader-epoch-checkpoint. voters: of a static quorum; () for a dynamic quorum."""
     format_only(node, node_id, cluster_id)
     segment(node, 0).parent.mkdir()
     for name in ("00000000000000000000.log", "leader-epoch-checkpoint"):

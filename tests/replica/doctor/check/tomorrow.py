@@ -1,5 +1,5 @@
-"""Recorded directories as a Kafka of tomorrow would have written them: broker registrations, and
-the changes of them, have a version that this release doesn't know, in logs and snapshots alike."""
+"""Recorded directories as a later Kafka would have written them: broker registrations, and changes
+of them, have a version that this release doesn't know, in logs and snapshots alike."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from replica.metadata.records import RECORDS_BY_NAME
 from tests.replica.scan.damaging import with_right_crc
 
 FIRST_OFFSET = 28
-"""Of the first broker registration in the log: the end offset of the last state that is known."""
+"""The offset of the first broker registration in the log, which is the end offset of the last known
+state."""
 
 _TYPES = ("REGISTER_BROKER_RECORD", "BROKER_REGISTRATION_CHANGE_RECORD")
 _ENVELOPES = {
@@ -24,8 +25,8 @@ _ENVELOPES = {
 
 
 def write_tomorrow(source: Path, target: Path) -> None:
-    """A copy of a recorded folder of Kafka 4.4 whose records came out newer; file sizes and
-    positions stay as they are."""
+    """A copy of a recorded folder of Kafka 4.4 with newer records. File sizes and positions are
+    unchanged."""
     shutil.copytree(source, target)
     changed = 0
     for path in (*target.rglob("*.log"), *target.rglob("*.checkpoint")):

@@ -1,4 +1,4 @@
-"""Clusters made by hand for the rules of health: records in, a Cluster out."""
+"""Invented clusters for the rules of health, made from records."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def a_partition(
     topic_id: str = TOPIC,
     **fields: Value,
 ) -> MetadataRecord:
-    """A partition with all replicas in sync, led by the first, each in its broker's directory."""
+    """A partition with all replicas in sync, led by the first replica. Each replica is in its
+    broker's directory."""
     usual: dict[str, Value] = {
         "partitionId": number,
         "topicId": topic_id,
@@ -116,7 +117,8 @@ def healthy(level: int = 27) -> list[Any]:
 
 
 def cluster_after(records: Iterable[Any], **more: Any) -> Cluster:
-    """The cluster after these records, at offsets 0, 1, 2 and so on; none may be refused."""
+    """The cluster after these records, at offsets 0, 1, 2 and so on. Asserts that
+    none is refused."""
     made = list(records)
     image, refusals = after(*made)
     assert not refusals

@@ -1,4 +1,4 @@
-"""Clusters made of records, for questions about changes."""
+"""Clusters made from records, for questions about changes."""
 
 from __future__ import annotations
 
@@ -103,7 +103,8 @@ def known(
     held: Mapping[int, int] | None = None,
     **more: Any,
 ) -> KnownQuorum:
-    """A quorum of these voters. doubts: those in doubt. held: how much of the log each holds."""
+    """A quorum of these voters. doubts: the doubts about voters. held: how much of the log each
+    holds."""
     doubts, held = doubts or {}, held or {}
     return KnownQuorum(
         tuple(KnownVoter(ReplicaKey(one), doubts.get(one), 1, 2, held.get(one)) for one in voters),

@@ -1,4 +1,4 @@
-"""A recovery plan for logs that are not compared yet."""
+"""A recovery plan for logs that were not compared yet."""
 
 from __future__ import annotations
 

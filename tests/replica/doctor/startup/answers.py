@@ -1,4 +1,4 @@
-"""What check makes of a made case, in the words of a cell of tests/interop/STARTS.md."""
+"""What check says about an invented case, in the words of a cell of tests/interop/STARTS.md."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Row = Mapping[str, Any]
 
 
 def answer(rows: Iterable[Row], place: Place) -> tuple[str, str]:
-    """(joins, waits or refuses; what Kafka says of it) by the rows of `check --json --config` about
-    the node at this place, among others or alone."""
+    """(joins, waits or refuses; Kafka's message) by the rows of `check --json --config` about the
+    node at this place, among others or alone."""
     given = list(rows)
     (node,) = (row for row in given if row.get("config") == str(place.properties))
     (election,) = (row for row in given if row["kind"] == "election")
@@ -24,11 +24,11 @@ def answer(rows: Iterable[Row], place: Place) -> tuple[str, str]:
 
 
 def shortened(text: str, place: Place) -> str:
-    """With DIR, PORT and OTHER for the case's folder and ports."""
+    """The text with DIR, PORT and OTHER for the case's folder and ports."""
     short = text.replace(str(place.folder), "DIR")
     return short.replace(str(place.port), "PORT").replace(str(place.other), "OTHER")
 
 
 def cell(did: str, words: str) -> str:
-    """As the table has it."""
+    """The cell in the table's form."""
     return f"{did}: {words}" if words else did

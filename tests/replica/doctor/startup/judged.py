@@ -1,4 +1,4 @@
-"""What the rules make of the files of nodes."""
+"""What the rules find in the files of nodes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from replica.format.discovery import discover
 
 
 def judged(*properties: Path, release: Release = (4, 4)) -> Starts:
-    """The nodes of these settings files. The log directories of each node are those that its file
-    names."""
+    """The nodes of these settings files, judged. The log directories of each node are those in its
+    file."""
     nodes = nodes_of([str(one) for one in properties], ())
     with_logs = [
         one for one in log_paths(nodes, ()) if (Path(one) / "__cluster_metadata-0").exists()

@@ -1,4 +1,5 @@
-"""Directories and server.properties of one node, laid out as an operator may have left them."""
+"""Directories and server.properties of one node, in a state in which an operator may have left
+them."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ FOLDER = "__cluster_metadata-0"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a case is laid out. port: of the node's listener; other: one at which nobody
-    listens."""
+    """The folder of a case. port: of the node's listener. other: a port on which
+    nothing listens."""
 
     folder: Path
     port: int = 19093
@@ -45,8 +46,9 @@ class Place:
         return self.folder / "b"
 
     def configure(self, *, without: Sequence[str] = (), more: str = "", **settings: object) -> None:
-        """The file of a controller that is the only static voter, and the settings instead of its
-        own. A name with _ is that with dots; without: its own settings that are left out."""
+        """Writes the file of a controller that is the only static voter, with the given settings
+        instead of its own. In a name, _ stands for a dot. without: its own settings that are left
+        out."""
         own = {
             "process.roles": "controller",
             "node.id": 1,
@@ -63,18 +65,18 @@ class Place:
         self.properties.write_text(text + more)
 
     def dynamic(self, **settings: object) -> None:
-        """The same of a controller that finds a dynamic quorum by itself."""
+        """Writes the file of a controller that finds a dynamic quorum by itself."""
         servers = f"127.0.0.1:{self.port}"
         named = {"controller_quorum_bootstrap_servers": servers, **settings}
         self.configure(without=("controller.quorum.voters",), **named)
 
     def combined(self, **settings: object) -> None:
-        """The same of a node with both roles."""
+        """Writes the file of a node with both roles."""
         both = f"CONTROLLER://127.0.0.1:{self.port},PLAINTEXT://127.0.0.1:{self.other}"
         self.configure(**{"process_roles": "broker,controller", "listeners": both, **settings})
 
     def broker(self, **settings: object) -> None:
-        """The same of a broker, whose voter nobody runs."""
+        """Writes the file of a broker whose voter doesn't run."""
         own = {
             "process_roles": "broker",
             "node_id": 2,
@@ -86,7 +88,7 @@ class Place:
     def format(
         self, folder: Path, node_id: int = 1, cluster_id: str = CLUSTER, directory: int = 0
     ) -> Path:
-        """As kafka-storage leaves a log directory."""
+        """A log directory as kafka-storage leaves it."""
         replica = ReplicaId(cluster_id, node_id, DIRECTORIES[directory])
         folder.mkdir(parents=True)
         content = meta_properties.encode(meta_properties.new_meta_properties(replica))
@@ -113,8 +115,8 @@ class Place:
         first: int = 0,
         more: Sequence[bytes] = (),
     ) -> Path:
-        """A log of a static quorum, in which node 1 was elected in epoch 1. level_of: its
-        metadata.version. first: the offset at which the log begins. more: records behind these."""
+        """Writes a log of a static quorum, in which node 1 was elected in epoch 1. level_of: its
+        metadata.version. first: the offset at which the log begins. more: records after these."""
         partition = folder / FOLDER
         partition.mkdir(exist_ok=True)
         records = enumerate((level(level_of), *more), first + 1)

@@ -1,4 +1,4 @@
-"""All made cases."""
+"""All invented cases."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Made cases of one node's start: settings and disks, by name. tests/interop/STARTS.md has what
-real Kafka made of each."""
+"""Invented cases of one node's start: settings and disks, by name. tests/interop/STARTS.md has real
+Kafka's result for each."""
 
 from __future__ import annotations
 

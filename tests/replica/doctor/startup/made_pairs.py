@@ -1,5 +1,5 @@
-"""Made cases of a broker beside its controller, which is the only voter: what the broker makes of
-its settings and its disk."""
+"""Invented cases of a broker with a controller, which is the only voter: the result of the broker's
+settings and disk."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _by_tls_and_not(controller: Place, broker: Place) -> None:
 
 
 def _with_sasl(controller: Place, broker: Place, mechanism: str) -> None:
-    """Both by SASL; the controller enables PLAIN. mechanism: by which the broker logs in."""
+    """Both nodes use SASL; the controller enables PLAIN. mechanism: the broker's mechanism."""
     _static(controller, broker)
     protocols = "CONTROLLER:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT"
     modules = f"{MODULE}={LOGIN}\n{MODULE_OF_SCRAM}={SCRAM} required username=a password=b;\n"

@@ -1,4 +1,4 @@
-"""Made cases of TLS and SASL: settings, key stores and login modules."""
+"""Invented cases of TLS and SASL: settings, key stores and login modules."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ MODULE = "listener.name.controller.plain.sasl.jaas.config"
 BY_PLAIN = {"sasl.enabled.mechanisms": "PLAIN", "sasl.mechanism.controller.protocol": "PLAIN"}
 GONE = "/nowhere/node.p12"
 WORD = "hunter2"
-"""Of the key stores."""
+"""The password of the key stores."""
 
 
 def tls(place: Place, **settings: object) -> None:
-    """A controller that is reached by TLS. A name with _ is that with dots."""
+    """A controller with a TLS listener. In a name, _ stands for a dot."""
     place.configure(listener_security_protocol_map="CONTROLLER:SSL", **settings)
     place.format(place.data)
 
 
 def sasl(place: Place, **settings: object) -> None:
-    """A controller that is reached by SASL."""
+    """A controller with a SASL listener."""
     place.configure(listener_security_protocol_map="CONTROLLER:SASL_PLAINTEXT", **settings)
     place.format(place.data)
 
 
 def keys(place: Place) -> Path:
-    """node.both.pem and node.p12, with a key, and ca.pem, which has signed it."""
+    """Makes node.both.pem and node.p12, with a key, and ca.pem, which has signed it."""
     make_authority(place.folder, "ca")
     both = make_certificate(place.folder, "node", "/CN=node")
     to_file = ("-inkey", "node.key", "-out", "node.p12", "-passout", f"pass:{WORD}")
@@ -40,7 +40,7 @@ def keys(place: Place) -> Path:
 
 
 def trusted(place: Place) -> dict[str, object]:
-    """The authority that signed the certificate."""
+    """The settings of the authority that signed the certificate."""
     return {"ssl_truststore_type": "PEM", "ssl_truststore_location": place.folder / "ca.pem"}
 
 

@@ -1,4 +1,4 @@
-"""Made cases of settings alone: the directory is in order, and the file isn't."""
+"""Invented cases of settings alone: the directory is right, and the file isn't."""
 
 from __future__ import annotations
 

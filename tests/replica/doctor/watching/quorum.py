@@ -1,4 +1,4 @@
-"""A recorder of a quorum of kraftlake's voters, watched as `replica observe --metrics` does it."""
+"""A recorder of a quorum of kraftlake's voters, watched as by `replica observe --metrics`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def watched(tmp_path, *addresses, **changed):
 
 
 def page(port, path="/metrics"):
-    """Status and text."""
+    """(status, text) of a page."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
             return answer.status, answer.read().decode()
@@ -52,7 +52,8 @@ def page(port, path="/metrics"):
 
 
 def samples(text):
-    """Values by name, those with labels by name and labels' values in the order of their names."""
+    """The values of metrics by name; metrics with labels by name and labels' values, in the order
+    of the labels' names."""
     return {
         (sample.name, *(sample.labels[name] for name in sorted(sample.labels)))
         if sample.labels
@@ -67,7 +68,7 @@ async def scraped(port):
 
 
 async def scraped_until(port, holds, within_s=30.0):
-    """The first scrape for which it holds."""
+    """The first scrape for which `holds` gives true."""
     async with asyncio.timeout(within_s):
         while True:
             found = await scraped(port)

@@ -1,4 +1,5 @@
-"""Records of a snapshot, sorted so that they compare: Kafka's hash maps give them in any order."""
+"""Records of a snapshot, sorted for comparison, because Kafka's hash maps give
+them in any order."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from replica.metadata.record import MetadataRecord
 
 
 def canonical(records: Iterable[ReplayedRecord]) -> list[tuple[str, int, str]]:
-    """(type, version, fields) of each metadata record, sorted. Lists whose order says nothing are
+    """(type, version, fields) of each metadata record, sorted. Lists whose order has no meaning are
     sorted too."""
     return sorted(_canonical(record) for record in records if isinstance(record, MetadataRecord))
 

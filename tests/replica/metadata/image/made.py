@@ -1,4 +1,4 @@
-"""Records made by hand for the examples, and the entities that a replay of them gives."""
+"""Invented records for the examples, and the entities that a replay of them gives."""
 
 from __future__ import annotations
 

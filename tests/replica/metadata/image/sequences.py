@@ -63,7 +63,8 @@ NEWEST = Release({schema.name: schema.newest for schema in RECORDS}, _METADATA_V
 
 
 class Sequence:
-    """Draws records one after the other, as `release` reads them. `chance` decides everything."""
+    """Draws records one after the other, in the form that `release` reads. `chance` decides
+    everything."""
 
     def __init__(self, chance: Random, release: Release = NEWEST) -> None:
         self._chance = chance
@@ -75,7 +76,7 @@ class Sequence:
         self._before: dict[str, str] | None = None  # the same before BEGIN
         self._aborted = False  # in this commit
         self._gone = [ZERO_UUID]
-        self._going: list[str] = []  # removed, but not yet for all to see
+        self._going: list[str] = []  # removed, but not yet visible
         makers: dict[Callable[[], MetadataRecord], int] = {
             self._topic: 6,
             self._remove_topic: 3,
@@ -139,7 +140,7 @@ class Sequence:
             self._before = dict(self._live)
         elif marker != begin and self._before is not None:
             if marker == abort:
-                # Kafka may apply an aborted TOPIC all the same, so its name must not come twice
+                # Kafka may apply an aborted TOPIC anyway, so its name must not come twice
                 taken = set(self._live.values()) - set(self._before.values())
                 self._names = [name + "'" if name in taken else name for name in self._names]
                 self._live, self._aborted = self._before, True

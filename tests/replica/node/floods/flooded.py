@@ -1,4 +1,5 @@
-"""Three voters as processes on 127.0.0.1 that may open few files, and who floods them."""
+"""Three voters as processes on 127.0.0.1 that may open few files, and the
+clients that flood them."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ from tests.replica.node.security.quorum import OPAQUE, SecureQuorum, metrics_of
 
 HOST = "127.0.0.1"
 FILES = 256
-"""How many files each voter may open; it begins with fewer."""
+"""The most files that each voter may open; at first it may open fewer."""
 CLIENT = ClientConfig(timeout_s=5.0)
 LINES = "kraftlake.principals.administrator=*\n"
 _WITHIN_S = 30.0
 
 
 class FloodedQuorum(SecureQuorum):
-    """Without TLS and SASL."""
+    """A quorum without TLS and SASL."""
 
     def start(self, node_id):
         said = self.folder / f"said{node_id}.txt"
@@ -37,13 +38,14 @@ class FloodedQuorum(SecureQuorum):
         self.processes[node_id] = started(said, *command, open_files=(64, FILES))
 
     def measured(self, node_id, name):
-        """A metric without labels."""
+        """The value of a metric without labels."""
         lines = metrics_of(self.metrics[node_id]).splitlines()
         (found,) = (line for line in lines if line.startswith(f"kraftlake_{name} "))
         return float(found.split()[1])
 
     def epoch_and_leader(self, *node_ids, after=-1):
-        """What these nodes agree on, as soon as they agree on a leader of an epoch after that."""
+        """(epoch, leader) on which these nodes agree, as soon as they agree on a leader of an epoch
+        after `after`."""
         deadline = time.monotonic() + _WITHIN_S
         while time.monotonic() < deadline:
             with suppress(OSError):
@@ -60,7 +62,7 @@ class FloodedQuorum(SecureQuorum):
         raise AssertionError("\n".join(self.said(node_id) for node_id in node_ids))
 
     def voted_epoch(self, node_id):
-        """In its quorum-state."""
+        """The epoch of the vote in a node's quorum-state."""
         partition = self.folder / str(node_id) / f"{TOPIC}-0"
         return decode((partition / "quorum-state").read_bytes()).leader_epoch
 
@@ -86,8 +88,8 @@ def flooded(folder, lines=LINES, topic=OPAQUE):
 
 @contextmanager
 def asking(ports, count, frame):
-    """`count` connections to each port, all by threads of their own, on which strangers send the
-    frame again as soon as they have an answer, or are closed."""
+    """`count` connections to each port, in threads. Strangers send the frame on them again as soon
+    as they have an answer, or are closed."""
     over = threading.Event()
 
     def ask(port):
@@ -107,7 +109,8 @@ def asking(ports, count, frame):
 
 @contextmanager
 def strangers(ports, count, sent=b""):
-    """`count` connections to each port, which say `sent` and nothing more; the sockets."""
+    """The sockets of `count` connections to each port, on which clients send `sent` and nothing
+    more."""
     with ExitStack() as stack:
         found = []
         for _ in range(count):
@@ -121,7 +124,8 @@ def strangers(ports, count, sent=b""):
 
 @dataclass
 class Guesses:
-    """entered: the configs that were let in. refused: how many guesses were refused."""
+    """Guesses of passwords. entered: the configs that were accepted. refused: the number of refused
+    guesses."""
 
     entered: list[ClientConfig] = field(default_factory=list)
     refused: int = 0
@@ -129,8 +133,8 @@ class Guesses:
 
 @contextmanager
 def guessing(ports, count, configs):
-    """`count` strangers at each port, in a thread of their own, who try to log in by one
-    config after the other for as long as the block lasts."""
+    """`count` strangers at each port, in a thread, that try to log in by one config after the other
+    while the block runs."""
     over, found = threading.Event(), Guesses()
 
     async def guess(port):

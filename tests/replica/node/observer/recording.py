@@ -1,4 +1,4 @@
-"""A lone leader of the metadata topic in this process, and recorders of it."""
+"""A single leader of the metadata topic in this process, and recorders of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALL_SNAPSHOTS = {"metadata__log__max__record__bytes__between__snapshots": "300
 
 
 def played(story):
-    """What an async function without arguments returns, within the time a test may take."""
+    """The result of an async function without arguments, within the time of a test."""
 
     async def main():
         async with asyncio.timeout(WITHIN_S):
@@ -29,7 +29,7 @@ def played(story):
 
 @asynccontextmanager
 async def leading(tmp_path, **changed):
-    """A voter, node 1, that leads; other tests' settings may be given."""
+    """A leading voter, node 1. changed: settings of the test."""
     async with running(tmp_path, **METADATA, **changed) as node:
         await leads(node)
         yield node
@@ -41,7 +41,7 @@ def address_of(node):
 
 
 async def write_topics(node, first, count):
-    """Append topics, and wait until the snapshot that became due by them is written."""
+    """Appends topics, and waits until the snapshot that became due by them is written."""
     for number in range(first, first + count):
         await append(node, encode(topic(f"topic-{number}", f"{number:021}A")))
     while node.driver.is_writing_snapshot:
@@ -69,13 +69,13 @@ async def recorder_of(wanted, said=None):
 
 
 async def recorded(recorder, end):
-    """Once all below an offset is recorded and known to be committed."""
+    """Waits until everything below an offset is recorded and known to be committed."""
     raft = recorder.node.driver.host.raft
     while (raft.high_watermark or 0) < end or raft.log.flushed_end < end:
         await recorder.node.driver.wait_for_news(0.05)
 
 
 def segments(folder):
-    """All segments of a node's metadata folder, one after the other."""
+    """The bytes of all segments of a node's metadata folder, one after the other."""
     paths = sorted((folder / METADATA_FOLDER).glob("*.log"))
     return b"".join(path.read_bytes() for path in paths)

@@ -7,7 +7,7 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 def properties_of(tmp_path, lines, name="client.properties"):
-    """Read from a file of these lines, which only its owner may read."""
+    """Properties, read from a file of these lines, which only its owner may read."""
     path = tmp_path / name
     path.write_text(lines, encoding="latin-1")
     path.chmod(0o600)

@@ -1,5 +1,5 @@
-"""Quorums of three `kraftlake replica run` processes on 127.0.0.1 with TLS and SASL, and who may
-talk to them. Their certificates and passwords are made for the test."""
+"""Quorums of three `kraftlake replica run` processes on 127.0.0.1 with TLS and SASL, and the
+clients that may connect. Their certificates and passwords are made for the test."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ kraftlake.scram.credentials.file={{folder}}/scram
 
 
 def make_certificates(folder):
-    """Of nodes, of clients who may or may not, of another authority, and one that has expired."""
+    """Makes certificates: of nodes, of clients with and without rights, of another authority, and
+    an expired one."""
     for name in ("ca", "other"):
         make_authority(folder, name)
     for name in ("node1", "node2", "node3", "reader", "admin", "stranger"):
@@ -68,8 +69,8 @@ def make_certificates(folder):
 
 
 class SecureQuorum:
-    """lines: what each node's server.properties has about security, with {folder}, {node_id}.
-    topic: what it has about another topic than __cluster_metadata."""
+    """A quorum. lines: the security settings in each node's server.properties, with {folder},
+    {node_id}. topic: the settings of another topic than __cluster_metadata."""
 
     def __init__(self, folder, lines, topic):
         self.folder = folder
@@ -115,7 +116,8 @@ class SecureQuorum:
         process.wait()
 
     def refused(self, *reasons):
-        """How many connections the nodes have closed for these reasons, as their metrics say."""
+        """The number of connections that the nodes have closed for these reasons, by
+        their metrics."""
         return sum(
             float(count)
             for port in self.metrics.values()
@@ -124,12 +126,13 @@ class SecureQuorum:
         )
 
     def denied(self):
-        """How many requests were refused for lack of a role."""
+        """The number of requests that were refused for lack of a role."""
         found = re.compile(r"^kraftlake_requests_denied_total ([\d.]+)$", re.MULTILINE)
         return sum(float(found.search(metrics_of(port))[1]) for port in self.metrics.values())
 
     def append(self, config, *values):
-        """By an administrator, as soon as there is a leader; the offset after the last value."""
+        """Appends as an administrator, as soon as there is a leader. Gives the offset after the
+        last value."""
         return asyncio.run(self._append(config, values))
 
     async def _append(self, config, values):
@@ -149,7 +152,7 @@ class SecureQuorum:
         raise AssertionError(f"nothing is appended: {said}\n{every}")
 
     def try_to_append(self, config, *values):
-        """What each node answers to it."""
+        """The answer of each node to an append."""
 
         async def each():
             return [(await _append_at(port, config, values))[1] for port in self.ports.values()]
@@ -170,7 +173,7 @@ def running(folder, lines, topic=OPAQUE):
 
 
 def client_file(folder, name, lines):
-    """A client's properties; `lines` as in Kafka's documentation."""
+    """A client's properties. `lines` are as in Kafka's documentation."""
     path = folder / f"{name}.client.properties"
     path.write_text(lines)
     path.chmod(0o600)
@@ -203,12 +206,12 @@ def with_password(folder, user, password, mechanism, authority="ca"):
 
 
 def config_of(path):
-    """As a command would connect by the file."""
+    """The settings by which a command would connect with the file."""
     return client_config_in(read_properties(str(path)), ClientConfig(timeout_s=20.0))[0]
 
 
 async def _append_at(port, config, values):
-    """(end, ""), or (None, why) from who doesn't lead."""
+    """(end, ""); or (None, why) from a node that doesn't lead."""
     connection = await Connection.connect("127.0.0.1", port, config)
     try:
         request = {"topics": [{"name": TOPIC}]}
@@ -227,7 +230,7 @@ async def _append_at(port, config, values):
 
 
 def metrics_of(port):
-    """What Prometheus would get."""
+    """The metrics that Prometheus would get."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         return answer.read().decode()
 

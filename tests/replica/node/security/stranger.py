@@ -1,5 +1,5 @@
-"""Another process of the same user, which is no voter: it sends one request, given as JSON, and
-prints the answer as JSON. It may listen on a port of its own meanwhile."""
+"""Another process of the same user, which is no voter. It sends one request, given as JSON, and
+prints the answer as JSON. Meanwhile it may listen on a port of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[4]
 
 
 def ask_as_stranger(port, api, version, message, listen_on=0):
-    """The answer that such a process gets."""
+    """The answer that this process gets."""
     command = (str(port), api.name, str(version), json.dumps(message), str(listen_on))
     ran = subprocess.run(
         [sys.executable, "-m", "tests.replica.node.security.stranger", *command],

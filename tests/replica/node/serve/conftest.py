@@ -9,7 +9,7 @@ from tests.replica.node.running import quorum_of_three
 
 @pytest.fixture
 def in_quorum(tmp_path):
-    """Runs `story(leader, followers)`; changed: settings of all."""
+    """Runs `story(leader, followers)`. changed: settings of all nodes."""
 
     def run(story, **changed):
         async def main():

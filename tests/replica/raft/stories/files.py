@@ -21,8 +21,8 @@ TEXT_FILES = ("quorum-state", "leader-epoch-checkpoint")
 
 
 def files_of(disk: Disk) -> list[str]:
-    """A line for each file that isn't empty: a text file's content (its lines joined by spaces), of
-    another file the size and the SHA-256."""
+    """A line for each file that isn't empty: the content of a text file (its lines joined by
+    spaces), or the size and the SHA-256 of another file."""
     files = SimulatedDisk(Random(0))
     files.make_directory(FOLDER)
     if disk.state is not None:

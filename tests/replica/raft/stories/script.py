@@ -17,11 +17,11 @@ class Command:
 
 
 class StoryError(Exception):
-    """A story that can't be played. The message has the line and what is wrong with it."""
+    """A story that can't be run. The message has the line and what is wrong with it."""
 
 
 def parse(line: str) -> Command:
-    """The command of a line whose mark `>` is cut off."""
+    """The command of a line, without the mark `>`."""
     name, *rest = shlex.split(line)
     named = [word for word in rest if "=" in word]
     settings = dict(word.split("=", 1) for word in named)

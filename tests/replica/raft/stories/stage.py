@@ -1,7 +1,7 @@
-"""`Stage`, on which stories are played: a quorum whose clocks, network and disks obey commands.
+"""`Stage`, which runs stories: a quorum whose clocks, network and disks obey commands.
 
 The method `do_name` performs the command `name`, and returns the lines of its output. Messages
-arrive and time passes only by commands.
+arrive and time advances only by commands.
 """
 
 from __future__ import annotations
@@ -94,10 +94,14 @@ class Stage:
         inquiries="lost",
         **settings,
     ):
-        """servers: the bootstrap servers of all nodes. inquiries: `lost`, with no word of them, or
-        `arrive`; see Quorum.loses_inquiries. voters: `static`, or `log` for kraft.version
-        1. draws: `NODE:NUMBER,...`, the random numbers of nodes, by default 37 times the node id.
-        settings: fields of Config."""
+        """Makes the quorum.
+
+        servers: the bootstrap servers of all nodes.
+        inquiries: `lost`, without any output, or `arrive`; see Quorum.loses_inquiries.
+        voters: `static`, or `log` for kraft.version 1.
+        draws: `NODE:NUMBER,...`, the random numbers of nodes, by default 37 times the node id.
+        settings: fields of Config.
+        """
         drawn = pairs(draws)
         self.quorum = Quorum(
             *map(int, voter_ids),
@@ -116,7 +120,7 @@ class Stage:
         return []
 
     def do_disk(self, node_id, *batches):
-        """Let the node start anew on a disk that holds these batches, each `FIRST-LAST:EPOCH`."""
+        """Restarts the node on a disk that holds these batches, each `FIRST-LAST:EPOCH`."""
         made = []
         for written in batches:
             first, last, epoch = span(written)
@@ -127,15 +131,15 @@ class Stage:
         return self.do_restart(node_id)
 
     def do_restart(self, node_id, port="9000"):
-        """Stop and start a node; port: what it listens on from now on."""
+        """Stops and starts a node. port: the port on which it listens from now on."""
         host = self.host(node_id)
         local = replace(host.config.local, endpoints=voter(int(node_id), port=int(port)).endpoints)
         host.config = replace(host.config, local=local)
         return self._start(node_id)
 
     def do_crash(self, node_id, holding_snapshots_of=None):
-        """Stop and start a node, which loses what it has not flushed. holding_snapshots_of: a node
-        whose snapshots this one had fetched, but had not yet restarted its log at."""
+        """Stops and starts a node, which loses what it has not flushed. holding_snapshots_of: a
+        node whose snapshots this node had fetched, but had not yet restarted its log at."""
         if holding_snapshots_of is not None:
             self.host(node_id).disk.snapshots |= self.host(holding_snapshots_of).disk.snapshots
         return self._start(node_id, crash=True)
@@ -156,7 +160,7 @@ class Stage:
     # time and network
 
     def do_advance(self, ms):
-        """Let time pass for all nodes, in the order of their deadlines. No message arrives."""
+        """Lets time advance for all nodes, in the order of their deadlines. No message arrives."""
         end = self._now + int(ms)
         lines = []
         while self._next_deadline <= end:
@@ -164,7 +168,7 @@ class Stage:
         return [*lines, *self._at(end)]
 
     def do_run(self, ms):
-        """Let time pass for all nodes. Messages arrive at once."""
+        """Lets time advance for all nodes. Messages arrive at once."""
         end = self._now + int(ms)
         lines = self.do_settle()
         while self._next_deadline <= end:
@@ -192,7 +196,8 @@ class Stage:
         return lines
 
     def do_settle(self):
-        """Deliver all messages, also those that are sent meanwhile, until none is on its way."""
+        """Delivers all messages, also messages that are sent meanwhile, until none is
+        on its way."""
         lines = []
         for _ in range(MOST_LETTERS):
             self.quorum.collect()
@@ -202,8 +207,8 @@ class Stage:
         raise ValueError("the quorum never comes to rest")
 
     def do_elect(self, node_id, *granting):
-        """Let time pass until the node stands, and leads by the votes of `granting` alone. Other
-        messages are lost, but those that it sends as leader are on their way."""
+        """Lets time advance until the node stands, and leads by the votes of `granting` alone.
+        Other messages are lost, except the messages that it sends as leader."""
         host, voters = self.host(node_id), set(map(int, granting))
         for _ in range(MOST_LETTERS):
             if isinstance(host.raft.role, Leader):
@@ -222,13 +227,13 @@ class Stage:
         return [f"lost: {letter_text(letter)}" for letter in self._take(pattern)]
 
     def do_repeat(self, *pattern):
-        """Have the network deliver the messages that match a second time, later."""
+        """Makes the network deliver the messages that match a second time, later."""
         found = self._take(pattern)
         self.quorum.letters += [*found, *found]
         return [f"twice: {letter_text(letter)}" for letter in found]
 
     def do_fail(self, *pattern, error="BROKER_NOT_AVAILABLE"):
-        """Tell the senders of requests that no answer will come."""
+        """Tells the senders of requests that no answer will come."""
         for letter in self._take(pattern):
             if isinstance(letter.message, PeerRequest):
                 failed = Failed(letter.to, letter.correlation_id, ErrorCode[error])
@@ -236,7 +241,7 @@ class Stage:
         return []
 
     def do_answer(self, *pattern, **said):
-        """Answer requests on their way in place of the nodes that were asked."""
+        """Answers requests on their way instead of the nodes that were asked."""
         for letter in self._take(pattern):
             answer = Response(letter.to, letter.correlation_id, response(letter.message, said))
             self.host(letter.sender).step(answer)
@@ -270,8 +275,8 @@ class Stage:
     # requests to a node
 
     def do_ask(self, node_id, name, **said):
-        """Send a node a request from outside the quorum, or one that no correct peer sends. The
-        answer shows what the host read for it."""
+        """Sends a node a request from outside the quorum, or one that no correct peer sends. The
+        output has the records that the host read for the answer."""
         host = self.host(node_id)
         host.step(Request("client", request(name, said)))
         lines = self.news()
@@ -286,7 +291,8 @@ class Stage:
         return []
 
     def do_snapshot(self, node_id, offset=None):
-        """Let the state machine write a snapshot of what it has applied, or only up to `offset`."""
+        """Lets the state machine write a snapshot of what it has applied, or only up
+        to `offset`."""
         made = self.host(node_id).snapshot(None if offset is None else int(offset))
         return ["no snapshot is due" if made is None else f"{node_id} has snapshot {text(made)}"]
 
@@ -295,7 +301,7 @@ class Stage:
         return []
 
     def do_slow(self, node_id):
-        """From now on the node flushes only on the command `flush`."""
+        """Makes the node flush only on the command `flush` from now on."""
         self.host(node_id).flushes_late = True
         return [f"{node_id} flushes late"]
 
@@ -320,7 +326,7 @@ class Stage:
     # what the commands show
 
     def do_state(self, *node_ids):
-        """Show a line for each named node, or for all nodes."""
+        """Shows a line for each named node, or for all nodes."""
         self.news()
         return [self._state(int(node_id)) for node_id in node_ids or self.quorum.hosts]
 
@@ -334,12 +340,12 @@ class Stage:
         return f"{node_id} @{host.now} {role_text(self.last[node_id])} {' '.join(words)}"
 
     def do_log(self, *node_ids):
-        """The batches of a log."""
+        """Shows the batches of a log."""
         for node_id in node_ids:
             yield from (f"{node_id} has {text(each)}" for each in self.host(node_id).disk.batches)
 
     def do_applied(self, *node_ids):
-        """Show the committed records that state machines were given, in order."""
+        """Shows the committed records that state machines were given, in order."""
         for node_id in node_ids:
             entries = " ".join(f"{at}:{text(data)}" for at, data in self.host(node_id).applied)
             yield f"{node_id} applied {entries or 'nothing'}"

@@ -58,7 +58,7 @@ def letter_text(letter: Letter) -> str:
 
 
 def role_text(step: Step) -> str:
-    """The role, its epoch, and what it remembers of leader and vote."""
+    """The role, its epoch, and the leader and vote that it has stored."""
     role = step.role
     words = [type(role).__name__, f"epoch={role.epoch}"]
     if role.leader_id != NO_NODE and not isinstance(role, Leader):
@@ -125,7 +125,7 @@ def _send(send: Send) -> str:
 
 
 def _said(value: object) -> list[str]:
-    """`name=value` of every field that isn't left out."""
+    """`name=value` for every field that isn't left out."""
     said = []
     for field in fields(value):
         name, found = field.name, getattr(value, field.name)

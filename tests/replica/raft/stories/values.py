@@ -1,4 +1,4 @@
-"""The arguments of commands as values of the core. They are written as in `transcript`."""
+"""The arguments of commands as values of the core, in the form of `transcript`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.replica.raft.host import batch, key, voter
 
 
 def request(name: str, said: dict[str, str]) -> PeerRequest:
-    """A request of the core by its name without `Request`, its fields as text."""
+    """A request of the core, by its name without `Request`, and its fields as text."""
     kind = getattr(messages, f"{name}Request", None)
     if kind is None:
         raise ValueError(f"there is no request {name}")
@@ -23,17 +23,17 @@ def request(name: str, said: dict[str, str]) -> PeerRequest:
 
 
 def response(asked: PeerRequest, said: dict[str, str]) -> PeerResponse:
-    """A response to a request, its fields as text."""
+    """A response to a request, by its fields as text."""
     return _made(RESPONSE_OF[type(asked)], said)
 
 
 def numbers(written: str) -> tuple[int, ...]:
-    """`1,2,3`"""
+    """The numbers in a text such as `1,2,3`."""
     return tuple(int(number) for number in written.split(",") if number)
 
 
 def pairs(written: str) -> dict[int, int]:
-    """`1:500,2:0`"""
+    """The pairs in a text such as `1:500,2:0`."""
     split = (pair.split(":") for pair in written.split(",") if pair)
     return {int(left): int(right) for left, right in split}
 
@@ -56,7 +56,7 @@ def _numbers_of(pattern, written):
 
 
 def _batches(written):
-    """`1-2:1,3-3:2`: batches of data by their offsets and epoch."""
+    """Batches of data by their offsets and epoch, in a text such as `1-2:1,3-3:2`."""
     return tuple(batch(*span(each)) for each in written.split(","))
 
 
@@ -65,7 +65,7 @@ def _flag(written):
 
 
 def _key(written):
-    """`2a`, or `2` for a replica without a directory."""
+    """A replica's key in a text such as `2a`, or `2` for a replica without a directory."""
     found = re.fullmatch(r"(-?\d+)([a-z]?)", written)
     if found is None:
         raise ValueError(f"{written!r} is no replica: write 2a, or 2 without a directory")
@@ -74,7 +74,7 @@ def _key(written):
 
 
 def _voter(written):
-    """`2a@9001`: a replica and the port of its listener."""
+    """A replica and the port of its listener in a text such as `2a@9001`."""
     replica, _, port = written.partition("@")
     parsed = _key(replica)
     return voter(parsed.node_id, replica[-1], int(port or 9000))

@@ -45,11 +45,12 @@ HOT = (
 COLD = (
     "__init__.py", "directory_lock.py", "guided.py", "json_text.py", "kafka_errors.py",
 )  # fmt: skip
-"""Files that stay Python: modules that no event needs, and that of ErrorCode, an IntEnum, of which
-mypyc 2.4 makes wrong C."""
+"""Files that stay Python: modules that no event needs, and the module of ErrorCode, an IntEnum, of
+which mypyc 2.4 makes wrong C."""
 _STAMP = "made-from"
 _CONFIG = "[mypy]\nignore_errors = True\nfollow_imports = silent\n"
-"""mypyc runs mypy, which needn't check again what was checked before it was written out."""
+"""mypyc runs mypy, which need not check again what was checked before the dataclasses were written
+out."""
 _FLAGS = "-w -Wno-misleading-indentation"
 """With its warnings gcc spends most of its time on the indentation of mypyc's C."""
 _SETUP = """from setuptools import setup
@@ -72,13 +73,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def is_made(folder: Path = FOLDER) -> bool:
-    """Whether the copy was made from the sources as they are now."""
+    """Whether the copy was made from the present sources."""
     stamp = folder / _STAMP
     return stamp.exists() and stamp.read_text(encoding="utf-8") == made_from()
 
 
 def made_from() -> str:
-    """A checksum of all that a copy is made from."""
+    """A checksum of all sources of a copy."""
     digest = hashlib.sha256(sys.version.encode())
     for path in (*_sources(ROOT / "replica"), *_sources(Path(__file__).parent)):
         digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
@@ -86,7 +87,7 @@ def made_from() -> str:
 
 
 def copy(folder: Path) -> list[str]:
-    """Copy replica/ into an empty folder, with the values of the hot modules written out. Returns
+    """Copies replica/ into an empty folder, with the values of the hot modules written out. Returns
     these modules' files, relative to the folder."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(
@@ -106,7 +107,7 @@ def hot(folder: Path) -> Iterator[Path]:
 
 
 def compile_in(folder: Path, files: Iterable[str], level: str) -> int:
-    """Compile a copy's modules. Returns the compiler's exit code."""
+    """Compiles a copy's modules. Returns the compiler's exit code."""
     (folder / "mypy.ini").write_text(_CONFIG, encoding="utf-8")
     words = ["--config-file=mypy.ini", *files]
     setup = _SETUP.format(arguments=words, level=level)

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 KEPT = frozenset({"Result"})
-"""Dataclasses that stay what they are, because others call dataclasses.asdict with their values."""
+"""Dataclasses that stay unchanged, because other code calls dataclasses.asdict
+with their values."""
 _UNSET = "_UNSET"
 _HEAD = f"from typing import Any as _Any\n{_UNSET}: _Any = object()\n"
 _REDUCED = """def __reduce__(self):
@@ -21,7 +22,7 @@ _REDUCED = """def __reduce__(self):
 """How pickle makes a frozen value in another process: by default it sets the fields of a value that
 is made already, and a compiled frozen value refuses that."""
 _MEMORYVIEW = "from builtins import memoryview\n"
-"""mypyc 2.4 looks for the type of a named tuple's field among the names of the module alone."""
+"""mypyc 2.4 searches for the type of a named tuple's field only among the names of the module."""
 
 
 @dataclass
@@ -47,7 +48,7 @@ class Field:
 
     @property
     def argument(self) -> str:
-        """What __init__ sets the field to."""
+        """The value that __init__ gives the field."""
         if self.made_by is None:
             return self.name
         return f"{self.made_by} if {self.name} is {_UNSET} else {self.name}"
@@ -86,8 +87,8 @@ def written_out(source: str, known: Known) -> str:
 
 
 def _taken_options(node: ast.ClassDef) -> dict[str, bool] | None:
-    """Remove the decorator @dataclass from a class. Returns the decorator's arguments, or None if
-    the class has no such decorator."""
+    """Removes the decorator @dataclass from a class. Returns the decorator's arguments; None if the
+    class has no such decorator."""
     for each in node.decorator_list:
         called = each.func if isinstance(each, ast.Call) else each
         if isinstance(called, ast.Name) and called.id == "dataclass":
@@ -175,7 +176,7 @@ def _write_out(node: ast.ClassDef, options: dict[str, bool], known: Known) -> No
 
 
 def _fields_of(node: ast.ClassDef, options: dict[str, bool], known: Known) -> list[Field]:
-    """The fields, those of the base class first. Their defaults are removed from the class."""
+    """The fields, the base class's first. Their defaults are removed from the class."""
     found = {f.name: f for base in node.bases for f in known.get(ast.unparse(base), ())}
     for each in node.body:
         if isinstance(each, ast.AnnAssign) and "ClassVar" not in ast.unparse(each.annotation):
@@ -203,8 +204,8 @@ def _field(node: ast.AnnAssign, kw_only: bool) -> Field:
 
 
 def _set_default(field: Field, value: ast.expr | None) -> None:
-    """Set the field's default. mypyc 2.4 fails for a lambda as a parameter's default, so the
-    constructor makes that."""
+    """Sets the field's default. mypyc 2.4 fails for a lambda as a parameter's default, so the
+    constructor makes such a default."""
     if value is None:
         return
     has_lambda = any(isinstance(each, ast.Lambda) for each in ast.walk(value))

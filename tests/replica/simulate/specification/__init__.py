@@ -1,5 +1,6 @@
-"""What the consensus core promises, as an executable specification, and traces held to it.
+"""The contract of the consensus core as an executable specification, and traces that are compared
+with it.
 
-`specification` has the state and the actions, in the manner of TLA+; it knows nothing of the core.
-`trace` says what a step of a simulated replica did.
+`specification` has the state and the actions, in the manner of TLA+; it imports nothing of the
+core. `trace` has the actions of a simulated replica's step.
 """

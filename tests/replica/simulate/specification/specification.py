@@ -34,7 +34,7 @@ Voters = frozenset[Name]
 
 
 class Entry(NamedTuple):
-    """A batch of records. content: equal for equal bytes. voters: the voter set that it names."""
+    """A batch of records. content: equal for equal bytes. voters: the voter set in it."""
 
     base: int
     end: int
@@ -54,7 +54,7 @@ def demand(holds: bool, why: str) -> None:
 
 @dataclass
 class Replica:
-    """What one replica has on its disk, and whether it leads.
+    """The content of one replica's disk, and whether it leads.
 
     first_voters: the voters in force before its log names any.
     committed: the end of what it knows to be committed.
@@ -75,17 +75,18 @@ class Replica:
 
     @property
     def position(self) -> tuple[int, int]:
-        """By this, logs are compared in an election."""
+        """The value by which logs are compared in an election."""
         return (self.log[-1].epoch if self.log else 0, self.end)
 
     @property
     def voters(self) -> Voters:
-        """In force are the voters that the log names last, committed or not."""
+        """The voters in force: the voters that the log names last, committed or not."""
         return self.voter_sets[-1]
 
     @property
     def voter_sets(self) -> list[Voters]:
-        """The voters in force where the committed records end, and all that the log names later."""
+        """The voters in force at the end of the committed records, and all sets that the log names
+        later."""
         at = self.first_voters
         later = []
         for entry in self.log:
@@ -104,11 +105,11 @@ class Specification:
         self.newest_epoch = 0
         self.leaders: dict[int, Name] = {}
         self.votes: dict[int, dict[Name, Name]] = {}
-        """By epoch, who has voted for whom. A candidate votes for itself."""
+        """By epoch, each voter and its candidate. A candidate votes for itself."""
         self.stood: dict[tuple[int, Name], tuple[int, int]] = {}
         """The position of the log with which a candidate stands in an epoch, once it is flushed."""
         self.written: dict[tuple[int, int], tuple[Entry, Entry | None]] = {}
-        """By epoch and offset, what its leader has appended, and the entry before."""
+        """By epoch and offset, the entry that its leader has appended, and the entry before."""
         self.committed: list[Entry] = []
 
     # The actions
@@ -123,8 +124,8 @@ class Specification:
         self.newest_epoch = max(self.newest_epoch, epoch)
 
     def stand(self, name: Name, epoch: int) -> None:
-        """Be a candidate in the next epoch. A voter stands, and one whose removal isn't known to be
-        committed."""
+        """Becomes a candidate in the next epoch. A voter may stand, and a replica whose removal it
+        doesn't know to be committed."""
         replica = self.replicas[name]
         if epoch > replica.epoch + 1:
             self.adopt(name, epoch - 1)
@@ -137,7 +138,8 @@ class Specification:
         self._note_flushed(replica)
 
     def vote(self, name: Name, vote: Name) -> None:
-        """Vote for another replica that stands in this epoch, and whose log is at least as good."""
+        """Votes for another replica that stands in this epoch, and whose log is at
+        least as good."""
         replica = self.replicas[name]
         epoch = replica.epoch
         demand(replica.vote is None, f"{name} votes for {vote} after {replica.vote} in {epoch}")
@@ -151,13 +153,13 @@ class Specification:
         self.votes.setdefault(epoch, {})[name] = vote
 
     def grant(self, name: Name, candidate: Name) -> None:
-        """Tell a candidate that it has the vote, which is on the disk by then."""
+        """Tells a candidate that it has the vote. The vote is on the disk by then."""
         vote = self.replicas[name].vote
         given = vote is not None and vote.means(candidate)
         demand(given, f"{name} tells {candidate} that it has its vote, which {vote} has")
 
     def lead(self, name: Name) -> None:
-        """Begin to lead the epoch, with the votes of a majority of the voters in force."""
+        """Begins to lead the epoch, with the votes of a majority of the voters in force."""
         replica = self.replicas[name]
         epoch = replica.epoch
         leader = self.leaders.setdefault(epoch, name)
@@ -171,7 +173,7 @@ class Specification:
         self.replicas[name].leads = False
 
     def append(self, name: Name, entry: Entry) -> None:
-        """Append as the leader. A new voter set differs by one voter. The one before is committed,
+        """Appends as the leader. A new voter set differs by one voter; the set before is committed,
         and so is a record of the leader's own epoch."""
         replica = self.replicas[name]
         demand(self.leaders.get(entry.epoch) == name, f"{name} writes in {entry.epoch}: {entry}")
@@ -187,7 +189,7 @@ class Specification:
         replica.log.append(entry)
 
     def copy(self, name: Name, entry: Entry) -> None:
-        """Append what a leader has appended at this place, behind what it had before it."""
+        """Appends what a leader has appended at this place, after the same entry before it."""
         replica = self.replicas[name]
         demand(entry.epoch <= replica.epoch, f"{name} in {replica.epoch} takes {entry}")
         before = replica.log[-1] if replica.log else None
@@ -196,12 +198,12 @@ class Specification:
         replica.log.append(entry)
 
     def go_by(self, name: Name, voters: Voters) -> None:
-        """Go by these voters from now on. In force are those that the log names last."""
+        """Uses these voters from now on. In force are the voters that the log names last."""
         named = self.replicas[name].voters
         demand(voters == named, f"{name} goes by {sorted(voters)}; its log names {sorted(named)}")
 
     def truncate(self, name: Name, end: int) -> None:
-        """Cut the log, but nothing that is committed. A leader never does."""
+        """Truncates the log, but nothing that is committed. A leader never truncates."""
         replica = self.replicas[name]
         demand(not replica.leads, f"{name} leads {replica.epoch} and cuts its log at {end}")
         kept = below(replica.log, end)
@@ -211,18 +213,18 @@ class Specification:
         replica.log, replica.flushed = kept, min(replica.flushed, end)
 
     def crash(self, name: Name) -> None:
-        """Go down. The disk still has the epoch, the vote and what is flushed."""
+        """Goes down. The disk still has the epoch, the vote and what is flushed."""
         replica = self.replicas[name]
         replica.leads, replica.committed = False, 0
 
     def lose(self, name: Name, end: int) -> None:
-        """Come back without records above `end`, which weren't flushed."""
+        """Comes back without records above `end`, which weren't flushed."""
         replica = self.replicas[name]
         demand(end >= replica.flushed, f"{name} has flushed {replica.flushed} and has {end}")
         replica.log = below(replica.log, end)
 
     def restart_at(self, name: Name, end: int) -> None:
-        """Take what is committed below `end` for the log, as a snapshot has it."""
+        """Takes what is committed below `end` for the log, as a snapshot has it."""
         replica = self.replicas[name]
         prefix = below(self.committed, end)
         demand(end == (prefix[-1].end if prefix else 0), f"{name} has a snapshot of {end}")
@@ -230,15 +232,16 @@ class Specification:
         replica.log, replica.flushed = prefix, end
 
     def flush(self, name: Name, end: int) -> None:
-        """Make the log durable up to `end`."""
+        """Makes the log durable up to `end`."""
         replica = self.replicas[name]
         demand(end <= replica.end, f"{name} has flushed {end} of {replica.end}")
         replica.flushed = end
         self._note_flushed(replica)
 
     def commit(self, name: Name, end: int) -> None:
-        """Know that everything below `end` is committed. A leader may decide that: its own record
-        there is flushed on a majority of the voters in force. Others know only what one decided."""
+        """Learns that everything below `end` is committed. A leader may decide this: its own record
+        there is flushed on a majority of the voters in force. Other replicas only learn what a
+        leader decided."""
         replica = self.replicas[name]
         known = self.committed[-1].end if self.committed else 0
         demand(end >= replica.committed, f"{name} has committed less: {end}")
@@ -274,7 +277,7 @@ class Specification:
 
 
 def below(log: Sequence[Entry], end: int) -> list[Entry]:
-    """The first entries, as far as they end at or below `end`."""
+    """The first entries that end at or below `end`."""
     return [entry for entry in log if entry.end <= end]
 
 

@@ -1,4 +1,4 @@
-"""What the steps of simulated replicas did, as actions of the specification.
+"""The steps of simulated replicas as actions of the specification.
 
 A step is judged by what is on the disk: the quorum-state and the batches that its effects wrote,
 and the end that a flush made durable. Only the role, the voters in force and the high watermark are
@@ -41,8 +41,8 @@ _CRC = slice(17, 21)
 
 
 class SpecifiedRun(FaultyRun):
-    """A run under random faults whose every step is judged by the specification, and by nothing
-    else. `run` and `settle` raise NotAllowedError."""
+    """A run under random faults in which only the specification judges every step. `run` and
+    `settle` raise NotAllowedError."""
 
     def __init__(self, seed: int, layout: Layout | None = None) -> None:
         super().__init__(seed, layout)
@@ -52,9 +52,9 @@ class SpecifiedRun(FaultyRun):
 
 
 class JudgedBySpecification(Invariants):
-    """Takes the place of the invariants, whose books the run needs: what they find is ignored.
+    """Replaces the invariants, whose notes the run needs: their findings are ignored.
 
-    steps: how many steps were judged. actions: how often each action was taken.
+    steps: the number of judged steps. actions: how often each action was taken.
     """
 
     specification: Specification
@@ -75,8 +75,8 @@ class JudgedBySpecification(Invariants):
 
 
 def restarted(specification: Specification, host: SimulatedHost) -> None:
-    """Judge what a replica finds on its disk. Its last step may have been cut off by a loss of
-    power before anybody heard of it; what that step wrote is judged now."""
+    """Judges what a replica finds on its disk. A loss of power may have cut off its last step
+    before any other node heard of it. What that step wrote is judged now."""
     name = _name(key_of(host))
     replica = specification.replicas.setdefault(name, Replica(name, _first_voters(host)))
     specification.crash(name)
@@ -103,7 +103,7 @@ def restarted(specification: Specification, host: SimulatedHost) -> None:
 
 
 def stepped(specification: Specification, host: SimulatedHost, effects: Effects) -> None:
-    """Judge a step of a replica."""
+    """Judges a step of a replica."""
     name = _name(key_of(host))
     replica, role = specification.replicas[name], host.raft.role
     if effects.quorum_state is not None:
@@ -129,7 +129,7 @@ def stepped(specification: Specification, host: SimulatedHost, effects: Effects)
 
 
 def _elect(specification: Specification, replica: Replica, state: ElectionState) -> None:
-    """Judge an epoch, a vote and a leader that were written to quorum-state."""
+    """Judges an epoch, a vote and a leader that were written to quorum-state."""
     name, epoch, vote = replica.name, state.epoch, _vote(replica, state)
     is_own = vote is not None and vote.means(name)
     if epoch != replica.epoch and is_own:
@@ -150,7 +150,7 @@ def _elect(specification: Specification, replica: Replica, state: ElectionState)
 
 
 def _granted(host: SimulatedHost, effects: Effects) -> Iterator[Name]:
-    """The candidates that are told that they have the vote. A pre-vote promises nothing."""
+    """The candidates that get the vote. A pre-vote promises nothing."""
     asked = host.taken.message if isinstance(host.taken, Request) else None
     if isinstance(asked, VoteRequest) and not asked.pre_vote:
         for reply in effects.replies:
@@ -159,7 +159,7 @@ def _granted(host: SimulatedHost, effects: Effects) -> Iterator[Name]:
 
 
 def _vote(replica: Replica, state: ElectionState) -> Name | None:
-    """The vote that quorum-state holds. A leader's doesn't say that it voted for itself."""
+    """The vote in quorum-state. A leader's quorum-state doesn't say that it voted for itself."""
     if state.voted is not None:
         return _name(state.voted)
     if state.leader_id == replica.name.node_id:
