@@ -33,7 +33,8 @@ def widths_of(names: Sequence[str], rows: Sequence[Sequence[str]], room: int | N
 
 
 def cut(cell: str, most: int = MOST_SHOWN) -> str:
-    """A cell for people: one of thousands of characters would fill their screen."""
+    """A cell, cut for people: a cell of thousands of characters would fill a screen. most: the
+    number of characters that are shown."""
     if len(cell) <= most:
         return cell
     return f"{cell[:most]}... ({len(cell)} characters; --json has all)"

@@ -75,7 +75,7 @@ def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
         return
     logs = {one.owner.key: one for one in known.members if one.replica is not None}
     late = {one.key for one in known.quorum.behind}
-    caught_up = {key.node_id for key in known.quorum.at_hand - late}  # by another disk of theirs
+    caught_up = {key.node_id for key in known.quorum.at_hand - late}  # by another of its disks
     for one in known.quorum.behind:
         ms = behind(logs.get(one.key, known.examined), one.end, known.examined).ms
         if one.key.node_id not in caught_up and ms is not None and ms >= COPYING_MS:

@@ -76,8 +76,8 @@ def _voters(voters: frozenset[int]) -> str:
 
 
 def caught_up_needs(cluster: Cluster, nodes: Iterable[int]) -> tuple[str, ...]:
-    """The condition on which an answer rests that relies on these nodes, where the logs of some end
-    long before the newest one; none where none does."""
+    """The condition of an answer that relies on these nodes, if the logs of some end long before
+    the newest log; else empty."""
     late = {one: cluster.lags[one] for one in sorted(cluster.late_nodes.intersection(nodes))}
     if not late:
         return ()
@@ -94,7 +94,7 @@ def caught_up_needs(cluster: Cluster, nodes: Iterable[int]) -> tuple[str, ...]:
 def majority_needs(
     cluster: Cluster, voters: frozenset[int], gone: frozenset[int] = frozenset()
 ) -> tuple[str, ...]:
-    """The condition on which the majority rests; none where there is no majority."""
+    """The condition of the majority; empty if there is no majority."""
     left = voters - gone - cluster.fenced_brokers - cluster.uncounted_voters - cluster.late_nodes
     needed = majority(len(voters))
     if len(left) < needed:
