@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.rule import Finding, Subject
 
+_UNSTARTABLE = frozenset(rule.id for rule in RULES_BY_ID.values() if rule.keeps_from_starting)
 FINDING = ("rule", "severity", "file", "position", "offset", "epoch", "message")
 
 
@@ -29,6 +30,17 @@ def subjects_text(subjects: Iterable[Subject]) -> str:
     """The subjects of a finding, as the text that its rows have."""
     shown = [subject._asdict() for subject in subjects]
     return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+
+
+def unstartable_nodes(
+    captures: Sequence[Mapping[str, Any]], found: Iterable[Mapping[str, Any]]
+) -> dict[int, str]:
+    """The nodes that refuse to start with their directories, each with what was found: see Cluster.
+    captures: rows with capture_id and node_id. found: rows of bronze.findings or gold.findings."""
+    nodes = {row["capture_id"]: row["node_id"] for row in captures}
+    rows = [row for row in found if row["capture_id"] in nodes and row["rule"] in _UNSTARTABLE]
+    rows.sort(key=lambda row: (row["file"], row["rule"]))
+    return {nodes[row["capture_id"]]: f"{row['rule']}: {row['message']}" for row in rows}
 
 
 def finding_of(row: Mapping[str, Any]) -> Finding:

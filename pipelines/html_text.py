@@ -1,30 +1,23 @@
 """HTML and SVG. No other module makes markup of text, so that a stranger's name never becomes a
 tag, an attribute or a script.
 
-Escaped text has the type `Html`. Other text is escaped where it enters an element or a template. In
-other modules only constants may become Html; a test in tests/architecture holds this.
+Escaped text has the type `Html`. Other text is escaped where it enters an element. In other modules
+only constants may become Html; a test in tests/architecture holds this.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    import jinja2
-
-    Templates: TypeAlias = jinja2.Environment
+from typing import Any
 
 __all__ = [
-    "EMPTY", "Html", "Templates", "content_hash", "document", "element", "in_script", "joined",
-    "labelled", "packaged", "templates", "ticks", "visible",
+    "EMPTY", "Html", "content_hash", "document", "element", "in_script", "joined", "packaged",
+    "ticks", "visible", "void",
 ]  # fmt: skip
 
 _ESCAPED = {ord(one): f"&#{ord(one)};" for one in "\"'"} | {38: "&amp;", 60: "&lt;", 62: "&gt;"}
@@ -66,7 +59,7 @@ def joined(parts: Iterable[str], between: Html = EMPTY) -> Html:
     return between.join(parts)
 
 
-def element(name: str, *children: str, **attributes: object) -> Html:
+def element(name: str, /, *children: str, **attributes: object) -> Html:
     """An element whose content is escaped, except Html. `class_` is the attribute class; `_` in a
     name stands for `-`; None leaves an attribute out."""
     shown = "".join(
@@ -89,17 +82,27 @@ def ticks(text: str) -> Html:
     )
 
 
-def document(title: str, style: Html, *body: str) -> Html:
-    """A page without scripts. It loads nothing from elsewhere. style: the page's style sheet."""
+def void(name: str, /, **attributes: object) -> Html:
+    """An element that never has content, such as input. attributes: as for `element`."""
+    return Html(element(name, **attributes).removesuffix(f"</{name}>"))
+
+
+def document(title: str, style: Html, *body: str, script: Html = EMPTY) -> Html:
+    """A page that loads nothing from elsewhere. style: its style sheet. script: its only script;
+    empty for a page without one."""
     policy = f"default-src 'none'; style-src {content_hash(style)}"
+    if script:
+        policy += f"; script-src {content_hash(script)}"
     head = (
-        Html('<meta charset="utf-8">'),
-        Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        Html(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
+        void("meta", charset="utf-8"),
+        void("meta", http_equiv="Content-Security-Policy", content=policy),
+        void("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        void("meta", name="color-scheme", content="light dark"),
         element("title", title),
         element("style", style),
     )
-    page = element("html", element("head", *head), element("body", *body), lang="en")
+    content = element("body", *body, *((element("script", script),) if script else ()))
+    page = element("html", element("head", *head), content, lang="en")
     return Html("<!doctype html>\n") + page
 
 
@@ -121,59 +124,3 @@ def packaged(package: str, *path: str) -> Html:
 def content_hash(text: Html) -> str:
     """The source expression of an inline element (Content Security Policy 3, section 2.3.1)."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def templates(
-    package: str,
-    folder: str,
-    *,
-    filters: Mapping[str, Callable[..., Any]],
-    names: Mapping[str, Any],
-) -> Templates:
-    """The templates in a folder of a package. names: what each template may use. The value of an
-    expression in a template is escaped as by `element`; None becomes no text."""
-    import jinja2  # the core's pages need no Jinja
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(package, folder),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
-    environment.filters.update(filters, labelled=labelled)
-    environment.globals.update(names)
-    return environment
-
-
-def _shown(value: object) -> object:
-    if value is None:
-        return ""
-    return Html(_content(value if isinstance(value, str) else str(value)))
-
-
-_TAG = re.compile(r"<[^>]*>")
-_HEAD = re.compile(r'<th scope="col"[^>]*>(.*?)</th>', re.DOTALL)
-_CELL = re.compile(r"<tr\b|<(?:td|th)\b")
-
-
-def labelled(table: Html) -> Html:
-    """The HTML of a template's table with the attribute data-label in each cell of the body: the
-    head of the cell's column. A phone shows each row as a card, in which a cell has this name. All
-    values of a lake are escaped already, so every tag is the template's."""
-    head, body, rest = str(table).partition("<tbody>")
-    texts = (html.unescape(_TAG.sub("", one)) for one in _HEAD.findall(head))
-    labels = [_content(" ".join(one.split())) for one in texts]
-    place = 0
-
-    def with_label(found: re.Match[str]) -> str:
-        nonlocal place
-        if found[0] == "<tr":
-            place = 0
-            return found[0]
-        label = labels[place] if place < len(labels) else ""
-        place += 1
-        return f'{found[0]} data-label="{label}"'
-
-    return Html(head + body + _CELL.sub(with_label, rest))

@@ -68,6 +68,11 @@ class ClusterTables(ABC):
         for all."""
 
     @abstractmethod
+    def records_of_type(self, record_type: str, low: int) -> pa.Table:
+        """The records of a type, of which there are few, from an offset on (inclusive) in the
+        batches of all replicas, with the columns RECORDS."""
+
+    @abstractmethod
     def snapshot_records(self, content_sha256: str) -> pa.Table:
         """The records of the snapshot with this content (SHA-256 in hex digits), from whichever
         replica has it. They have the columns _CONTENT, and their index in the snapshot as
@@ -114,6 +119,11 @@ class HeldTables(ClusterTables):
     ) -> pa.Table:
         rows = _between(self._records, "base_offset", low, high)
         return rows if replicas is None else _of_replicas(rows, replicas)
+
+    def records_of_type(self, record_type: str, low: int) -> pa.Table:
+        return self._records.filter(
+            (pc.field("record_type") == record_type) & (pc.field("offset") >= low)
+        )
 
     def snapshot_records(self, content_sha256: str) -> pa.Table:
         rows = self.tables[bronze.SNAPSHOT_RECORDS]

@@ -6,6 +6,6 @@
 - The replay: `metadata_history`, `metadata_changes`, `state_ranges`, by `written_rows`.
 - Judgements: `findings`, with `superseded_findings`, `membership` (findings between clusters) and
   `failure_exposure` with `health_rules` and `newest_states`; `verdicts`, with `known_quorums`,
-  `other_disks` (what other directories of a round show of voters) and `verdict_rows`.
+  `registered`, `other_disks` (what other directories of a round show of voters) and `verdict_rows`.
 - `inputs`: the input of all these modules. `round_names`: the names of rounds of captures.
 """

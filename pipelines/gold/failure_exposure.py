@@ -15,7 +15,6 @@ from pyarrow.dataset import Dataset, dataset
 
 from pipelines.cluster.rows import Row
 from pipelines.gold.health_rules import (
-    JUDGED,
     WATCHED_ENTITIES,
     JudgedState,
     cluster_of,
@@ -24,7 +23,7 @@ from pipelines.gold.health_rules import (
     since_of,
     steps_of,
 )
-from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.cluster import JUDGED, Cluster
 from replica.doctor.health.exposure import exposures
 from replica.doctor.health.past import (
     Past,

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pipelines.cluster.rows import Row, milliseconds
 from pipelines.finding_rows import finding_row, subjects_text
 from replica.doctor.check.rule import Finding
-from replica.doctor.health.cluster import Beginning, Cluster, Lag
+from replica.doctor.health.cluster import JUDGED, Beginning, Cluster, Lag
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import leaderless_in_restart
@@ -25,11 +25,6 @@ from replica.doctor.verdict.evidence import Since, leaderless
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import entity_of, image_of
 
-JUDGED = (
-    "topic", "partition", "config", "broker", "controller", "feature",
-    "voters", "kraft_version", "zk_migration_state",
-)  # fmt: skip
-"""The kinds of entities that the rules and exposures read."""
 SHOWN_SUBJECTS = 100
 """The most subjects of one finding that are shown. All subjects could be as large as the state
 itself, which gold.metadata_history has."""
@@ -109,8 +104,8 @@ def cluster_of(
 
     state_row: cluster_id, source, end_offset, is_whole, now_ms and voters. The voters are node ids
     in the newest leader's epoch, because a static quorum's log names no others. The row may also
-    have refused_at, and quorum, uncommitted_from, uncommitted_at and passed_over: see Cluster.
-    entities: as in image_of.
+    have refused_at, and quorum, uncommitted_from, uncommitted_at, unstartable and passed_over: see
+    Cluster. entities: as in image_of.
     """
     image = image_of(one for one in entities if one[0] in JUDGED)
     named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}
@@ -127,6 +122,7 @@ def cluster_of(
         quorum=state_row.get("quorum"),
         uncommitted_from=state_row.get("uncommitted_from"),
         uncommitted_at=state_row.get("uncommitted_at"),
+        unstartable=state_row.get("unstartable", {}),
         passed_over=state_row.get("passed_over", ""),
         lags=dict(_lags(state_row.get("quorum"))),
     )

@@ -23,6 +23,7 @@ from pipelines.cluster.control import (
 )
 from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs, unsynced_from
 from pipelines.cluster.rows import Row
+from pipelines.finding_rows import unstartable_nodes
 from pipelines.gold.divergence_points import SettledLosses, with_settled_losses
 from pipelines.gold.failure_exposure import EarlierExposure
 from pipelines.gold.findings import Judged, emptied_rows, findings
@@ -194,7 +195,7 @@ class Gold:
         newest = self.newest_captures
         ids = {row["capture_id"] for row in newest}
         earlier = furthest_captures(self.status, of.state, ids, logs.unsynced_from)
-        facts = silver.held, of.state, self.stated, of.found
+        facts = silver.held, of.state, self.stated, of.found, silver.tables
         return quorum_files_of(newest, earlier, logs, *facts)
 
     @cached_property
@@ -259,9 +260,15 @@ class Gold:
 
     @cached_property
     def newest_states(self) -> list[Row]:
-        """The rows of pipelines.gold.newest_states, each with the known facts about the quorum."""
+        """The rows of pipelines.gold.newest_states, each with what is known of the quorum and of
+        nodes that don't start."""
         of = self.bronze.captures, self.records.ranges, self.history, self.silver.agreed.end
-        also = {"quorum": self.quorum, "passed_over": self.passed_over}
+        refusing = unstartable_nodes(self.newest_captures, self.bronze.found)
+        also = {
+            "quorum": self.quorum,
+            "passed_over": self.passed_over,
+            "unstartable": {**refusing, **self.silver.beside.unstartable},
+        }
         return [{**state_row, **also} for state_row in newest_states(self.status, *of)]
 
     @property

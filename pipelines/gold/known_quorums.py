@@ -10,9 +10,11 @@ from operator import itemgetter
 from typing import Any
 
 from pipelines.cluster.batches import NO_TIME
+from pipelines.cluster.cluster_tables import ClusterTables
 from pipelines.cluster.control import ControlRecords
 from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs, voter_keys
 from pipelines.cluster.rows import Row
+from pipelines.gold.registered import registered_later
 from replica.doctor.check.catalogue import files as of_files
 from replica.doctor.check.catalogue import log
 from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
@@ -99,13 +101,15 @@ def quorum_files_of(
     state: Iterable[Row],
     stated: Mapping[str, Row],
     found: Iterable[Row],
+    tables: ClusterTables,
 ) -> tuple[ComparedRound, QuorumFiles]:
     """The compared logs of these captures of one group, and the content of their other files. The
     facts about the quorum, and a plan of recover, are made from these.
 
     earlier: rounds of the ids of earlier captures of the same replicas, with one capture of each
     replica in a round. They may show more than the newest captures do. state: rows of
-    bronze.replica_state. stated: from stated_voters. found: rows of bronze.findings.
+    bronze.replica_state. stated: from stated_voters. found: rows of bronze.findings. tables: the
+    tables in which registrations of controllers are looked up.
     """
     ids = [row["capture_id"] for row in captures]
     states = {row["capture_id"]: row for row in state}
@@ -130,6 +134,9 @@ def quorum_files_of(
         unreadable_states=frozenset(logs.key(one) for one in ids if one in hidden),
         lacks_own=lacks_own(ends),
         behind_ms=behind_ms(ends),
+        registered_later=registered_later(
+            {logs.key(one): held.captures[one] for one in ids}, now.group.logs, ends, tables
+        ),
     )
     return now, files
 

@@ -44,10 +44,14 @@ class RoundDirectories:
             yield captures[finding.file], finding
 
     def beside(
-        self, cluster_id: str, quorum: KnownQuorum, elsewhere: frozenset[int]
+        self,
+        cluster_id: str,
+        quorum: KnownQuorum,
+        elsewhere: frozenset[int],
+        unstartable: Mapping[int, str],
     ) -> BesideCluster:
         """What the round shows of the voters of a cluster. quorum: what the cluster's own
-        directories prove. elsewhere: as in BesideCluster."""
+        directories prove. elsewhere, unstartable: as in BesideCluster."""
         mixture = ClusterMixture(
             owners=frozenset(replica for replica, _ in self.logs),
             formatted=tuple(one.directory for one in self.formatted),
@@ -59,7 +63,7 @@ class RoundDirectories:
             for node, directory in mixture.without_log(cluster_id).items()
             if node in absent
         }
-        return BesideCluster(elsewhere, without_log)
+        return BesideCluster(elsewhere, without_log, unstartable)
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,11 @@ class BesideCluster:
     """The nodes of which there are only directories of another cluster."""
     without_log: Mapping[int, FormattedMember] = field(default_factory=dict)
     """For each node with a directory without a metadata log: this directory."""
+    unstartable: Mapping[int, str] = field(default_factory=dict)
+    """For each node that refuses to start beside its other directories: see Cluster."""
 
     def __bool__(self) -> bool:
-        return bool(self.elsewhere or self.without_log)
+        return bool(self.elsewhere or self.without_log or self.unstartable)
 
     def doubted(self, quorum: KnownQuorum) -> KnownQuorum:
         """The quorum, with the doubts about these voters."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.cluster.rows import Row
-from pipelines.finding_rows import finding_of
+from pipelines.finding_rows import finding_of, unstartable_nodes
 from pipelines.gold.inputs import Gold
 from pipelines.gold.membership import may_hold_records
 from pipelines.gold.other_disks import BesideCluster, RoundDirectories
@@ -113,8 +113,10 @@ def clusters_beside(
     between: Iterable[Row],
     rounds: Mapping[int, RoundDirectories],
 ) -> Iterator[tuple[str, BesideCluster]]:
-    """(cluster_id, what other directories show of its voters) for each cluster that has voters of
-    which only other directories were captured. between, rounds: as in `verdicts`."""
+    """(cluster_id, what other directories show of its nodes) for each cluster that has voters of
+    which only other directories were captured, or nodes that don't start beside their other
+    directories. between, rounds: as in `verdicts`."""
+    between = [*between]
     found = [row for row in between if row["rule"] in OF_OTHER_CLUSTERS]
     for newest in clusters:
         cluster_id = newest.draft.cluster_id
@@ -125,7 +127,8 @@ def clusters_beside(
                 for subject in one.finding.subjects
             )
             of_round = rounds[newest.ingest_seq]
-            beside = of_round.beside(cluster_id, newest.quorum, elsewhere)
+            unstartable = unstartable_nodes(newest.captures, between)
+            beside = of_round.beside(cluster_id, newest.quorum, elsewhere, unstartable)
             if beside:
                 yield cluster_id, beside
 

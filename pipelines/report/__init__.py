@@ -1,16 +1,17 @@
-"""The incident report: one HTML page about a lake, with the SQL behind each figure.
+"""The incident report: one HTML page about a lake, with the SQL behind each figure, or about
+directories.
 
 - `source`: the port to the lake, and a query with its rows.
-- `queries`, `change_queries`: the SQL; `evidence`: the answers to all queries for one cluster.
+- `queries`, `change_queries`: the SQL; `evidence`: what is known of one cluster.
 - `divergences`, `losses`: where logs diverge, and what replicas lost or would lose.
-- `verdict`: the answer in a sentence, by rules; it begins with `state_now`: what is wrong with the
-  cluster itself. `summary`: the first page.
+- `verdict`: the answer in a sentence, by rules. `summary`: the first page.
 - `svg`, `axis`: drawing; `lanes` with `epoch_lanes` and `leader_lanes`, `fork`, `activity`: the
   figures.
 - `record_rows`: records as `kraftlake dump` shows them. `meaning`: lost changes in words; `rounds`:
   the names of rounds; `words`: numbers, nodes and times.
 - `travel`: the view of any moment, with a slider.
-- `view`: the content of the page for one cluster; `page`: the page itself.
+- `view`: the content of the page for one cluster; `sections`: its markup; `page`: the page itself.
+- `gathering`: the report of a lake. All other modules need Python alone.
 
 No module here opens Spark or a table: the caller passes a function that answers SQL.
 """

@@ -1,73 +1,23 @@
-"""The rows that the page of one cluster is made from: each query is asked once."""
+"""The rows that the page of one cluster is made from. `gathering` asks a lake for them."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from pipelines.dialects import DATA_FUSION, Sql
-from pipelines.report import change_queries, queries
-from pipelines.report.divergences import Parting, Replica, partings_of, replica_of
-from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, losses
-from pipelines.report.meaning import effect
-from pipelines.report.queries import ms
-from pipelines.report.source import Figure, ReportSource, Row
+from pipelines.report.divergences import Parting, Replica
+from pipelines.report.losses import LostRecordCount
+from pipelines.report.source import Figure, Row
 from pipelines.report.words import round_seconds
-
-MAX_EXPOSURES = 20
-
-
-def health(cluster: str) -> Sql:
-    """The rules of health with a finding in the newest known state, the worst first."""
-    return f"""\
-SELECT rule, severity, message, subjects, file, capture_id
-FROM gold.findings
-WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND family = 'health'
-ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rule"""
-
-
-VERDICTS = "gold.verdicts"
-
-
-def verdict(cluster: str) -> Sql:
-    """The verdict of `check` on the newest captures."""
-    return f"""\
-SELECT facts, not_judged
-FROM {VERDICTS}
-WHERE cluster_id = {DATA_FUSION.cluster(cluster)}"""
-
-
-EXPOSURE = "gold.failure_exposure"
-
-
-def exposure(cluster: str) -> Sql:
-    """The failures that would harm the newest known state, the worst first."""
-    return f"""\
-SELECT kind, gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority,
-       since_offset, {ms("since")} AS since_ms, min_isr_unknown, count(*) OVER () AS total
-FROM {EXPOSURE}
-WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
-  AND (leaderless > 0 OR below_min_isr > 0 OR NOT coalesce(has_majority, true))
-ORDER BY CASE kind WHEN 'nothing' THEN 0 ELSE 1 END, coalesce(has_majority, true),
-         leaderless DESC, below_min_isr DESC, kind, gone
-LIMIT {MAX_EXPOSURES}"""
-
+from replica.doctor.verdict.verdict import Fact, Gap
 
 MAX_BUCKETS = 60
 MAX_PARTINGS_DECODED = 6
 """The most divergences whose branches are decoded. Other divergences are only in the table."""
 MAX_TRUNCATIONS_DECODED = 3
-_QUERIES = (
-    queries.rounds, queries.replicas, queries.never_started, queries.captures, queries.unbuilt,
-    queries.epochs,
-    queries.leaders, queries.relations, queries.partings, queries.truncations,
-    queries.truncated_types, queries.snapshot_counts, queries.snapshots, queries.findings,
-    health, queries.damage,
-)  # fmt: skip
-"""The queries about every cluster. Their answers are the fields of Evidence by the same names."""
+MAX_EXPOSURES = 20
 
 
 @dataclass(frozen=True)
@@ -111,10 +61,45 @@ class Lost:
     changes."""
 
 
+class Outage(NamedTuple):
+    """A time during which partitions had no leader."""
+
+    most: int
+    """The largest number of partitions without leader at one moment."""
+    of: int
+    """The number of all partitions at that moment."""
+    since_ms: int | None
+    """When the outage began, in ms since 1970; None where that time is unknown."""
+    most_ms: int | None
+    """The moment of `most`, in ms since 1970; None where that time is unknown."""
+    until_ms: int | None
+    """When the outage ended, in ms since 1970; None where some partitions have no leader in the
+    newest state, or where no time is known."""
+    is_over: bool
+
+    @property
+    def seconds(self) -> float | None:
+        """The length of the outage in seconds; None where a time is unknown."""
+        if self.since_ms is None or self.until_ms is None:
+            return None
+        return (self.until_ms - self.since_ms) / 1000
+
+
+class KnownOutages(NamedTuple):
+    """What is known of outages."""
+
+    outages: tuple[Outage, ...]
+    """The outages, the oldest first."""
+    is_sampled: bool
+    """Whether only some of the changes were looked at."""
+    has_partitions: bool
+    """Whether there was any partition."""
+
+
 @dataclass(frozen=True)
 class Evidence:
-    """The tables' answers about one cluster. newest_changes, state_ranges, exposure, verdict,
-    voter_sets: None where the lake lacks the table."""
+    """What is known of one cluster: the tables' answers, or what its directories tell.
+    newest_changes, state_ranges, exposure, voter_sets: None where the lake lacks the table."""
 
     cluster_id: str
     summary: Row
@@ -144,8 +129,13 @@ class Evidence:
     newest_changes: Figure | None = None
     state_ranges: Figure | None = None
     exposure: Figure | None = None
-    verdict: Figure | None = None
     voter_sets: Figure | None = None
+    facts: tuple[Fact, ...] = ()
+    """The facts of check's verdict on the newest captures, the worst first."""
+    gaps: tuple[Gap, ...] = ()
+    """What could not be judged, by the same verdict."""
+    outages: KnownOutages | None = None
+    """What directories show of outages; for a lake its history does."""
 
     @property
     def known_ranges(self) -> tuple[Row, ...]:
@@ -168,44 +158,6 @@ class Evidence:
         return frozenset()
 
 
-def gather(source: ReportSource, summary: Row) -> Evidence:
-    """Asks all queries about the cluster of `summary`, a row of queries.CLUSTERS. Raises
-    KraftlakeError."""
-    cluster = str(summary["cluster_id"])
-    plain: dict[str, Any] = {one.__name__: source.figure(one(cluster)) for one in _QUERIES}
-    typed = change_queries.CHANGES in source.tables
-    newest = {replica_of(row): str(row["capture_group"]) for row in plain["replicas"].rows}
-    found = losses(plain["truncations"].rows, partings_of(plain["partings"].rows), newest)
-    ranges = source.figure_if_there(queries.STATE_RANGES, queries.state_ranges(cluster))
-    lost = tuple(_lost(source, cluster, loss, ranges) for loss in found[:MAX_LOSSES_TOLD])
-    return Evidence(
-        cluster,
-        summary,
-        **plain,
-        activity=_activity(source, cluster, typed=typed),
-        decoded=tuple(_decoded(source, cluster, plain["partings"].rows)),
-        truncated=_truncated(source, cluster, plain["truncations"].rows),
-        losses=(*(one.loss for one in lost), *found[len(lost) :]),
-        lost=lost,
-        newest_changes=source.figure_if_there(
-            change_queries.CHANGES, change_queries.newest_changes(cluster)
-        ),
-        state_ranges=ranges,
-        exposure=source.figure_if_there(EXPOSURE, exposure(cluster)),
-        verdict=source.figure_if_there(VERDICTS, verdict(cluster)),
-        voter_sets=source.figure_if_there(
-            change_queries.HISTORY, change_queries.voter_sets(cluster)
-        ),
-    )
-
-
-def _activity(source: ReportSource, cluster: str, *, typed: bool) -> Activity:
-    span = source.ask(change_queries.activity_span(cluster, typed=typed))[0]
-    start, width = bucketing(span["first"], span["last"])
-    figure = source.figure(change_queries.activity(cluster, start, width, typed=typed))
-    return Activity(figure, start, width, typed)
-
-
 def bucketing(first: float | None, last: float | None) -> tuple[int, int]:
     """(start of bucket 0, width of a bucket), both in seconds, of at most MAX_BUCKETS + 1 buckets
     from first to last."""
@@ -213,37 +165,3 @@ def bucketing(first: float | None, last: float | None) -> tuple[int, int]:
         return 0, 1
     width = round_seconds((last - first) / MAX_BUCKETS)
     return math.floor(first / width) * width, width
-
-
-def _lost(source: ReportSource, cluster: str, loss: LostRecordCount, ranges: Figure | None) -> Lost:
-    written = source.figure(change_queries.written(cluster, loss))
-    types = source.figure(change_queries.record_types(cluster, loss))
-    changes = source.figure_if_there(change_queries.CHANGES, change_queries.changes(cluster, loss))
-    of_changes = None if changes is None else changes.rows
-    of_ranges = () if ranges is None else ranges.rows
-    known = effect(loss.first, loss.records, written.rows, types.rows, of_changes, of_ranges)
-    kept = bool(loss.committed and source.ask(change_queries.keepers(cluster, loss)))
-    return Lost(replace(loss, effect=known, kept=kept), written, types, changes)
-
-
-def _decoded(source: ReportSource, cluster: str, rows: Iterable[Row]) -> Iterable[DecodedBranches]:
-    for parting in partings_of(rows)[:MAX_PARTINGS_DECODED]:
-        heads = source.figure(queries.heads(cluster, parting.capture_group, parting.offset))
-        parting = parting.with_heads(heads.rows)
-        speakers = tuple(branch.replicas[0] for branch in parting.branches)
-        sql = queries.branch_records(cluster, parting.capture_group, parting.offset, speakers)
-        yield DecodedBranches(parting, heads, source.figure(sql), speakers)
-
-
-def _truncated(source: ReportSource, cluster: str, rows: Iterable[Row]) -> dict[int, Figure]:
-    """The records of the first truncations. Replicas that lost the same records share one entry."""
-    found: dict[int, Figure] = {}
-    seen: set[tuple[Any, ...]] = set()
-    for place, row in enumerate(rows):
-        run = (row["from_offset"], row["to_offset"], tuple(row["epochs"]))
-        if run in seen or len(found) == MAX_TRUNCATIONS_DECODED:
-            continue
-        seen.add(run)
-        sql = queries.truncated_records(cluster, replica_of(row), *run[:2])
-        found[place] = source.figure(sql)
-    return found

@@ -6,32 +6,25 @@ forbids everything else. So a name in a log could not run as a script even if it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from typing import TYPE_CHECKING
 
-from pipelines.html_text import content_hash, joined, packaged, templates, ticks
+from pipelines.html_text import EMPTY, Html, document, element, joined, packaged
 from pipelines.lake import Lake
-from pipelines.report import meaning, queries, view
-from pipelines.report.evidence import gather
-from pipelines.report.source import Figure, ReportSource, Row, moment
-from pipelines.report.travel.cluster_history import gather_history
-from pipelines.report.travel.queries import MAX_CHANGES
-from pipelines.report.view import ClusterView, cluster_view
-from pipelines.report.words import bytes_text, duration_text
-from replica.doctor.quorum.log_ends import Behind
-from replica.errors import UsageError
-from replica.words import counted, listed, ms_range_text, ms_text, time_text
-
-if TYPE_CHECKING:
-    from pipelines.html_text import Templates
+from pipelines.report import queries
+from pipelines.report.sections.cluster import cluster
+from pipelines.report.sections.first_page import summary
+from pipelines.report.sections.judged import unidentified
+from pipelines.report.sections.pieces import code
+from pipelines.report.source import Figure
+from pipelines.report.view import ClusterView
+from replica.words import time_text
 
 MAX_CLUSTERS = 10
 """The most clusters on one page; `--cluster` chooses one where there are more."""
-_TEMPLATES = "templates"
-"""The folder of the templates in this package."""
+_STATIC = "static"
+"""The folder of styles and scripts in this package."""
 _SCRIPTS = ("report.js", "travel_data.js", "travel_panels.js", "travel.js")
 
 
@@ -39,7 +32,8 @@ _SCRIPTS = ("report.js", "travel_data.js", "travel_panels.js", "travel.js")
 class Report:
     """The content of a page."""
 
-    lake: Lake
+    lake: Lake | None
+    """None for a page that is made of directories without a lake."""
     version: str
     generated_at: datetime
     clusters: tuple[ClusterView, ...]
@@ -48,101 +42,78 @@ class Report:
     """The number of other clusters in the lake."""
     unidentified: Figure
     of_directories: tuple[str, ...] = ()
-    """The directories of which the lake was made only for this page; empty for a lake that the user
-    keeps."""
+    """The directories of which the page, or a lake for this page alone, is made; empty for a lake
+    that stays."""
+    way_to_a_lake: str = ""
+    """The command line that installs what makes a lake, where there is none."""
 
-
-def make_report(
-    source: ReportSource,
-    *,
-    cluster: str | None,
-    version: str,
-    generated_at: datetime,
-    of_directories: tuple[str, ...] = (),
-) -> Report:
-    """The report on the clusters of a lake. Raises UsageError where there is no such cluster, or
-    where tables that `ingest` and `build` make are missing.
-
-    cluster: the id of the only cluster to report on; None for all clusters.
-    version: the version of kraftlake, for the page's footer.
-    generated_at: the time that the page shows as its own, in UTC.
-    of_directories: as in Report.
-    """
-    _check_tables(source)
-    summaries = _chosen(source.ask(queries.CLUSTERS), cluster)
-    shown = summaries[:MAX_CLUSTERS]
-    share = MAX_CHANGES // len(shown)
-    views = []
-    for number, summary in enumerate(shown, start=1):
-        evidence = gather(source, summary)
-        views.append(cluster_view(evidence, number, gather_history(source, evidence, share)))
-    return Report(
-        source.lake,
-        version,
-        generated_at,
-        tuple(views),
-        len(summaries) - len(views),
-        source.figure(queries.UNIDENTIFIED),
-        of_directories,
-    )
-
-
-def _check_tables(source: ReportSource) -> None:
-    missing = [name for name in queries.REQUIRED if name not in source.tables]
-    if missing:
-        step = "ingest" if missing[0].startswith("bronze.") else "build"
-        raise UsageError(
-            f"--lake {source.lake}: no {missing[0]} in it; run `{source.lake.command(step)}` first"
-        )
-
-
-def _chosen(found: Sequence[Row], cluster: str | None) -> Sequence[Row]:
-    if not found:
-        raise UsageError("the lake has no captures; run `kraftlake ingest` first")
-    chosen = [row for row in found if cluster in (None, row["cluster_id"])]
-    if not chosen:
-        names = [str(row["cluster_id"]) for row in found]
-        raise UsageError(f"--cluster {cluster}: the lake has {listed(names, limit=10)}")
-    return chosen
-
-
-def _behind(row: Row) -> str:
-    """How far a replica is behind, in the words of `check`; empty where it is unknown."""
-    records, ms = row["lag_records"], row["lag_ms"]
-    return "" if records is None else Behind(records, ms).text
+    def command(self, *words: str) -> str:
+        """A command on the lake; empty where there is none."""
+        return "" if self.lake is None else self.lake.command(*words)
 
 
 def render(report: Report) -> str:
     """The page. Every codec can encode it as UTF-8."""
-    style = packaged(__package__, _TEMPLATES, "report.css")
-    script = joined(packaged(__package__, _TEMPLATES, name) for name in _SCRIPTS)
-    policy = (
-        f"default-src 'none'; style-src {content_hash(style)}; script-src {content_hash(script)}"
+    style = packaged(__package__, _STATIC, "report.css")
+    script = joined(packaged(__package__, _STATIC, name) for name in _SCRIPTS)
+    clusters = report.clusters
+    several = len(clusters) > 1
+    summaries = (summary(one, is_one_of_several=several) for one in clusters)
+    many = " many-clusters" if len(clusters) > queries.MAX_SHOWN_IN_PRINT else ""
+    main = element(
+        "main",
+        element("div", *summaries, class_=f"summary{many}"),
+        *(cluster(one, report.command("build")) for one in clusters),
+        unidentified(report.unidentified) if report.unidentified.total else EMPTY,
+        id="main",
+        tabindex=-1,
     )
-    page = _environment().get_template("report.html")
-    return page.render(report=report, policy=policy, style=style, script=script)
+    return document(
+        f"KRaft metadata report: {', '.join(one.cluster_id for one in clusters)}",
+        style,
+        element("a", "Skip to the verdict", class_="skip", href="#main"),
+        element("header", *_header(report)),
+        main,
+        element("footer", element("p", *_footer(report), class_="quiet")),
+        script=script,
+    )
 
 
-@cache
-def _environment() -> Templates:
-    return templates(
-        __package__,
-        _TEMPLATES,
-        filters={
-            "bytes": bytes_text,
-            "time": time_text,
-            "ms": ms_text,
-            "ms_range": lambda times: ms_range_text(*times),
-            "moment": moment,
-            "ticks": ticks,
-            "duration": duration_text,
-        },
-        names={
-            "behind": _behind,
-            "counted": counted,
-            "listed": listed,
-            "parting_title": view.parting_title,
-            "limits": queries,
-            "limits_of": meaning.limits,
-        },
+def _header(report: Report) -> Iterator[Html]:
+    yield element("h1", "KRaft metadata report")
+    what = f"Lake {report.lake}"
+    if report.of_directories:
+        what = f"Directories {', '.join(report.of_directories)}"
+    made = f"{what}, generated {time_text(report.generated_at)} by kraftlake {report.version}."
+    secrets: tuple[str, ...] = (" Secrets are redacted.",)
+    if report.lake is not None:
+        as_there = " Secrets are as in the lake: redacted, unless it was filled with "
+        secrets = (as_there, code("--keep-secrets"), ".")
+    yield element("p", f"{made} Times are UTC.", *secrets, class_="quiet")
+    buttons = (
+        element("button", f"{what} all details", type="button", id=f"{what.lower()}-all")
+        for what in ("Open", "Close")
     )
+    yield element("p", joined(buttons, Html(" ")), class_="tools", hidden="")
+    if report.more > 0:
+        named = code("--cluster")
+        yield element("p", f"and {report.more} more clusters: name one by ", named, class_="more")
+
+
+def _footer(report: Report) -> Iterator[str]:
+    if report.lake is None:
+        yield from (
+            "This page is made without a lake. The slider over every moment, and the SQL behind "
+            "each figure, need one: ",
+            code(report.way_to_a_lake),
+            ". ",
+        )
+    elif report.of_directories:
+        yield from ("Each figure has its SQL. ", code("kraftlake report --lake LAKE PATH..."))
+        yield from (" keeps the lake, and ", code("kraftlake sql --lake LAKE -f FILE"))
+        yield " asks it. "
+    else:
+        asks = code(report.command("sql", "-f", "FILE"))
+        yield from ("Each figure has its SQL. Save it to a file and run ", asks, ". ")
+    yield from (code("kraftlake explain RULE"), " says more about a finding, ")
+    yield from (code("kraftlake dump"), " prints every record of a file.")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple
 
-from pipelines.report.evidence import Evidence
+from pipelines.report.evidence import Evidence, KnownOutages, Outage
 from pipelines.report.source import Row, moment
 from pipelines.report.travel.cluster_history import ClusterHistory
 from pipelines.report.travel.steps import ReportSteps
@@ -39,40 +38,16 @@ class Summary:
     """The reasons for doubt, or else what proves the verdict."""
 
 
-class Outage(NamedTuple):
-    """A time during which partitions had no leader."""
-
-    most: int
-    """The largest number of partitions without leader at one moment."""
-    of: int
-    """The number of all partitions at that moment."""
-    since_ms: int | None
-    """When the outage began, in ms since 1970; None where that time is unknown."""
-    most_ms: int | None
-    """The moment of `most`, in ms since 1970; None where that time is unknown."""
-    until_ms: int | None
-    """When the outage ended, in ms since 1970; None where some partitions have no leader in the
-    newest state, or where no time is known."""
-    is_over: bool
-
-    @property
-    def seconds(self) -> float | None:
-        """The length of the outage in seconds; None where a time is unknown."""
-        if self.since_ms is None or self.until_ms is None:
-            return None
-        return (self.until_ms - self.since_ms) / 1000
-
-
 def summary(
-    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], history: ClusterHistory | None
+    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], known: KnownOutages | None
 ) -> Summary:
-    """The sentences of a cluster. voters: node ids of the newest epoch that names voters. history:
-    None where the lake lacks its tables."""
-    found = () if history is None else outages(history.steps)
+    """The sentences of a cluster. voters: node ids of the newest epoch that names voters. known:
+    None where nothing tells when partitions had no leader."""
+    found = () if known is None else known.outages
     hidden = tuple(_hidden(facts, evidence, voters))
-    doubts = (*hidden, *_doubts(facts, history))
+    doubts = (*hidden, *_doubts(facts, known))
     impact = (
-        *_of_partitions(found, history, is_all=not hidden),
+        *_of_partitions(known, is_all=not hidden),
         *_of_records(facts, is_all=not hidden),
         *_now(evidence, is_all=not hidden),
     )
@@ -82,6 +57,15 @@ def summary(
         LIMITED if doubts else HIGH,
         doubts or tuple(_proofs(facts, voters)),
     )
+
+
+def known_outages(history: ClusterHistory | None) -> KnownOutages | None:
+    """The outages that the history of a lake shows. history: None where the lake lacks its
+    tables."""
+    if history is None:
+        return None
+    steps = history.steps
+    return KnownOutages(outages(steps), history.is_sampled, bool(steps.partitions.names))
 
 
 def outages(steps: ReportSteps) -> tuple[Outage, ...]:
@@ -162,21 +146,18 @@ def _when_led(evidence: Evidence) -> Iterator[str]:
     )
 
 
-def _of_partitions(
-    found: Sequence[Outage], history: ClusterHistory | None, *, is_all: bool
-) -> Iterator[str]:
-    """is_all: whether what was captured tells all of the cluster; else no sentence says what was
-    not."""
-    if history is None:
+def _of_partitions(known: KnownOutages | None, *, is_all: bool) -> Iterator[str]:
+    """is_all: whether the captures show all that the cluster knows."""
+    if known is None:
         yield "Nothing tells what partitions were without leader."
         return
-    chosen = " that were looked at" if history.is_sampled else ""
-    if not found:
-        if history.steps.partitions.names:
+    chosen = " that were looked at" if known.is_sampled else ""
+    if not known.outages:
+        if known.has_partitions:
             none = "No partition was" if not chosen else f"None of the partitions{chosen} was"
             yield f"{none} {'ever' if is_all else 'seen'} without leader."
         return
-    worst = max(found, key=lambda one: one.most)
+    worst = max(known.outages, key=lambda one: one.most)
     at = f", at {ms_text(worst.most_ms)}" if worst.most_ms is not None else ""
     yield (
         f"Nobody could write to or read from up to {worst.most:,} of "
@@ -270,14 +251,14 @@ def _hidden(facts: ReportFacts, evidence: Evidence, voters: frozenset[int]) -> I
         yield f"The state from offset {facts.known_to} on is not known."
 
 
-def _doubts(facts: ReportFacts, history: ClusterHistory | None) -> Iterator[str]:
+def _doubts(facts: ReportFacts, known: KnownOutages | None) -> Iterator[str]:
     """Further reasons for which the other sentences are uncertain."""
     unproven = _most(facts, "unproven")
     if unproven:
         yield f"Nothing proves whether {counted(unproven, 'record')} were committed."
     if facts.snapshots.get("unverifiable"):
         yield f"{counted(facts.snapshots['unverifiable'], 'snapshot')} can't be verified."
-    if history is not None and history.is_sampled:
+    if known is not None and known.is_sampled:
         yield "Moments are told of a sample of the changes; the view below says which."
     if facts.rounds.has_untimed:
         yield "Some capture times are unknown (`kraftlake capture` writes them)."

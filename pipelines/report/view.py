@@ -1,11 +1,12 @@
-"""The content of the page for one cluster, ready for the template: evidence as words and rows."""
+"""The content of the page for one cluster, ready for the sections: evidence as words and rows."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from pipelines.html_text import Html
 from pipelines.report import activity, epoch_lanes, fork, leader_lanes
@@ -16,14 +17,14 @@ from pipelines.report.queries import MAX_SUBJECTS
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
 from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
-from pipelines.report.state_now import facts_now, gaps_now, runbook_now
-from pipelines.report.summary import Summary, summary
+from pipelines.report.summary import Summary, known_outages, summary
 from pipelines.report.travel.cluster_history import ClusterHistory
 from pipelines.report.travel.shown import JourneyView, journey_view
 from pipelines.report.verdict import ReportFacts, ReportVerdict, RuleCount, verdict
 from pipelines.report.words import Names
 from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.rule import Rule
+from replica.doctor.verdict.runbooks import runbook_of
 
 MAX_NEXT_STEPS, MAX_HEALTH_STEPS = 5, 3
 
@@ -79,6 +80,14 @@ class TruncatedView:
     sql: str
 
 
+class Section(NamedTuple):
+    """A section of the page. name: the end of its id."""
+
+    name: str
+    title: str
+    content: Html
+
+
 @dataclass(frozen=True)
 class ClusterView:
     """The part of the page about one cluster. A drawing is None where there is nothing to draw, and
@@ -106,6 +115,8 @@ class ClusterView:
     summary: Summary
     runbook: str | None
     """The name of the runbook for the verdict; None where there is none."""
+    beside: tuple[Section, ...] = ()
+    """Sections that the caller adds above the others."""
 
     @property
     def health_steps(self) -> tuple[tuple[str, str], ...]:
@@ -117,7 +128,7 @@ class ClusterView:
         """For each thing that could not be judged what closes the gap, or that nothing does."""
         return tuple(
             gap.next_step or f"Not judged: {gap.what}, because {gap.why}."
-            for gap in gaps_now(self.evidence)
+            for gap in self.evidence.gaps
         )
 
     @property
@@ -128,12 +139,18 @@ class ClusterView:
         """The name of a row's replica, without the word node."""
         return self.names.name(replica_of(row))
 
+    def role(self, node_id: int) -> str:
+        return "voter" if node_id in self.voters else "observer"
+
 
 def cluster_view(
-    evidence: Evidence, number: int, history: ClusterHistory | None = None
+    evidence: Evidence,
+    number: int,
+    history: ClusterHistory | None = None,
+    beside: tuple[Section, ...] = (),
 ) -> ClusterView:
     """The view of one cluster. number: the number of the cluster on the page, from 1. history: the
-    cluster's history; None where the lake lacks it."""
+    cluster's history; None where the lake lacks it. beside: see ClusterView."""
     identity = f"c{number}"
     replicas = evidence.replicas.rows
     names = Names([replica_of(row) for row in (*replicas, *evidence.captures.rows)])
@@ -148,7 +165,6 @@ def cluster_view(
         lanes.append(epoch_lanes.lane(row, title, evidence, fills, is_voter=is_voter))
     rules = _rules(evidence.findings)
     facts = _facts(evidence, names, rounds, partings, rules)
-    facts = replace(facts, now=facts_now(evidence))
     return ClusterView(
         identity=identity,
         evidence=evidence,
@@ -167,8 +183,9 @@ def cluster_view(
         rules=rules,
         health=tuple(map(_health, evidence.health.rows)),
         travel=journey_view(identity, history, evidence, names, fills),
-        summary=summary(facts, evidence, voters, history),
-        runbook=runbook_now(evidence),
+        summary=summary(facts, evidence, voters, evidence.outages or known_outages(history)),
+        runbook=runbook_of({rule for fact in evidence.facts for rule in fact.rules}),
+        beside=beside,
     )
 
 
@@ -228,7 +245,8 @@ def _facts(
         rounds=rounds,
         end_written_ms=max(written - {None}, default=None),
         known_to=max((row["to_offset"] for row in evidence.known_ranges), default=None),
-        not_judged=gaps_now(evidence),
+        not_judged=evidence.gaps,
+        now=evidence.facts,
     )
 
 

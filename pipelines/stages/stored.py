@@ -69,6 +69,11 @@ class StoredTables(ClusterTables):
         names = [name for name in RECORDS if name != "payload"]
         return self._records(bronze.LOG_RECORDS, names, where).select(RECORDS)
 
+    def records_of_type(self, record_type: str, low: int) -> pa.Table:
+        where = f'record_type = {DATA_FUSION.literal(record_type)} AND "offset" >= {low:d}'
+        names = [name for name in RECORDS if name != "payload"]
+        return self._records(bronze.LOG_RECORDS, names, where).select(RECORDS)
+
     def snapshot_records(self, content_sha256: str) -> pa.Table:
         where = f"content_sha256 = {DATA_FUSION.literal(content_sha256)}"
         rows = self._records(bronze.SNAPSHOT_RECORDS, ["index", *_CONTENT], where)

@@ -29,8 +29,8 @@ DATA_FILES = (
     "conf/spark-local.conf",
     "jobs/cli/schemas/check.schema.json",
     "kraftlake/py.typed",
-    "pipelines/report/templates/report.css",
-    "pipelines/report/templates/report.html",
+    "pipelines/report/static/report.css",
+    "pipelines/report/static/report.js",
 )
 ENDINGS = (
     ".py",

@@ -19,7 +19,7 @@ from jobs.cli.directories.restore import RestoreSource, of_directories
 from jobs.cli.sharing.report import source
 from pipelines.bronze.captured import uncovered
 from pipelines.lake import Lake
-from pipelines.report.page import make_report
+from pipelines.report.gathering import make_report
 from pipelines.report.view import ClusterView
 from pipelines.tables.gold import GOLD
 from replica.doctor.check.catalogue import groups

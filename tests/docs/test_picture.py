@@ -20,7 +20,7 @@ from tests.pipelines.report.incidents import split
 from tests.pipelines.report.small_lake import write_lake
 
 PICTURE = ROOT / "docs" / "explanation" / "images" / "report.svg"
-_STYLES = ROOT / "pipelines" / "report" / "templates" / "report.css"
+_STYLES = ROOT / "pipelines" / "report" / "static" / "report.css"
 _WIDTH, _MARGIN, _LINE = 860, 24, 22
 _DRAWN = ("Leader epochs in the logs", "Divergence at offset")
 _USED = re.compile(

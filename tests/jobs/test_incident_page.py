@@ -82,7 +82,7 @@ def test_a_hostile_name_is_text_and_the_page_runs_no_script(
     assert "<script>alert(1)</script>" in page.whole
     assert "\u202e" not in text
     assert "script" not in page.tags
-    assert "default-src 'none'" in text
+    assert "default-src &#39;none&#39;" in text
 
 
 def test_a_page_that_can_t_be_written_is_named_with_its_option(

@@ -259,3 +259,19 @@ def test_an_archive_that_is_there_or_can_t_be_made_is_refused(
     assert ended.code != 0
     assert "nowhere" in ended.err
     assert os.listdir(tmp_path) == ["sent.tar.gz"]
+
+
+def test_the_short_ending_is_an_archive_too_and_another_kind_of_archive_is_refused(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    """A folder named as an archive looks as if it could be sent."""
+    archive = tmp_path / "sent.tgz"
+    ended = kraftlake("redact", data / QUICK[0], "-o", archive)
+    assert (ended.code, tarfile.is_tarfile(archive)) == (0, True)
+    assert all("bytes copied without secrets" in one for one in ended.complaints)
+    for name in ("sent.zip", "sent.tar.xz"):
+        refused = kraftlake("redact", data / QUICK[0], "-o", tmp_path / name)
+        assert (
+            refused.error == f"-o {tmp_path / name}: name the archive NAME.tar.gz, or name a folder"
+        )
+    assert os.listdir(tmp_path) == ["sent.tgz"]

@@ -19,6 +19,7 @@ from replica.doctor.check import membership
 from replica.doctor.check.examined import examine
 from replica.doctor.check.group import judge_group
 from replica.doctor.quorum.log_ends import COPYING_MS
+from replica.doctor.quorum.registered_later import REGISTERING_MS
 from replica.doctor.verdict.evidence_of_directories import clusters_of, evidence_of
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
@@ -31,6 +32,8 @@ from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
 from tests.replica.doctor.check.first_start import start
+from tests.replica.doctor.check.test_registered_later import cut_before_registering
+from tests.replica.doctor.check.test_voter_behind import cut_whole
 
 SPLIT = "kafka-4.1.1-dynamic/split"
 
@@ -79,8 +82,10 @@ def stopped(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["split", "endless-elections", "stale", "clean-failover", "stopped", "alone"]
-)
+    "name",
+    ["split", "endless-elections", "stale", "clean-failover", "stopped", "alone",
+     "registered", "registered in an earlier epoch"],
+)  # fmt: skip
 def test_the_table_has_the_verdict_of_check(
     data: Path, tmp_path: Path, kraftlake: Kraftlake, name: str
 ) -> None:
@@ -93,9 +98,13 @@ def test_the_table_has_the_verdict_of_check(
         stale(nodes)
     elif name == "stopped":
         stopped(nodes)
+    elif name.startswith("registered"):
+        older_than_its_process(data, nodes, in_an_earlier_epoch="epoch" in name)
     else:
         write_capture(SCENARIOS_BY_NAME[name].capture(), str(nodes))
     expected = verdict_by_check(nodes)
+    if name.startswith("registered"):
+        assert "stale-voter" in {rule for fact in expected.facts for rule in fact.rules}
     row = row_of(lake_of(kraftlake, tmp_path / "lake", nodes))
     assert (row["level"], row["headline"]) == (expected.level.value, expected.headline)
     told = [(one["level"], tuple(one["rules"])) for one in row["facts"]]
@@ -103,6 +112,32 @@ def test_the_table_has_the_verdict_of_check(
     assert [one["what"] for one in row["not_judged"]] == [gap.what for gap in expected.not_judged]
     assert tuple(row["next_steps"]) == expected.next_steps
     assert row["end_offset"] == (None if expected.state is None else expected.state.end_offset)
+
+
+def older_than_its_process(data: Path, folder: Path, *, in_an_earlier_epoch: bool) -> None:
+    """A quorum of which voter 2's log ends before its process registered."""
+    for node in ("1", "2", "3"):
+        shutil.copytree(data / "kafka-4.1.1-dynamic/final" / node, folder / node)
+    if in_an_earlier_epoch:
+        cut_whole(folder / "2", 29_500)  # the last epoch began 28.4 s before the end
+    else:
+        cut_before_registering(folder / "2", REGISTERING_MS + 1_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("derived", ["in several stages", "grown"])
+def test_a_lake_in_parts_finds_a_disk_that_is_older_than_its_process(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch, derived: str
+) -> None:
+    older_than_its_process(data, tmp_path / "nodes", in_an_earlier_epoch=True)
+    if derived == "in several stages":
+        monkeypatch.setattr(building, "_MOST_RECORDS", 100)
+    else:
+        lake_of(kraftlake, tmp_path / "lake", data / "kafka-4.1.1-dynamic/live/1")
+    lake = lake_of(kraftlake, tmp_path / "lake", tmp_path / "nodes")
+    (found,) = rows(lake, "SELECT node_id, message FROM gold.findings WHERE rule = 'stale-voter'")
+    assert found["node_id"] == 2
+    assert "its process registered at offset" in found["message"]
 
 
 def stale(folder: Path) -> Path:

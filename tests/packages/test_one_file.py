@@ -15,6 +15,7 @@ import pytest
 
 from replica.format.compression import GZIP, compress
 from replica.format.whole_batch import value_batch
+from tests.jobs.test_report_of_directories import SECTIONS
 from tests.kraftlake_process import kraftlake
 from tests.packages.building import REPOSITORY
 from tests.replica.format.encoded import encode_batch
@@ -131,13 +132,16 @@ def test_a_command_of_a_lake_says_that_this_file_has_the_core_alone(one_file: Pa
 
 
 def test_a_report_of_directories_is_made_within_ten_seconds(one_file: Path, tmp_path: Path) -> None:
-    """By one file that has no library of a lake: the page of what-happened."""
+    """By one file that has no library of a lake: with the drawings and all that the logs tell."""
     page, before = tmp_path / "incident.html", os.times()
     done = run(one_file, "report", "-o", str(page), "tests/data/kafka-4.4.0-dynamic/split")
     after = os.times()
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, str(page))
-    assert "this is the page of `kraftlake what-happened`" in done.stderr
-    assert "<h2>What to do</h2>" in page.read_text(encoding="utf-8")
+    assert "this page is made without a lake" in done.stderr
+    text = page.read_text(encoding="utf-8")
+    titles = ("Leader epochs in the logs of 5 replicas", "Divergence at offset 944")
+    assert all(f">{title}" in text for title in titles)
+    assert all(f'id="c1-{name}"' in text for name in SECTIONS)
     assert sum(after[2:4]) - sum(before[2:4]) < 10
 
 

@@ -22,6 +22,7 @@ from jobs.cli.asking.sql_delta_rs import named_rows, rows
 from jobs.cli.asking.sql_views import HISTORY
 from jobs.cli.output import ms_of
 from pipelines.dialects import DATA_FUSION
+from pipelines.finding_rows import unstartable_nodes
 from pipelines.gold.health_rules import WATCHED_ENTITIES, cluster_of, steps_of
 from pipelines.gold.verdict_rows import quorum_in, verdict_in
 from pipelines.lake import Lake
@@ -67,6 +68,7 @@ def from_lake(
             "now_ms": None if newest["at"] is None else ms_of(newest["at"]),
             "uncommitted_from": offset,
             "uncommitted_at": at_ms,
+            "unstartable": _unstartable(history, newest["capture_group"]),
         }
     cluster = cluster_of(state_row, held, broker_defaults)
     unproven, _ = _first_change(history, history.proven_end(), end_offset)
@@ -119,6 +121,17 @@ def _newest_verdict(history: ClusterHistory, end_offset: int) -> dict[str, Any] 
         return None
     query = f"SELECT * FROM {VERDICTS} WHERE {history.mine()} AND end_offset = {end_offset}"
     return next(iter(named_rows(history.lake, query)), None)
+
+
+def _unstartable(history: ClusterHistory, capture_group: str) -> dict[int, str]:
+    """The nodes of the newest captures that refuse to start with their directories."""
+    group = DATA_FUSION.literal(capture_group)
+    captures = f"SELECT capture_id, node_id FROM {STATUS} WHERE {history.mine()}"
+    found = f"SELECT capture_id, rule, file, message FROM {FINDINGS} WHERE {history.mine()}"
+    return unstartable_nodes(
+        [*named_rows(history.lake, f"{captures} AND capture_group = {group}")],
+        named_rows(history.lake, found),
+    )
 
 
 def _verdict(cluster: Cluster, newest: dict[str, Any] | None) -> Verdict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from jobs.cli.asking.about import AskedCluster
@@ -14,7 +14,11 @@ from jobs.cli.directories.check_inputs import (
     read_earlier,
     refuse_unread,
 )
-from jobs.cli.directories.judged_clusters import disks_of_several, judged_clusters
+from jobs.cli.directories.judged_clusters import (
+    disks_of_several,
+    judged_clusters,
+    refusing_nodes,
+)
 from jobs.cli.directories.notices import printed_at_the_end
 from jobs.cli.output import ProgressLine
 from replica.doctor.check.damaged import bundle_damage
@@ -102,7 +106,7 @@ def from_directories(
                 )
             else:
                 told = newest_states(examined, progress.show, earlier, inputs.formatted)
-                known += (_Known(one, cluster_of(one, broker_defaults), examined) for one in told)
+                known += (_known(one, examined, broker_defaults) for one in told)
         if not known:
             refuse_unread(unreadable)
         chosen, cluster, directories, verdict = _chosen(known, asked, several)
@@ -143,6 +147,16 @@ class _Known(NamedTuple):
     cluster: Cluster | None
     directories: Sequence[Examined]
     verdict: Verdict | None = None
+
+
+def _known(
+    told: ClusterState, examined: Sequence[Examined], broker_defaults: Mapping[str, str]
+) -> _Known:
+    cluster = cluster_of(told, broker_defaults)
+    if cluster is not None:
+        refusing = refusing_nodes(examined, told.cluster_id)
+        cluster = replace(cluster, unstartable=refusing)
+    return _Known(told, cluster, examined)
 
 
 def _chosen(known: Sequence[_Known], asked: AskedCluster, several: Sequence[str]) -> _Known:

@@ -107,7 +107,7 @@ class RedactOptions:
     """
 
     paths: options.NodePaths
-    output: options.CaptureOutput
+    output: options.CopyOutput
     redact_key: options.RedactKey = None
     hashes_names: options.HashedNames = False
     show_config: options.ShowConfig = None

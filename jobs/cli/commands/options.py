@@ -140,6 +140,14 @@ CaptureOutput = Annotated[
         callback=on_disk("-o"),
     ),
 ]
+CopyOutput = Annotated[
+    str,
+    shared_option(
+        "-o, --output NAME.tar.gz|FOLDER|URI",
+        "The archive to send; or an empty or new folder, or a URI such as s3://bucket/name.",
+        callback=on_disk("-o"),
+    ),
+]
 Json = Annotated[bool, shared_option("--json", "Print a JSON object per line.")]
 KeepSecrets = Annotated[
     bool, shared_option("--keep-secrets", "Don't redact credentials and secret config values.")

@@ -18,8 +18,9 @@ class ReportOptions:
 
     The command reads a lake that was built, or directories. For directories it makes a lake: in
     --lake, where it stays, or in a temporary folder ($TMPDIR), which it deletes afterwards. It
-    needs Java only for a cluster of more than 200,000 records. For directories, an installation
-    without the extra kraftlake[lake] writes the page of `kraftlake what-happened --html`.
+    needs Java only for a cluster of more than 200,000 records. Without the extra kraftlake[lake]
+    the page of directories is made without a lake: it has the events and the state now in the place
+    of the slider, all other sections, and no SQL.
 
     \b
     Examples:

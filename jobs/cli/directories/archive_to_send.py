@@ -12,19 +12,24 @@ from pathlib import Path
 
 from replica.errors import UnwritableFileError, UsageError
 
-ENDING = ".tar.gz"
+_ENDINGS = (".tar.gz", ".tgz")
+_OTHER_ARCHIVES = (".zip", ".tar", ".gz", ".tar.xz", ".tar.bz2", ".tar.zst", ".7z")
 _OWNER_S = 0o600
 
 
 @contextmanager
 def archived(output: str) -> Iterator[str]:
-    """The folder for the copies. Where the output's name ends in .tar.gz, this is a temporary
-    folder beside it. Its content becomes the archive when the block ends without an error.
+    """The folder for the copies. Where the output's name ends in .tar.gz or .tgz, this is a
+    temporary folder beside it. Its content becomes the archive when the block ends without an
+    error.
 
-    Raises UsageError where the archive exists already, UnwritableFileError where it can't be
-    written.
+    Raises UsageError where the archive exists already, or where the name is that of another kind of
+    archive, UnwritableFileError where it can't be written.
     """
-    if not output.endswith(ENDING) or "://" in output:
+    ending = next((one for one in _ENDINGS if output.endswith(one)), None)
+    if ending is None or "://" in output:
+        if output.endswith(_OTHER_ARCHIVES) and not os.path.isdir(output) and "://" not in output:
+            raise UsageError(f"-o {output}: name the archive NAME.tar.gz, or name a folder")
         yield output
         return
     target = Path(output)
@@ -35,7 +40,7 @@ def archived(output: str) -> Iterator[str]:
     except OSError as error:
         raise UnwritableFileError(output, error.strerror or str(error)) from error
     with folder as place:
-        copies = Path(place, target.name.removesuffix(ENDING) or "copies")
+        copies = Path(place, target.name.removesuffix(ending) or "copies")
         yield str(copies)
         draft = Path(place, "archive")
         try:

@@ -128,7 +128,8 @@ def _report(command: str, one: CapturedDirectory) -> None:
         )
     before = one.size_bytes - one.sent_bytes
     arrived = f", {counted(before, 'byte')} had arrived before" if before > 0 else ""
-    complain(f"{command}: {one.shown}: {counted(one.sent_bytes, 'byte')} sent{arrived}")
+    done = "copied without secrets" if command == "redact" else "sent"
+    complain(f"{command}: {one.shown}: {counted(one.sent_bytes, 'byte')} {done}{arrived}")
 
 
 def _fields(one: CapturedDirectory) -> dict[str, object]:

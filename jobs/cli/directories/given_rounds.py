@@ -33,6 +33,8 @@ class GivenRounds(NamedTuple):
     """The log directories without a metadata log."""
     damages: tuple[Damage, ...] = ()
     """The places of the newest round that could not be read."""
+    names: tuple[str, ...] = ()
+    """The name of each round in --order; empty without it."""
 
 
 @contextmanager
@@ -67,7 +69,8 @@ def rounds_in(
         progress.clear()
         notices += (*map(str, inputs.damages), *inputs.left_out())
         unread = (*inputs.unread(), *bundle_damage(damages))
-        yield GivenRounds(rounds, unread, inputs.formatted, (*inputs.damages, *damages))
+        named = tuple(one for one in order if len(order) == len(rounds))
+        yield GivenRounds(rounds, unread, inputs.formatted, (*inputs.damages, *damages), named)
 
 
 @contextmanager

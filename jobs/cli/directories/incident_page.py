@@ -29,7 +29,7 @@ def incident_page(
     ]
     names = [one.verdict.cluster_id or "" for one in incidents]
     title = f"What happened: {', '.join(filter(None, names))}"
-    style = packaged("pipelines.report", "templates", "report.css")
+    style = packaged("pipelines.report", "static", "report.css")
     return document(title, style, element("main", *parts))
 
 

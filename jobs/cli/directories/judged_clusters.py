@@ -12,6 +12,7 @@ from replica.doctor.check.known_quorum import EarlierRounds
 from replica.doctor.check.membership import judge_membership, members_of
 from replica.doctor.check.partition import partition_of
 from replica.doctor.check.rule import Finding
+from replica.doctor.check.snapshot_validity import judge_log_start
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster, clusters_of, evidence_of
 from replica.doctor.verdict.facts import SAID_BY_MESSAGE, verdict_on
 from replica.doctor.verdict.verdict import Verdict
@@ -27,6 +28,20 @@ def disks_of_several(examined: Iterable[Examined]) -> str:
     found = judge_membership(members_of(of_metadata))
     told = (finding.message for _, finding in found if finding.rule.id in SAID_BY_MESSAGE)
     return ". ".join(f"{one[0].upper()}{one[1:]}" for one in dict.fromkeys(told))
+
+
+def refusing_nodes(examined: Iterable[Examined], cluster_id: str | None) -> dict[int, str]:
+    """The nodes of a cluster that refuse to start with these directories, each with what was found
+    (see Cluster.unstartable), without a judgement of everything else."""
+    mine = [
+        one
+        for one in examined
+        if partition_of(one).is_metadata and one.replica and one.replica.cluster_id == cluster_id
+    ]
+    found = [(one.owner.node_id, finding) for one in mine for finding in judge_log_start(one)]
+    found += [(one.replica.node_id, finding) for one, finding in judge_membership(members_of(mine))]
+    refusing = ((node, one) for node, one in found if one.rule.keeps_from_starting)
+    return {node: f"{one.rule.id}: {one.message}" for node, one in refusing}
 
 
 _NO_DEFAULTS: Mapping[str, str] = MappingProxyType({})

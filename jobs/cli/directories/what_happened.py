@@ -31,6 +31,7 @@ from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import earlier_rounds
 from replica.doctor.check.newest import cluster_id_of
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.leaderless import BEFORE
 from replica.doctor.timeline.asked_for import DAY_MS, HOUR_MS
 from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.timeline.decisive import decisive
@@ -121,10 +122,10 @@ def incidents_of(
         )
         for cluster, verdict in judged:
             if newest.get(cluster.cluster_id) == index:
-                yield _incident(cluster, verdict, branches.get(cluster.cluster_id), progress)
+                yield incident_of(cluster, verdict, branches.get(cluster.cluster_id), progress)
 
 
-def _incident(
+def incident_of(
     cluster: JudgedCluster, verdict: Verdict, branch: Branch | None, progress: ProgressLine
 ) -> Incident:
     """What happened to a cluster. branch: None where the cluster's logs hold no record."""
@@ -139,8 +140,9 @@ def _incident(
     told = timeline(branch, progress.show)
     gaps = tuple(gaps_of(branch, told.unknown))
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
+    seen = [one for one in outages_of(cluster) or () if one.began is not BEFORE]
     return Incident(
-        verdict, decisive(told.events), outages_of(cluster), stop, gaps, nodes, behind,
+        verdict, decisive(told.events), seen, stop, gaps, nodes, behind,
         told.asked_for, told.recent,
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from jobs.cli.commands.happening import WhatHappenedOptions
-from jobs.cli.commands.options import lake_unless
+from jobs.cli.commands.options import lake_unless, names_in
 from jobs.cli.commands.sharing import ReportOptions
 from jobs.cli.directories import what_happened
 from jobs.cli.output import complain, is_standard_output, write_json, write_line, write_text
@@ -23,7 +23,7 @@ from jobs.cli.page_file import write_page
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
 from pipelines.sql_text import tables_named
-from replica.errors import UnreadableFileError
+from replica.errors import UnreadableFileError, UsageError
 from replica.installation import line_that_adds, release
 from replica.terminal_text import one_line
 
@@ -32,19 +32,29 @@ if TYPE_CHECKING:
     from pipelines.report.source import ReportSource
     from pipelines.report.view import ClusterView
 
-_OF_A_LAKE = ("datafusion", "deltalake", "jinja2", "pyarrow", "pyspark")
+_OF_A_LAKE = ("datafusion", "deltalake", "pyarrow", "pyspark")
 """The packages without which no lake is made for a page."""
 
 
 def run(options: ReportOptions) -> int:
     """Writes the page, and prints each cluster's verdict, on stderr where the page goes to standard
     output. Returns 0. Raises KraftlakeError."""
-    lake, paths = lake_unless(options.paths, options.lake, "report"), options.paths or ()
-    output = options.output
-    if lake is None and not options.json_output and not _can_make_a_lake():
-        return _short_page(options)
-    from pipelines.report.page import make_report, render
+    lake = lake_unless(options.paths, options.lake, "report")
+    if lake is not None or _can_make_a_lake():
+        return _write(_of_lake(lake, options), options)
+    report = _of_directories(options)
+    complain(
+        "report: this page is made without a lake; the slider over every moment, and the SQL of "
+        f"each figure, need what makes one: {line_that_adds('lake')}"
+    )
+    return 0 if report is None else _write(report, options)
 
+
+def _of_lake(lake: Lake | None, options: ReportOptions) -> Report:
+    """The report of a lake. lake: None for one that is made of directories for this page."""
+    from pipelines.report.gathering import make_report
+
+    paths = options.paths or ()
     with ExitStack() as stack:
         if lake is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraftlake-"))
@@ -55,14 +65,19 @@ def run(options: ReportOptions) -> int:
             from jobs import ingest
 
             ingest.fill(paths, place, options.order)
-        report = make_report(
+        return make_report(
             source(place),
             cluster=options.cluster,
             version=release(),
             generated_at=datetime.now(UTC),
             of_directories=() if lake else tuple(paths),
         )
-    page = render(report)
+
+
+def _write(report: Report, options: ReportOptions) -> int:
+    from pipelines.report.page import render
+
+    page, output = render(report), options.output
     if is_standard_output(output):
         write_text(page)
         _print(report, complain)
@@ -81,21 +96,26 @@ def _can_make_a_lake() -> bool:
     return all(find_spec(name) is not None for name in _OF_A_LAKE)
 
 
-def _short_page(options: ReportOptions) -> int:
-    """Writes the page of what-happened, which needs no lake."""
-    what_happened.run(
-        WhatHappenedOptions(
-            [*(options.paths or ())],
-            cluster=options.cluster,
-            order=options.order,
-            html=options.output,
+def _of_directories(options: ReportOptions) -> Report | None:
+    """The report of directories without a lake. None where no cluster of theirs is known: then the
+    page of what-happened, which says why, is written instead. Raises UsageError where --json wants
+    rows of it."""
+    from jobs.cli.directories.reported.pages import report_of
+
+    paths = [*(options.paths or ())]
+    report = report_of(paths, names_in(options.order), options.cluster)
+    if report is None and options.json_output:
+        raise UsageError(
+            f"{' '.join(paths)}: no directory names its cluster and holds a record of it; "
+            "`kraftlake what-happened` says more"
         )
-    )
-    complain(
-        "report: this is the page of `kraftlake what-happened`; the slider over every moment, the "
-        f"records and the drawings need what makes a lake: {line_that_adds('lake')}"
-    )
-    return 0
+    if report is None:
+        what_happened.run(
+            WhatHappenedOptions(
+                paths, cluster=options.cluster, order=options.order, html=options.output
+            )
+        )
+    return report
 
 
 def source(lake: Lake) -> ReportSource:

@@ -1,10 +1,10 @@
 """The part of the page on which a reader goes through a cluster's history, change by change.
 
 - `queries`: the SQL; `cluster_history`: its answers about one cluster, sampled where there are too
-  many, and replica.doctor.health on the states of chosen moments.
+  many, and replica.doctor.health on the states of chosen moments; `gathering` asks and judges.
 - `steps`: the moments at which something changed, with the partitions and brokers of that moment.
 - `moments`: the steps at which health is judged.
 - `packed`: the whole history as compact JSON for the page; `strip`: the drawing under the slider.
 
-The scripts in templates/travel_*.js read the JSON of `packed`.
+The scripts in static/travel_*.js read the JSON of `packed`.
 """

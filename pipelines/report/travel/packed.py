@@ -1,4 +1,4 @@
-"""The slider's moments as compact JSON, for templates/travel_data.js: rising numbers as
+"""The slider's moments as compact JSON, for static/travel_data.js: rising numbers as
 differences, every text once, and lists of numbers instead of rows.
 
 An object with

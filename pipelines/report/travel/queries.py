@@ -4,9 +4,9 @@ pipelines.report.queries."""
 from __future__ import annotations
 
 from pipelines.dialects import DATA_FUSION, Sql
-from pipelines.gold.health_rules import JUDGED
 from pipelines.report.change_queries import CHANGES, HISTORY
 from pipelines.report.queries import STATE_RANGES, ms
+from replica.doctor.health.cluster import JUDGED
 
 REQUIRED = (CHANGES, HISTORY, STATE_RANGES)
 """The tables without which the report has no slider."""

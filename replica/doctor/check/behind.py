@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from replica.doctor.check.examined import Examined
+from replica.doctor.check.lineage import LogParting
 from replica.doctor.quorum.log_ends import Behind, lag_ms
-from replica.model.keys import ReplicaKey
 
 
 def behind_newest(
-    logs: Sequence[Examined], parts: Mapping[ReplicaKey, int]
+    logs: Sequence[Examined], partings: Iterable[LogParting]
 ) -> tuple[Behind | None, ...]:
     """For each of these logs of one cluster how far it is behind the newest of them; None where
-    that isn't known: for a file, a copy that breaks off, and a log without records. parts: where
-    logs diverge from better ones."""
+    that isn't known: for a file, a copy that breaks off, and a log without records. partings:
+    the places where these logs diverge."""
     told = [one if _tells_its_end(one) else None for one in logs]
     newest = max((one for one in told if one is not None), key=_position, default=None)
     if newest is None:
         return (None,) * len(told)
+    leader = newest.replica
+    parts = {
+        one.loser: one.offset
+        for one in partings
+        if leader is not None and leader.node_id in one.others
+    }
 
     def common_end(own: Examined) -> int:
         end = own.directory.log_end_offset

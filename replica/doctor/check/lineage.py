@@ -89,11 +89,19 @@ def partings_of(logs: ComparedLogs) -> dict[LogParting, list[int]]:
     """The places where logs of one cluster diverge, each with the ids of the nodes from which the
     loser diverges."""
     partings: dict[LogParting, list[int]] = {}
-    for a, b, divergence in _divergences(logs):
+    for a, b, divergence, lost, if_stopped in settled_pairs(logs):
         if divergence.relation is Relation.DIVERGED:
-            parting, other = _parting(a, b, *_among_all(a, b, divergence, logs))
+            parting, other = _parting(a, b, divergence, lost, if_stopped)
             partings.setdefault(parting, []).append(other.node_id)
     return {replace(one, others=tuple(others)): others for one, others in partings.items()}
+
+
+def settled_pairs(
+    logs: ComparedLogs,
+) -> Iterator[tuple[ReplicaKey, ReplicaKey, Divergence, Losses | None, bool]]:
+    """Each pair of logs, with what it does where all logs are, and its settled_losses."""
+    for a, b, divergence in _divergences(logs):
+        yield a, b, *_among_all(a, b, divergence, logs)
 
 
 def _among_all(

@@ -3,12 +3,15 @@ replica.doctor.quorum.registered_later)."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from replica.doctor.check.examined import Examined
-from replica.doctor.quorum.log_ends import LogEnd, newest_end
-from replica.doctor.quorum.registered_later import REGISTERING_MS, RegisteredLater
+from replica.doctor.quorum.log_ends import LogEnd
+from replica.doctor.quorum.registered_later import (
+    RegisteredLater,
+    Registration,
+    logs_behind,
+)
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.directory import SegmentFile
@@ -24,46 +27,26 @@ MAX_READ = 20_000
 _LEAST_BYTES = 90
 """The size in bytes of the smallest batch with a registration. Batches with a NO_OP_RECORD, of
 which a day has 170,000, are smaller."""
-_REGISTRATION = "REGISTER_CONTROLLER_RECORD"
+REGISTRATION = "REGISTER_CONTROLLER_RECORD"
 
 
 def registered_later(
     members: Sequence[tuple[Examined, ReplicaLog]], ends: Sequence[LogEnd]
 ) -> dict[ReplicaKey, RegisteredLater]:
-    """The registrations that are newer than the controllers' disks, each in the epoch in which the
-    disk's log ends. If a node has two disks, it is unknown on which of them its process ran."""
-    newest = newest_end(ends)
-    if newest is None:
+    """The registrations that show more than the controllers' disks."""
+    behind = logs_behind([log for _, log in members], ends)
+    if behind is None:
         return {}
-    by_key = {log.key: (one, log) for one, log in members}
-    examined, newest_log = by_key[newest.key]
-    disks = Counter(log.key.node_id for _, log in members)
-    behind = [
-        one
-        for one in ends
-        if one.is_last
-        and disks[one.key.node_id] == 1
-        and one.end < newest.end
-        and newest.at_ms - one.at_ms >= REGISTERING_MS
-        and newest_log.batch_at(one.end - 1) in by_key[one.key][1].batches[-1:]
-    ]
-    if not behind:
-        return {}
-    lacked = list(_lacked(examined, min(one.end for one in behind)))
+    examined = next(one for one, log in members if log is behind.newest)
+    lacked = list(_lacked(examined, behind.first))
     if sum(batch.header.record_count for _, batch in lacked) > MAX_READ:
         return {}
-    registrations = list(_registrations(examined, lacked))
-    found = {}
-    for own in behind:
-        following = examined.batch_at(own.end)
-        for node_id, offset, batch in registrations:
-            is_own = node_id == own.key.node_id and offset >= own.end
-            if following is None or not is_own or batch.header.leader_epoch != own.epoch:
-                continue
-            lacking_ms = batch.header.max_timestamp - following[1].header.max_timestamp
-            if lacking_ms >= REGISTERING_MS and following[1].header.max_timestamp >= own.at_ms:
-                found[own.key] = RegisteredLater(own.end, offset, lacking_ms)
-    return found
+
+    def time_of(offset: int) -> int | None:
+        found = examined.batch_at(offset)
+        return None if found is None else found[1].header.max_timestamp
+
+    return behind.registered_later(_registrations(examined, lacked), time_of)
 
 
 def _lacked(examined: Examined, start: int) -> Iterator[tuple[SegmentFile, LocatedBatch]]:
@@ -83,8 +66,8 @@ def _lacked(examined: Examined, start: int) -> Iterator[tuple[SegmentFile, Locat
 
 def _registrations(
     examined: Examined, batches: Iterable[tuple[SegmentFile, LocatedBatch]]
-) -> Iterator[tuple[int, int, LocatedBatch]]:
-    """(node id, offset, batch) for each registration of a controller in these batches."""
+) -> Iterator[Registration]:
+    """The registrations of controllers in these batches."""
     for segment, batch in batches:
         content = examined.content_of(segment)
         for record in content.whole_records(batch, Inflation(content.size)):
@@ -92,7 +75,7 @@ def _registrations(
                 message = decode(record.value or b"")
             except DataError:  # the rule undecodable-record reports it
                 continue
-            if isinstance(message, MetadataRecord) and message.type == _REGISTRATION:
+            if isinstance(message, MetadataRecord) and message.type == REGISTRATION:
                 node_id = message.fields["controllerId"]
                 assert isinstance(node_id, int), "the schema says so"
-                yield node_id, record.offset, batch
+                yield Registration(node_id, record.offset, batch.header.leader_epoch)

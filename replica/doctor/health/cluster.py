@@ -25,6 +25,11 @@ from replica.model.keys import ZERO_UUID
 from replica.model.voters import Voter, majority
 from replica.words import number
 
+JUDGED = (
+    "topic", "partition", "config", "broker", "controller", "feature",
+    "voters", "kraft_version", "zk_migration_state",
+)  # fmt: skip
+"""The kinds of entities that the rules and exposures read."""
 BROKER_RESOURCE = 4
 """Kafka's ConfigResource.Type.BROKER. Its empty name is the default of all brokers."""
 MIN_ISR = "min.insync.replicas"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey
 from replica.doctor.health.exposure import BROKER, NOW, Failure, Standing
 from replica.doctor.health.past import VisibleChange
+from replica.metadata.image.partition import Partition
 from replica.model.keys import NO_NODE
 
 
@@ -60,46 +61,75 @@ def leaderless_since(
     return found
 
 
+BEFORE = Beginning(-1, None)
+"""Stands for a change before the oldest one that is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outage:
     """A time during which partitions had no leader."""
 
     began: Beginning
-    """The change with which it began."""
+    """The change with which it began; BEFORE where it lasted already."""
     ended: Beginning | None
     """The change with which it ended; None if some partitions have no leader in the newest
     state."""
     most: int
     """The largest number of partitions without leader at one time."""
+    of: int
+    """The number of all partitions at that time."""
+    most_at: int | None
+    """That time, in ms since 1970; the first one of several; None where it is unknown."""
 
 
-def outages(keys: frozenset[PartitionKey], steps: Iterable[VisibleChange]) -> tuple[Outage, ...]:
+def outages(
+    partitions: Mapping[PartitionKey, Partition], steps: Iterable[VisibleChange]
+) -> tuple[Outage, ...]:
     """All outages that the steps show, the oldest first.
 
-    keys: the partitions that have no leader in the newest state. steps: as for leaderless_since. An
-        outage that began before the oldest step is left out.
+    partitions: those of the newest state. steps: as for leaderless_since.
     """
-    without = set(keys)
+    without = {key for key, one in partitions.items() if one.leader == NO_NODE}
+    number = len(partitions)
+    earlier: dict[PartitionKey, bool] = {}
     found: list[Outage] = []
     ended: Beginning | None = None
-    most = len(without)
+    most = of = 0
+    most_at: int | None = None
     for step in steps:
         had_any = bool(without)
-        _take_back(step, without)
         here = Beginning(step.offset, step.at)
+        if len(without) >= most:
+            most, of, most_at = len(without), number, step.at
+        number -= _take_back(step, without, partitions, earlier)
         if without and not had_any:
             ended, most = here, 0
         if had_any and not without:
-            found.append(Outage(here, ended, most))
-        most = max(most, len(without))
+            found.append(Outage(here, ended, most, of, most_at))
+    if without:
+        if len(without) > most:
+            most, of, most_at = len(without), number, None
+        found.append(Outage(BEFORE, ended, most, of, most_at))
     return tuple(reversed(found))
 
 
-def _take_back(step: VisibleChange, without: set[PartitionKey]) -> None:
-    """Undo a step in the set of partitions without leader."""
+def _take_back(
+    step: VisibleChange,
+    without: set[PartitionKey],
+    partitions: Mapping[PartitionKey, Partition],
+    earlier: dict[PartitionKey, bool],
+) -> int:
+    """Undoes a step in the set of partitions without leader. Returns how many more partitions there
+    are with the step than before it. earlier: for each partition that a later step changed, whether
+    it existed before that step."""
+    created = 0
     for table, key, before in step.before:
         if table == "partitions":
+            existed = earlier.get(key, key in partitions)
+            created += existed - (before is not None)
+            earlier[key] = before is not None
             if before is not None and before.leader == NO_NODE:
                 without.add(key)
             else:
                 without.discard(key)
+    return created

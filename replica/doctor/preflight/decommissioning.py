@@ -165,8 +165,7 @@ def _arriving(leaving: _Leaving, partition: Partition) -> str:
 
 
 def _no_source(leaving: _Leaving, partition: Partition) -> str:
-    """Why a new replica has no leader to copy from: only leaving brokers may lead, and all are
-    down; "" if there is a source."""
+    """Why a new replica has no leader to copy from; "" if an eligible replica can lead."""
     eligible = (*partition.isr, *partition.elr)
     if any(leaving.cluster.can_lead(partition, one) for one in eligible):
         return ""

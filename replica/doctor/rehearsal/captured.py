@@ -37,11 +37,10 @@ class CapturedQuorum:
     is_static: bool
     """Whether the configuration names the voters (kraft.version 0)."""
     commitment: Commitment
-    """Which of the logs' records are proven to be committed, and which never were, by a recovery
-    plan."""
+    """The commitment of the logs' records, by a recovery plan."""
     by_logs: Commitment
-    """Which records are so by the logs alone, without the question which node may win an
-    election."""
+    """The commitment of the logs' records, by the logs alone: which node may win an election is not
+    considered."""
     newest_timestamp: int
     """The newest time of a record, in ms since 1970 (UTC)."""
     quorum: KnownQuorum = field(default_factory=KnownQuorum)

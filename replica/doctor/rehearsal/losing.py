@@ -1,9 +1,9 @@
 """Searches for the smallest set of failures that loses committed records. A failure is a voter that
 is dead, or whose disk comes back empty.
 
-Not every set has to be run. If the voters that are left hold all committed records, these can only
-be lost by an election in which an empty disk votes. That can happen in a static quorum only: where
-the log names the voters, an empty disk is another replica and no voter.
+Not every set has to be run. If the remaining voters hold all committed records, then records are
+lost only by an election in which an empty disk votes. Only a static quorum has such elections: in a
+dynamic quorum, the log names the voters, and a replica with an empty disk is not a voter.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class LosingRun:
     seed: int
     """The seed of the run."""
     leader: int | None
-    """The id of the node that leads without the records; None where no node leads, and no voter
-    that is left holds the records."""
+    """The id of the node that leads without the records; None if no node leads, and no remaining
+    voter holds the records."""
     lost: Ranges
     """The offsets of the lost records, which are proven to be committed."""
 
@@ -53,10 +53,10 @@ class Search:
     """The result of a search."""
 
     loss: LosingRun | None
-    """The first loss that was found, which is one of the smallest; None where no set of up to
-    `bound` failures loses a record that is proven committed."""
+    """The first loss that was found, which has the fewest failures; None if no set of up to `bound`
+    failures loses a record that is proven committed."""
     may_lose: PossibleLoss | None
-    """The first possible loss that was found before `loss`; None where there was none."""
+    """The first possible loss that was found before `loss`; None if there was none."""
     bound: int
     sets: int
     """The number of sets that were tried."""
@@ -70,8 +70,8 @@ def smallest_loss(
     seeds: range,
     show: Callable[[ScenarioStep], None] = lambda step: None,
 ) -> Search:
-    """Look at all sets of up to `bound` failures, the smaller ones first. show: a function that is
-    called with each set before it is looked at."""
+    """Try all sets of up to `bound` failures, the smaller ones first. show: a function that is
+    called with each set before it is tried."""
     sets, may_lose = 0, None
     for step in _failures(captured, bound):
         sets += 1
@@ -87,8 +87,7 @@ def smallest_loss(
 
 
 def _failures(captured: CapturedQuorum, bound: int) -> Iterator[ScenarioStep]:
-    """All sets of failures, the smaller ones first; among sets of the same size, those with fewer
-    empty disks first."""
+    """All sets of failures, ordered by their size, then by the number of their empty disks."""
     voters = [voter_id for voter_id in captured.voters.ids if voter_id in captured.nodes]
     for size in range(min(bound, len(voters)) + 1):
         kinds = sorted(product((False, True), repeat=size), key=sum)

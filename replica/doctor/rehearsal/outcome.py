@@ -1,4 +1,4 @@
-"""The outcome of one run: which node leads, and what becomes of each captured log."""
+"""The outcome of one run: which node leads, and how much of each captured log is left."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from replica.storage.batches import bytes_of
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of the captured log of a node that runs."""
+    """What happened in a run to the captured log of a running node."""
 
     node_id: int
     truncated: OffsetRange | None
-    """The offsets that were truncated; None where none were."""
+    """The offsets that were truncated; None if the log was not truncated."""
     epochs: tuple[int, ...]
     """The epochs of the truncated records."""
     replaced_by: OffsetAndEpoch | None
-    """The leader's snapshot that replaced the log; None where no snapshot did."""
+    """The id of the leader's snapshot that replaced the log; None if the log was not replaced."""
     lost: Ranges
     """The offsets of captured entries that the leader lacks."""
     losses: Losses
@@ -50,8 +50,8 @@ class Outcome:
     """The outcome of a run."""
 
     leader: int | None
-    """The id of the node that leads at the end and has committed a record of its epoch; None where
-    there is no such node."""
+    """The id of the node that leads at the end and has committed a record of its epoch; None
+    without this node."""
     fates: tuple[Fate, ...]
     committed_lost: Ranges
     """The offsets of records that the capture proves to be committed, and that the leader's log
@@ -80,8 +80,8 @@ class RehearsedRun:
 
 
 def rehearse(captured: CapturedQuorum, scenario: Scenario, seed: int) -> RehearsedRun:
-    """Play all steps, from the captured disks on. Equal arguments give equal runs. The captured
-    directories stay as they are."""
+    """Run all steps, beginning with the captured disks. Equal arguments give equal runs. The
+    captured directories are not changed."""
     quorum = _played(captured, scenario, seed)
     leader = quorum.leader()
     epoch = None if leader is None else leader.raft.role.epoch
@@ -89,8 +89,8 @@ def rehearse(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Rehears
 
 
 def disks_after(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Capture:
-    """The files on all disks at the end of a run. The run is played again for them, because the
-    disks of many runs would fill the memory."""
+    """The files on all disks at the end of a run. The function repeats the run, because the disks
+    of many runs would fill the memory."""
     quorum = _played(captured, scenario, seed)
     ended = captured.newest_timestamp + quorum.simulation.now
     return Capture(captured.cluster_id, ended, quorum.files())
@@ -129,9 +129,8 @@ def _outcome(quorum: RehearsedQuorum, leader: SimulatedHost | None, scenario: Sc
 
 
 def _lacking(captured: CapturedQuorum, leader: ReplicaLog) -> Iterator[tuple[int, Ranges]]:
-    """(node id, the offsets of the node's captured entries that the leader lacks). Of the entries
-    below the leader's log start, its snapshot holds those that are committed, but not those that
-    are superseded."""
+    """(node id, the offsets of the node's captured entries that the leader lacks). The leader's
+    snapshot holds the committed entries below its log start, but no superseded entries."""
     above = OffsetRange(leader.log_start, max(leader.log_start, captured.end_offset))
     for node_id, node in captured.nodes.items():
         held = contiguous_runs(node.log.batches)
@@ -167,8 +166,7 @@ def _fate(
 
 
 def _log_of(quorum: RehearsedQuorum, host: SimulatedHost) -> ReplicaLog:
-    """The log of a running replica. It has only those batches of the captured log that could be
-    read."""
+    """The log of a running replica. It has only the readable batches of the captured log."""
     key, log = key_of(host), host.log
     node = quorum.captured.nodes.get(key.node_id)
     batches: list[LogBatch] = []

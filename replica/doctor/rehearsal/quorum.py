@@ -41,12 +41,13 @@ newer than its own."""
 
 
 def ends_kafka(role: Role, local_id: int, answer: PeerResponse) -> bool:
-    """Whether Kafka's process of node `local_id` ends by this answer, while the engine goes on.
+    """Whether this answer ends Kafka's process of node `local_id`, although the engine continues.
 
-    Answers name leaders by node id alone. So a node whose disk was emptied, or restored from an
-    older copy, may get an answer by which it leads an epoch that its disk doesn't know. Kafka
-    treats such an answer as a bug of its own (KafkaRaftClient.maybeTransition, seen in 4.4.0:
-    "Received request or response with leader ... which is inconsistent with current leader").
+    Answers name leaders only by node id. So a node whose disk was emptied, or restored from an
+    older copy, may get an answer that names the node as leader of an epoch that its disk doesn't
+    know. Kafka treats this answer as an internal error (KafkaRaftClient.maybeTransition, seen in
+    4.4.0: "Received request or response with leader ... which is inconsistent with current
+    leader").
     """
     if answer.leader_id != local_id or isinstance(role, Leader):
         return False
@@ -164,7 +165,7 @@ class RehearsedQuorum:
         return leader
 
     def _is_over(self) -> bool:
-        """Whether the quorum has settled, or goes on without anything that changes."""
+        """Whether the quorum has settled, or nothing changes any more."""
         return self.has_settled() or self._stands_still()
 
     def _stands_still(self) -> bool:
@@ -178,8 +179,8 @@ class RehearsedQuorum:
         return now - self._standing_since > STILL_MS
 
     def _stand(self) -> tuple[Standing | None, ...]:
-        """A leader at its end goes on, whether or not others stand for election. Without one, an
-        election may be won."""
+        """The standing of each node. Once the leader has committed its whole log, changed roles
+        don't count. Before that, a candidate may still win an election."""
         is_led = self._leader_at_its_end() is not None
         hosts = (node.host for node in self.simulation.nodes.values())
         return tuple(None if host is None else _standing(host, is_led=is_led) for host in hosts)
@@ -192,8 +193,8 @@ class RehearsedQuorum:
                 yield node.host
 
     def _wait(self, patience_ms: int, is_reached: Callable[[], bool] | None = None) -> bool:
-        """Wait until the quorum changes no more, or until the given condition holds. Returns
-        whether it came in time."""
+        """Wait until nothing changes any more, or until the given condition holds. Returns whether
+        this happened in time."""
         self._standing_since = self.simulation.now
         try:
             self.simulation.run_until(is_reached or self._is_over, patience_ms)
@@ -212,7 +213,7 @@ class RehearsedQuorum:
         return with_disk - set(step.dead)
 
     def _start(self, node_ids: set[int]) -> None:
-        """Let power come back to these nodes, as far as they are down."""
+        """Start the nodes among these that don't run."""
         simulation = self.simulation
         self._starting_until = simulation.now
         for node_id in sorted(node_ids - self.failed.keys()):
@@ -262,8 +263,8 @@ class RehearsedQuorum:
             self._ask(step.add_voter, "added to", is_voter=True)
 
     def _ask(self, node_id: int, what: str, *, is_voter: bool) -> None:
-        """Ask for one change, as an administrator does: he asks again while the leader refuses, for
-        example because the new voter lags behind."""
+        """Request one change, as an administrator does. The request is repeated while the leader
+        refuses it, for example because the new voter lags behind."""
         until = self.simulation.now + PATIENCE_MS
         while self.simulation.now < until:
             leader = self.simulation.leader()
@@ -338,8 +339,8 @@ class _Run(Simulation):
         super().__init__(seed, Layout(workload=NoClients()), nodes=nodes)
 
     def step(self, node: SimulatedMachine, event: Input) -> None:
-        """Give a replica an input. Where a process of Kafka would end by it, the node stops too,
-        although the engine could go on."""
+        """Give a replica an input. If the input would end Kafka's process, the node stops too,
+        although the engine could continue."""
         if node.host is not None and isinstance(event, Response):
             answer = event.message
             if ends_kafka(node.host.raft.role, node.node_id, answer):
@@ -351,8 +352,8 @@ class _Run(Simulation):
         super().step(node, event)
 
     def _post(self, sender: int, receiver: int, boot: int, message: Input) -> None:
-        """Send a message. An older log may name voters that the newest one doesn't, and of which no
-        directory is here: what is sent to them gets lost."""
+        """Send a message. A message to a node without a captured directory is lost: an older log
+        may name voters that the newest log doesn't name."""
         if receiver in self.nodes:
             super()._post(sender, receiver, boot, message)
 

@@ -21,10 +21,10 @@ class ScenarioSafety(Enum):
     SAFE = "safe"
     """All runs elect a leader, and lose no committed record."""
     UNSAFE = "unsafe"
-    """At least one run loses a record that is proven committed, or ends without a leader. Or the
-    directories hold logs that Raft never leaves."""
+    """At least one run loses a record that is proven to be committed, or ends without a leader. Or
+    the directories hold logs that Raft never produces."""
     UNKNOWN = "unknown"
-    """The directories don't say enough for an answer."""
+    """The directories don't hold enough information for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Rehearsal:
     @property
     def leaders(self) -> tuple[tuple[int | None, int], ...]:
         """(node id, the number of runs at whose end the node leads), the most frequent first. The
-        node id None stands for runs without a leader."""
+        node id is None for runs without a leader."""
         counts: Counter[int | None] = Counter()
         for found in self.found:
             counts[found.outcome.leader] += len(found.seeds)
@@ -106,8 +106,8 @@ def _unsafe(rehearsal: Rehearsal) -> Iterator[str]:
 
 
 def unknown_voters(rehearsal: Rehearsal) -> list[int]:
-    """The voters of whose disks neither the directories nor the scenario say anything. They are
-    away in all runs, so that nobody leads without them says nothing of the cluster."""
+    """The voters whose disks are neither captured nor named by the scenario. No run has these
+    voters. So a run without a leader proves nothing about the cluster."""
     captured, scenario = rehearsal.captured, rehearsal.scenario
     return [node_id for node_id in captured.not_captured if not scenario.says(node_id)]
 

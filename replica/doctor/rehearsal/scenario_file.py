@@ -22,11 +22,11 @@ from replica.doctor.rehearsal.step import Link, Scenario, ScenarioStep
 from replica.errors import UsageError
 
 MAX_FILE_BYTES = 16 * 1024
-"""The most bytes of a file, which is far more than MAX_STEPS steps need. It is bounded because the
-time to read TOML's dotted keys grows with the square of their length."""
+"""The maximum size of a file (bytes), far more than MAX_STEPS steps need. The size is bounded
+because the time to parse TOML's dotted keys grows with the square of their length."""
 MAX_STEPS = 100
 _MAX_WAIT_MS = 3_600_000
-"""The longest simulated time that one step, or all steps of a file together, may wait."""
+"""The maximum simulated time (ms) of one step, and of all steps of a file together."""
 _MAX_SHOWN_BITS = 64
 _MAX_SHOWN_CHARS = 60
 FIELDS = ("heal", "cut", "dead", "empty", "start", "remove_voter", "add_voter", "wait_ms")

@@ -12,8 +12,8 @@ Link = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """A directory for a voter that is lost. It has the log of node `source`, the identity `key`,
-    and this content of quorum-state."""
+    """A new directory for a voter whose disk is lost. It has the log of node `source`, the identity
+    `key`, and this content of quorum-state."""
 
     key: ReplicaKey
     source: int
@@ -35,15 +35,16 @@ class ScenarioStep:
     empty: tuple[int, ...] = ()
     """Nodes that get an empty disk with a new directory id; a running node loses power first."""
     stand_ins: tuple[StandIn, ...] = ()
-    """Directories that are made of another node's log."""
+    """Directories that are made from another node's log."""
     start: tuple[int, ...] | None = None
-    """Nodes that get power; None for the nodes whose disk the step replaces, and in the first step
-    for all nodes that have a disk. With None, nodes in `dead` get no power."""
+    """Nodes that get power. None means the nodes whose disk the step replaces, and in the first
+    step all nodes that have a disk; nodes in `dead` then get no power."""
     remove_voter: int | None = None
     """The node that an administrator asks the leader to remove from the voters, once the quorum has
     settled (KIP-853)."""
     add_voter: int | None = None
-    """The node that an administrator asks the leader to add to the voters, likewise."""
+    """The node that an administrator asks the leader to add to the voters, once the quorum has
+    settled (KIP-853)."""
     wait_ms: int | None = None
     """The longest time that the quorum runs, in simulated ms; None for PATIENCE_MS."""
 
@@ -71,8 +72,8 @@ class Scenario:
         return any(step.replaced for step in self.steps[1:])
 
     def says(self, node_id: int) -> bool:
-        """Whether the steps say what becomes of a node. They have to say it for a node whose disk
-        wasn't captured, because no run can find it out."""
+        """Whether a step names the node. The steps must name each node whose disk wasn't captured,
+        because no run can show what happens to it."""
         named = {node_id for step in self.steps for node_id in (*step.dead, *step.replaced)}
         removed = {step.remove_voter for step in self.steps}
         return self.steps[0].start is not None or node_id in named | removed

@@ -18,8 +18,8 @@ from replica.simulate.workload import OpaqueWorkload, Values
 
 
 class PositionMachine(RecordingMachine):
-    """The rehearsal's state machine, which keeps only a position: a rehearsal asks what becomes of
-    offsets, not what their records mean.
+    """The rehearsal's state machine, which keeps only a position: a rehearsal follows offsets and
+    doesn't read records.
 
     next_offset: all records below this offset are committed, in the log or in a snapshot.
     """
@@ -53,10 +53,11 @@ class NoClients(OpaqueWorkload):
 
 
 class RehearsalWatch(Invariants):
-    """Observes a run without checking invariants: a rehearsal is to find out whether they hold.
+    """Observes a run without checking invariants: a rehearsal finds out whether they hold.
 
-    kept: the end (exclusive) of what is left of each node's captured log, by node id. At first that
-    is the end of the log. replaced: the snapshot that replaced a node's log, by node id.
+    kept: the end (exclusive) of the remaining part of each node's captured log, by node id. At
+        first it is the end of the log.
+    replaced: the snapshot that replaced a node's log, by node id.
     """
 
     def __init__(self, kept: dict[int, int]) -> None:

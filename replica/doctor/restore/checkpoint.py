@@ -28,7 +28,7 @@ from replica.metadata.record import MetadataRecord
 
 _MOST_RECORDS = 500
 _MOST_BYTES = 512 * 1024
-"""The most bytes of one batch. Kafka writes batches of 8 MiB at most."""
+"""The maximum size of a batch (bytes). Kafka writes batches of 8 MiB at most."""
 
 
 def checkpoint(
@@ -65,11 +65,11 @@ def _grouped(values: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def voters_records(checkpoint: bytes) -> tuple[ControlMessage, ...]:
-    """The records of kraft.version and of the voters, in the order of the file; none where the
-    cluster has static voters.
+    """The records of kraft.version and of the voters, in the order of the file; none if the cluster
+    has static voters.
 
-    checkpoint: the file's bytes. Raises DataError where they aren't a whole snapshot: the new
-    cluster would lack a voter that the missing or damaged part holds.
+    checkpoint: the file's bytes. Raises DataError if the snapshot is incomplete or damaged: the new
+    cluster could lack a voter.
     """
     found = scan(checkpoint, expected_offset=0)
     for damage in found.damages:

@@ -1,9 +1,9 @@
 """Plans which part of a cluster's state a new cluster begins with.
 
-Features, topics with their ids, partitions, configs, quotas, ACLs, SCRAM credentials and the next
-producer id go over. Three things are left out: what belongs to the old nodes (registrations, the
-voter set); what isn't known (redacted values, and delegation tokens, whose HMACs no log holds); and
-what describes the old replicas (leaders, eligible leader replicas, log directories, reassignments).
+The plan copies features, topics with their ids, partitions, configs, quotas, ACLs, SCRAM
+credentials and the next producer id. It leaves out the state of the old nodes (registrations, the
+voter set), unknown values (redacted values; delegation tokens, whose HMACs no log holds), and the
+state of the old replicas (leaders, eligible leader replicas, log directories, reassignments).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LEFT_OUT = {
     "zk_migration": "a new cluster has none to migrate",
     "delegation_tokens": "no log holds their HMACs: clients ask for new ones",
 }
-"""The tables of State of which nothing goes over, and why."""
+"""The tables of State that are not copied, each with the reason."""
 _ENTITY_OF = {kind.table: kind.name for kind in KINDS}
 
 _Values = dict[Any, Any]
@@ -69,11 +69,11 @@ class RestorePlan:
 
 
 def plan_restore(image: Image, release: str, brokers: Mapping[int, int]) -> RestorePlan:
-    """The plan for this image. brokers: old broker id -> new one; a broker that isn't named keeps
-    its id. release: a key of NEWEST_LEVELS.
+    """The plan for this image. brokers: the new broker id by the old broker id; a broker that isn't
+    named keeps its id. release: a key of NEWEST_LEVELS.
 
-    Raises UsageError where the release doesn't know the image's metadata.version, or where two
-    brokers would get the same id.
+    Raises UsageError if the release doesn't know the image's metadata.version, or if two brokers
+    would get the same id.
     """
     _check_level(image, release)
     planning = _Planning({name: dict(image.tables[name].values) for name in TABLES}, brokers)
@@ -141,7 +141,7 @@ class _Planning:
     def _tell(
         self, table: str, detail: str, names: Sequence[object], count: int | None = None
     ) -> None:
-        """Note that `count` entities of the table differ. None: as many as there are names."""
+        """Note that `count` entities of the table differ. count: None for the number of names."""
         number = len(names) if count is None else count
         if number:
             shown = tuple(map(str, names[:_SHOWN_NAMES]))
@@ -156,8 +156,8 @@ class _Planning:
 
     def _features(self) -> None:
         """Leave out the feature of eligible leader replicas. With it, a broker that the controller
-        has never seen leaves all ISRs when it registers (Kafka: BrokerUncleanShutdownHandler), and
-        partitions would have no replica that may lead."""
+        has never seen leaves all ISRs when it registers (Kafka: BrokerUncleanShutdownHandler). Then
+        no replica of a partition could become its leader."""
         level = self.values["features"].pop(ELR_VERSION, None)
         if level:
             detail = (

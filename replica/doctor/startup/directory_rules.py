@@ -1,4 +1,4 @@
-"""Judges a node's log directories, against its settings and each other (Kafka:
+"""Judges a node's log directories, by its settings and by comparing the directories (Kafka:
 KafkaRaftServer.initializeLogDirs, MetaPropertiesEnsemble.verify)."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ASK = "(have you run `kafka-storage.sh` to format the directory?)"
 
 
 def judge_named(node: StartingNode) -> Iterator[Obstacle]:
-    """Whether the settings name a log directory at all."""
+    """An obstacle if the settings name no log directory."""
     if not node.config.log_dirs:
         words = "Configuration 'log.dirs' must not be empty."
         if node.release < STRICT_LISTS:
@@ -37,8 +37,8 @@ def _refuses(rule: Rule, file: str, message: str, words: str) -> Obstacle:
 
 
 def judge_unreadable(node: StartingNode) -> Iterator[Obstacle]:
-    """An obstacle for each directory that can't be used. Without that of the metadata log the node
-    doesn't start; it leaves out any other."""
+    """An obstacle for each directory that can't be used. Without the metadata log's directory the
+    node doesn't start; it starts without any other directory."""
     for one in node.dirs:
         reason = one.reason
         if one.state is LogDirState.READY and not one.is_named:
@@ -61,7 +61,8 @@ def _usable(node: StartingNode) -> list[LogDir]:
 
 
 def judge_identities(node: StartingNode) -> Iterator[Obstacle]:
-    """The cluster, the node and the directory that each meta.properties names."""
+    """Obstacles: clusters, nodes and directory ids in meta.properties that contradict each other or
+    the settings."""
     expected, own = None, node.config.node_id
     seen: dict[str, LogDir] = {}
     for one in _usable(node):
@@ -125,7 +126,7 @@ def judge_formatted(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_writable(node: StartingNode) -> Iterator[Obstacle]:
-    """Directories and files into which this process may not write."""
+    """Obstacles: directories and files that this process may not write."""
     message = "this process may not write there"
     for one in node.ready_dirs:
         if not one.not_writable:
@@ -144,7 +145,7 @@ def judge_writable(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_unread(node: StartingNode) -> Iterator[Obstacle]:
-    """What the node's release can't read of the metadata log's directory."""
+    """Obstacles: content of the metadata log's directory that the node's release can't read."""
     for one in node.own_log.unread:
         finding = startup.RELEASE_CANNOT_READ_LOG.at(
             one.file,
@@ -157,8 +158,8 @@ def judge_unread(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def _said_of(unread: str) -> str:
-    """Kafka's words at a level, of a feature or a file, that it doesn't know. Of all else its words
-    differ between the releases."""
+    """Kafka's message about an unknown feature level or file version; "" for everything else,
+    because Kafka's messages then differ between the releases."""
     if unread == METADATA_VERSION:
         return "Error loading metadata log record from offset"
     if unread == BOOTSTRAP:
@@ -168,7 +169,7 @@ def _said_of(unread: str) -> str:
 
 
 def judge_log_files(node: StartingNode) -> Iterator[Obstacle]:
-    """Files of the metadata log with which Kafka doesn't start."""
+    """Obstacles: files of the metadata log with which Kafka doesn't start."""
     for finding in node.own_log.broken:
         is_state = finding.rule is files.STATE_FILE_BROKEN
         words = (

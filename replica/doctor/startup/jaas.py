@@ -9,7 +9,8 @@ _TOKEN = re.compile(
     r"""|(?P<sign>[=;])|(?P<word>[^\s=;"']+))""",
     re.DOTALL,
 )
-"""A text without its last quotation mark ends with the value, so that no place is tried twice."""
+"""A quoted text without its closing quotation mark extends to the end of the value. So the
+expression never backtracks."""
 _FLAGS = ("required", "requisite", "sufficient", "optional")
 _OF_KAFKA = "org.apache.kafka.common.security."
 _MODULES = (
@@ -20,8 +21,8 @@ _MODULES = (
 
 
 def jaas_problem(text: str) -> tuple[str, str] | None:
-    """(what is wrong, what Kafka says) of a login module with its options; None where Kafka reads
-    it. Quotes no option: it may be a password."""
+    """(what is wrong, Kafka's message) for a login module with its options; None if Kafka can read
+    it. The text quotes no option, because an option may be a password."""
     tokens = [match["sign"] or match["word"] or "a text" for match in _TOKEN.finditer(text)]
     if not tokens:
         return "it is empty", "Login module not specified in JAAS config"

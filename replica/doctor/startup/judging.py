@@ -1,4 +1,4 @@
-"""Whether nodes start, whether each joins, and whether their quorum gets a leader."""
+"""Judges whether nodes start, whether each node joins, and whether their quorum elects a leader."""
 
 from __future__ import annotations
 
@@ -58,19 +58,20 @@ OF_THE_START: tuple[Judge, ...] = (
     judge_metadata_logs, judge_formatted, judge_writable, judge_segment, judge_stores, judge_logins,
     judge_log_files, judge_unread,
 )  # fmt: skip
-"""In the order in which Kafka comes to these things: it says no more than the first."""
+"""The rules about the start, in the order of Kafka's own checks: Kafka logs only the first
+problem."""
 OF_THE_QUORUM: tuple[Judge, ...] = (judge_static_voters, judge_own_disk, judge_own_address)
-"""Judged of a node that starts."""
+"""The rules about the quorum, for a node that starts."""
 
 
 class Election(StrEnum):
-    """Whether the nodes that were given get a leader. The values are part of the output of `check
+    """Whether the given nodes elect a leader. The values are part of the output of `check
     --json`."""
 
     ELECTS = "elects"
     """A majority of the voters starts and joins."""
     NEEDS_OTHERS = "needs-others"
-    """It depends on voters that were not given."""
+    """The election depends on voters that were not given."""
     NEVER = "never"
     """No majority of the voters can start and join."""
 
@@ -157,8 +158,8 @@ def _election(
 
 
 def voters_of(nodes: Sequence[StartingNode]) -> frozenset[int]:
-    """The voters' ids: by the newest voters record, else those that most nodes' settings name, else
-    those that a static quorum's log names; empty where nothing names any."""
+    """The voters' ids: from the newest voters record; else from the settings of most nodes; else
+    from the log of a static quorum; else empty."""
     dynamic = [one.own_log for one in nodes if one.own_log.dynamic_voters is not None]
     newest = max(dynamic, key=lambda one: one.last, default=None)
     if newest is not None and newest.dynamic_voters is not None:

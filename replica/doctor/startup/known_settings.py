@@ -1,8 +1,8 @@
-"""The settings of a node that Kafka knows: of which kind the value is, and between which bounds.
+"""The settings that Kafka knows, with the type and the bounds of each value.
 
-The names, types and bounds are those of KafkaConfig's ConfigDef in the releases 3.9 to 4.4; a bound
-is the widest of these releases, unless NARROWED_IN has a release. tests/drift compares the table
-with Kafka's classes.
+The table follows KafkaConfig's ConfigDef in the releases 3.9 to 4.4. Each bound is the widest bound
+of these releases, unless NARROWED_IN names a release. tests/drift compares the table with Kafka's
+classes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ STRICT_LISTS: Release = (4, 2)
 
 
 class Type(Enum):
-    """What Kafka reads a value as (ConfigDef.Type). Of a number, the value is how many bits it
-    has."""
+    """The type of a setting's value (ConfigDef.Type). The enum value of a number type is its size
+    in bits."""
 
     TEXT = 0
     """A text, a list, a password or the name of a class."""
@@ -35,12 +35,11 @@ class Kind(NamedTuple):
 
     type: Type
     least: float | None = None
-    """The least number, inclusive; None without a bound."""
+    """The lower bound, inclusive; None without a bound."""
     most: float | None = None
-    """The greatest number, inclusive; None without a bound."""
+    """The upper bound, inclusive; None without a bound."""
     choices: tuple[str, ...] = ()
-    """The texts that Kafka accepts, in the order in which it lists them; empty where it accepts
-    every text."""
+    """The texts that Kafka accepts, in Kafka's order; empty if Kafka accepts every text."""
 
 
 def _names(text: str) -> list[str]:
@@ -285,7 +284,7 @@ SETTINGS: dict[str, Kind] = dict([
     _texts("ssl.client.auth", "required requested none"),
     ("transaction.state.log.replication.factor", Kind(Type.SHORT, 1)),
 ])  # fmt: skip
-"""By name, as Kafka spells it. Upper and lower case differ."""
+"""The kind of each setting, by its name. Names are case-sensitive."""
 
 REMOVED_IN_4 = frozenset(_names("""
     alter.config.policy.kraft.compatibility.enable auto.include.jmx.reporter
@@ -308,7 +307,7 @@ REMOVED_IN_4 = frozenset(_names("""
     zookeeper.ssl.truststore.location zookeeper.ssl.truststore.password
     zookeeper.ssl.truststore.type
 """))  # fmt: skip
-"""Settings that Kafka 3.9 knows, and 4.0 and newer pass over."""
+"""Settings that Kafka 3.9 reads, and that Kafka 4.0 and newer ignore."""
 
 NARROWED_IN: dict[str, tuple[Release, int]] = {
     "log.segment.bytes": ((4, 0), 1024 * 1024),
@@ -322,15 +321,15 @@ NARROWED_IN: dict[str, tuple[Release, int]] = {
     "controller.quorum.request.timeout.ms": ((4, 1), 0),
     "controller.quorum.retry.backoff.ms": ((4, 1), 0),
 }
-"""Settings for which a release raised the least value, with the release and the value."""
+"""Settings whose lower bound a release raised, with this release and the new bound."""
 
 
 OF_A_LISTENER = "listener.name."
 
 
 def kind_of(name: str, release: Release) -> Kind | None:
-    """The kind of a setting in a release; None for a name that Kafka doesn't know there. Those of a
-    listener, and of its SASL mechanism, are known, too, where both are in small letters:
+    """The kind of a setting in a release; None for a name that the release doesn't know. A name may
+    begin with a listener, and with a SASL mechanism, in lower case:
     listener.name.LISTENER.[MECHANISM.]NAME."""
     plain = _without_listener(name)
     kind = SETTINGS.get(plain)

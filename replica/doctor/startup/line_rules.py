@@ -26,11 +26,11 @@ _NUMBER = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
 _OF_A_TOPIC = "log."
 _BYTE_ORDER_MARK = "\xef\xbb\xbf"
-"""That of UTF-8, as Latin-1 reads it."""
+"""The byte order mark of UTF-8, decoded as Latin-1."""
 _ROOM = 60
 _MOST_COMPARED = 100
-"""The most unknown names for which a similar known name is looked for: each search takes a few
-milliseconds."""
+"""The maximum number of unknown names for which a similar known name is searched: each search takes
+a few ms."""
 
 
 def judge_file(node: StartingNode) -> Iterator[Obstacle]:
@@ -89,7 +89,7 @@ def _plain(bound: float) -> str:
 
 
 def judge_addresses(node: StartingNode) -> Iterator[Obstacle]:
-    """Voters and bootstrap servers that are no addresses."""
+    """Obstacles: voters and bootstrap servers that are not addresses."""
     config, name = node.config, "controller.quorum.voters"
     for word in config.words(name):
         voter, at, rest = word.partition("@")
@@ -114,7 +114,8 @@ def judge_addresses(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_names(node: StartingNode) -> Iterator[Obstacle]:
-    """An obstacle for each line that Kafka passes over, or reads in another way than was meant."""
+    """An obstacle for each line that Kafka ignores, or that probably has another meaning than
+    intended."""
     config, seen, unknown = node.config, dict[str, PropertyLine](), 0
     for line in config.lines:
         if "\0" in line.key:
@@ -145,7 +146,7 @@ def judge_names(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def _judge_unknown(node: StartingNode, name: str, *, is_compared: bool) -> Obstacle:
-    """A name that Kafka doesn't know. is_compared: whether a similar one is looked for."""
+    """The obstacle of an unknown name. is_compared: whether a similar known name is searched."""
     if name in REMOVED_IN_4:
         message = f"{name}: Kafka 4.0 has removed it"
     elif name.startswith(OF_A_LISTENER) and kind_of(name.lower(), node.release) is not None:

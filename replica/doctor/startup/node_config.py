@@ -12,7 +12,8 @@ from replica.errors import CorruptDataError
 from replica.format.java_properties import ENCODING, PropertyLine, lines_in
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-"""The security protocols. Without a map each is a listener's name, too."""
+"""The security protocols. Without listener.security.protocol.map, each protocol is also a
+listener's name."""
 _ADDRESS = re.compile(r".*?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
@@ -31,7 +32,7 @@ class Address(NamedTuple):
 
 
 class NodeListener(NamedTuple):
-    """Where a node listens, or where it says that it does."""
+    """A listener of a node: the address that it opens, or the address that it advertises."""
 
     name: str
     """The listener's name, in capital letters."""
@@ -43,10 +44,10 @@ class NodeConfig:
     """A node's server.properties."""
 
     path: str
-    """The name of the file for people."""
+    """The name of the file in messages."""
     lines: tuple[PropertyLine, ...]
     broken: str = ""
-    """Why the file can't be read, such as `line 3: bad escape \\u12`; "" where it can."""
+    """Why the file can't be read, such as `line 3: bad escape \\u12`; "" for a readable file."""
 
     @cached_property
     def settings(self) -> Mapping[str, PropertyLine]:
@@ -54,22 +55,22 @@ class NodeConfig:
         return {line.key: line for line in self.lines}
 
     def text(self, name: str) -> str | None:
-        """A value without blanks around it; None where the key is missing."""
+        """A value without surrounding white space; None if the key is missing."""
         line = self.settings.get(name)
         return None if line is None else line.value.strip()
 
     def words(self, name: str) -> tuple[str, ...]:
-        """The parts of a list with commas between them."""
+        """The elements of a comma-separated list."""
         text = self.text(name)
         return tuple(part.strip() for part in text.split(",")) if text else ()
 
     def number(self, name: str) -> int | None:
-        """A whole number; None where the key is missing, or the value is none."""
+        """An integer; None if the key is missing, or if the value is not an integer."""
         text = self.text(name) or ""
         return int(text) if _WHOLE_NUMBER.fullmatch(text) else None
 
     def place(self, name: str) -> str:
-        """Such as `line 3`; "no line" where the key is missing."""
+        """The place of a key, such as `line 3`; "no line" if the key is missing."""
         line = self.settings.get(name)
         return "no line" if line is None else f"line {line.number}"
 
@@ -79,7 +80,8 @@ class NodeConfig:
         return line is not None and "${" in line.value and bool(self.text("config.providers"))
 
     def key_of(self, listener: str, name: str) -> str:
-        """The key that sets `name` for a listener: the listener's own, or that of all."""
+        """The key that sets `name` for a listener: the listener's own key, or the key for all
+        listeners."""
         own = f"listener.name.{listener.lower()}.{name}"
         return own if own in self.settings else name
 
@@ -115,12 +117,12 @@ class NodeConfig:
 
     @property
     def metadata_dir(self) -> str | None:
-        """The path of the metadata log's directory; None where no directory is named."""
+        """The path of the metadata log's directory; None if no directory is named."""
         return self.text("metadata.log.dir") or next(iter(self.log_dirs), None)
 
     @property
     def all_dirs(self) -> tuple[str, ...]:
-        """The paths of all log directories, the metadata log's first, each once."""
+        """The distinct paths of all log directories. The metadata log's directory is the first."""
         named = (self.metadata_dir, *self.log_dirs)
         return tuple(dict.fromkeys(one for one in named if one is not None))
 
@@ -148,14 +150,14 @@ class NodeConfig:
 
     @cached_property
     def listeners(self) -> tuple[NodeListener, ...]:
-        """As far as they can be read; Kafka's default where the key is missing."""
+        """The readable listeners; Kafka's default if the key is missing."""
         words = self.words("listeners") if "listeners" in self.settings else (_DEFAULT_LISTENER,)
         return _listeners_in(words)
 
     @cached_property
     def advertised(self) -> tuple[NodeListener, ...]:
-        """What others are told: advertised.listeners, and those listeners of controllers that it
-        doesn't name; all listeners where the key is missing."""
+        """The advertised listeners: advertised.listeners, and the controller listeners that this
+        setting doesn't name; all listeners if the key is missing."""
         if not self.text("advertised.listeners"):
             return self.listeners
         named = _listeners_in(self.words("advertised.listeners"))
@@ -180,13 +182,13 @@ class NodeConfig:
 
     @property
     def controller_address(self) -> Address | None:
-        """Where the node says that other voters reach it."""
+        """The address that the node advertises to other voters."""
         names = self.controller_listener_names[:1]
         return next((one.address for one in self.advertised if one.name in names), None)
 
 
 def node_config(path: str, data: bytes) -> NodeConfig:
-    """The settings in the bytes of a server.properties. path: its name for people."""
+    """The settings in the bytes of a server.properties. path: the file's name in messages."""
     text = data.decode(ENCODING)
     lines: list[PropertyLine] = []
     try:
@@ -199,7 +201,7 @@ def node_config(path: str, data: bytes) -> NodeConfig:
 
 
 def address_in(text: str) -> Address | None:
-    """What Kafka reads as host:port (Utils.getHost); None for any other text."""
+    """The address in a text host:port (Kafka: Utils.getHost); None for any other text."""
     match = _ADDRESS.fullmatch(text)
     if match is None or not match[1] or int(match[2]) > 65535:
         return None
@@ -207,7 +209,7 @@ def address_in(text: str) -> Address | None:
 
 
 def listener_in(text: str) -> NodeListener | None:
-    """What Kafka reads as NAME://host:port (EndPoint); None for any other text."""
+    """The listener in a text NAME://host:port (Kafka: EndPoint); None for any other text."""
     match = _LISTENER.fullmatch(text)
     if match is None or len(match[3]) > 6:
         return None

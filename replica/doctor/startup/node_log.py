@@ -1,4 +1,4 @@
-"""What a node's metadata log says of its quorum, before the node starts with it."""
+"""What a node's metadata log says about its quorum before the node starts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HOLES = (snapshots.LOG_START_WITHOUT_SNAPSHOT, snapshots.SNAPSHOT_LOG_HOLE)
 
 
 def node_log(member: JudgedDirectory, reader: Reader) -> NodeLog:
-    """What the log says to a node of the reader's release."""
+    """What the log says about the quorum, as a node of the reader's release reads it."""
     examined = member.examined
     last, directory = examined.last_batch, examined.directory
     epoch = -1 if last is None else last.header.leader_epoch
@@ -41,7 +41,8 @@ def _unread(member: JudgedDirectory, reader: Reader) -> Iterator[UnreadPlace]:
 
 
 def _broken(member: JudgedDirectory) -> Iterator[Finding]:
-    """The findings about files with which Kafka doesn't start, by the names that the user gave."""
+    """The findings about files with which Kafka doesn't start, under the names that the user
+    gave."""
     for one in member.findings:
         is_state = one.rule is files.STATE_FILE_BROKEN and one.file.endswith(_QUORUM_STATE)
         if is_state or one.rule in _HOLES:

@@ -1,4 +1,4 @@
-"""What stands in a node's way at its start, and what is known of the node."""
+"""A node that is about to start, and the obstacles to its start."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Start(StrEnum):
     REFUSES = "refuses"
     """Kafka's process ends."""
     NEVER_JOINS = "never-joins"
-    """The process runs, and takes no part in the quorum."""
+    """The process runs, but takes no part in the quorum."""
     STARTS = "starts"
     """Nothing in the files keeps the node from its quorum."""
 
 
 class Obstacle(NamedTuple):
-    """A finding, and what it means for the node's start."""
+    """A finding, and its effect on the node's start."""
 
     start: Start
     finding: Finding
@@ -41,15 +41,15 @@ class NodeLog:
     """What a node's metadata log says about the quorum."""
 
     static_voters: frozenset[int] = frozenset()
-    """The voters of the newest LeaderChange record, else of quorum-state; empty where neither names
-    any."""
+    """The voters of the newest LeaderChange record, else of quorum-state; empty if neither names a
+    voter."""
     dynamic_voters: VoterSet | None = None
-    """The newest voters record; None in a static quorum, and where no voters were ever written."""
+    """The newest voters record; None in a static quorum, and if no voters were ever written."""
     last: tuple[int, int] = (-1, 0)
     """The epoch and the offset (exclusive) at which the log ends."""
     unread: tuple[UnreadPlace, ...] = ()
-    """What the node's release can't read in this directory, so that its process ends; each with the
-    file's name for people."""
+    """The places in this directory that the node's release can't read, each with the file's name in
+    messages. They end the node's process."""
     broken: tuple[Finding, ...] = ()
     """The findings about the log's files with which Kafka doesn't start."""
 
@@ -68,9 +68,9 @@ class StartingNode:
     """The node's log directories; the directory of the metadata log is the first."""
     release: Release
     log: NodeLog | None = None
-    """What the metadata log says; None where nothing is known of it."""
+    """What the metadata log says; None if the log is unknown."""
     stores: Mapping[str, StoreFile] = field(default_factory=dict)
-    """The files of keys and certificates that were looked at, by their paths."""
+    """The files of keys and certificates that were examined, by their paths."""
     login_entries: frozenset[str] = frozenset()
     """The entries of the file that java.security.auth.login.config names."""
 
@@ -84,19 +84,19 @@ class StartingNode:
 
     @property
     def ready_dirs(self) -> tuple[LogDir, ...]:
-        """Those whose meta.properties can be read, in the order in which Kafka judges them."""
+        """The directories with a readable meta.properties, in the order of Kafka's own checks."""
         ready = (one for one in self.dirs if one.state is LogDirState.READY)
         return tuple(sorted(ready, key=lambda one: one.path))
 
     @property
     def cluster_id(self) -> str | None:
-        """The cluster that the metadata log's directory names, else that any directory names."""
+        """The cluster id in the metadata log's directory, else in any directory."""
         ids = (one.meta.cluster_id for one in self.dirs if one.meta is not None)
         return next((one for one in ids if one is not None), None)
 
     @property
     def directory_id(self) -> str | None:
-        """Of the metadata log's directory."""
+        """The directory id of the metadata log's directory."""
         found = self.metadata_dir
         return None if found is None or found.meta is None else found.meta.directory_id
 
@@ -106,7 +106,7 @@ class StartingNode:
 
 
 def of_setting(rule: Rule, config: NodeConfig, name: str, message: str) -> Finding:
-    """A finding about a setting: its message begins with the line, where the file has one."""
+    """A finding about a setting. Its message begins with the line, if the file has this setting."""
     line = config.settings.get(name)
     if line is None:
         return rule.at(config.path, message)
@@ -114,5 +114,5 @@ def of_setting(rule: Rule, config: NodeConfig, name: str, message: str) -> Findi
 
 
 def refused(rule: Rule, node: StartingNode, name: str, message: str, words: str = "") -> Obstacle:
-    """Kafka refuses to start because of a setting."""
+    """The obstacle of a setting with which Kafka refuses to start."""
     return Obstacle(Start.REFUSES, of_setting(rule, node.config, name, message), words)

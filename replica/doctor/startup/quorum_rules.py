@@ -1,5 +1,5 @@
-"""Judges whether a node that starts takes part in its quorum: its settings against what its own log
-and the other nodes' files say of the voters."""
+"""Judges whether a node that starts takes part in its quorum: the rules compare its settings with
+the voters in its own log and in the other nodes' files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _VOTERS, _SERVERS = "controller.quorum.voters", "controller.quorum.bootstrap.ser
 
 
 def judge_static_voters(node: StartingNode) -> Iterator[Obstacle]:
-    """The voters of a static quorum, which no log names for the nodes: the settings have to."""
+    """Obstacles: missing or different voters in the settings of a static quorum."""
     config, log = node.config, node.own_log
     if not config.is_controller or log.dynamic_voters is not None or not log.static_voters:
         return
@@ -30,7 +30,7 @@ def judge_static_voters(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_own_disk(node: StartingNode) -> Iterator[Obstacle]:
-    """The disk of a voter of a dynamic quorum, which the voters record names."""
+    """Obstacles: a disk that the voters record of a dynamic quorum doesn't name."""
     voters, own, mine = node.own_log.dynamic_voters, node.config.node_id, node.directory_id
     if voters is None or own is None or mine is None or not node.config.is_controller:
         return
@@ -43,7 +43,7 @@ def judge_own_disk(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_own_address(node: StartingNode) -> Iterator[Obstacle]:
-    """Where the others look for a static voter, and where it listens."""
+    """Obstacles: a static voter that listens at another port than its settings name for it."""
     config = node.config
     told = config.static_voters.get(-1 if config.node_id is None else config.node_id)
     if told is None or node.address is None or node.own_log.dynamic_voters is not None:
@@ -55,7 +55,7 @@ def judge_own_address(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_among(node: StartingNode, nodes: Sequence[StartingNode]) -> Iterator[Obstacle]:
-    """What the other nodes' settings and disks say. nodes: all that were given."""
+    """Obstacles that the other nodes' settings and disks show. nodes: all given nodes."""
     yield from _judge_voters_anywhere(node, nodes)
     yield from _judge_servers(node, nodes)
     home = home_cluster(nodes)
@@ -76,7 +76,8 @@ def _is_twin(one: StartingNode, other: StartingNode) -> bool:
 
 
 def _judge_voters_anywhere(node: StartingNode, nodes: Sequence[StartingNode]) -> Iterator[Obstacle]:
-    """A controller that knows no voter, and can ask no node that does."""
+    """Obstacles: a controller that knows no voter, and no address of a node that knows the
+    voters."""
     config = node.config
     if not config.is_controller or node.log is None or knows_voters(node):
         return
@@ -89,14 +90,14 @@ def _judge_voters_anywhere(node: StartingNode, nodes: Sequence[StartingNode]) ->
 
 
 def knows_voters(node: StartingNode) -> bool:
-    """Whether a node's settings or log name voters, or once did."""
+    """Whether a node's settings or log name voters, or named voters before."""
     log: NodeLog = node.own_log
     dynamic = log.dynamic_voters is not None and len(log.dynamic_voters) > 0
     return bool(node.config.static_voters or log.static_voters or dynamic)
 
 
 def _judge_servers(node: StartingNode, nodes: Sequence[StartingNode]) -> Iterator[Obstacle]:
-    """The addresses at which a node that is no voter looks for the quorum."""
+    """Obstacles: addresses at which a node that is not a voter can't find the quorum."""
     config = node.config
     name = _SERVERS if config.bootstrap_servers else _VOTERS
     asked = config.bootstrap_servers or tuple(config.static_voters.values())
@@ -120,8 +121,8 @@ def _addresses(found: Sequence[Address]) -> str:
 
 
 def home_cluster(nodes: Sequence[StartingNode]) -> str | None:
-    """The cluster to which the nodes belong: the one that most controllers name, of several the one
-    with records, else the first."""
+    """The cluster to which the nodes belong: the cluster that most controllers name. Among several
+    clusters, a cluster with records is preferred, then the first."""
     controllers = [one for one in nodes if one.config.is_controller] or list(nodes)
     ids = [one.cluster_id for one in controllers if one.cluster_id is not None]
     with_records = {one.cluster_id for one in controllers if one.own_log.has_records}

@@ -1,8 +1,8 @@
-"""Judges the settings of TLS and SASL of the listeners that a node opens, and of its way to the
-controllers (Kafka: KafkaConfig, ChannelBuilders, DefaultSslEngineFactory, JaasContext).
+"""Judges the TLS and SASL settings of the listeners that a node opens, and of its connections to
+the controllers (Kafka: KafkaConfig, ChannelBuilders, DefaultSslEngineFactory, JaasContext).
 
-What no file tells before the start isn't judged: whether passwords open key stores and keys, what
-certificates say, the classes of plugins, Kerberos, and values that kafka-configs has set.
+The rules don't judge whether passwords open key stores and keys, the content of certificates, the
+classes of plugins, Kerberos, and values that kafka-configs has set.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _OF_CLIENTS = "sasl.jaas.config"
 
 
 class _Words(NamedTuple):
-    """How Kafka speaks of one of the two stores. texts: the settings that hold PEM texts."""
+    """Kafka's words for the key store or the trust store. texts: the settings that hold PEM
+    texts."""
 
     store: str
     password: str
@@ -49,7 +50,7 @@ _STORES = {
 
 
 def judge_protocols(node: StartingNode) -> Iterator[Obstacle]:
-    """The security protocols of listeners, and of the way between brokers."""
+    """Obstacles in the security protocols of listeners, and of connections between brokers."""
     config, rule = node.config, startup.LISTENERS_NOT_UNDERSTOOD
     for word in () if config.is_elsewhere(_MAP) else config.words(_MAP):
         _, colon, rest = word.partition(":")
@@ -69,7 +70,7 @@ def judge_protocols(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_mechanism_of_brokers(node: StartingNode) -> Iterator[Obstacle]:
-    """The SASL mechanism by which brokers log in to each other."""
+    """Obstacles in the SASL mechanism by which brokers log in to each other."""
     config = node.config
     listener, protocol = _between_brokers(config)
     mechanism = config.text(_BETWEEN_BROKERS) or _KERBEROS
@@ -83,7 +84,7 @@ def judge_mechanism_of_brokers(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def _between_brokers(config: NodeConfig) -> tuple[str, str]:
-    """(listener, security protocol) of the way between brokers."""
+    """(listener, security protocol) of the connections between brokers."""
     named = (config.text("inter.broker.listener.name") or "").upper()
     if named:
         return named, config.protocols.get(named, "")
@@ -92,7 +93,7 @@ def _between_brokers(config: NodeConfig) -> tuple[str, str]:
 
 
 def judge_stores(node: StartingNode) -> Iterator[Obstacle]:
-    """The key stores and trust stores of TLS."""
+    """Obstacles in the key stores and trust stores of TLS."""
     done: set[str] = set()
     inside, _ = _between_brokers(node.config)
     for listener, protocol in _channels(node.config):
@@ -146,7 +147,8 @@ def _judge_store(node: StartingNode, listener: str, store: str) -> Iterator[Obst
 def _of_file(
     location: str, path: str, type_of: str, store: str, file: StoreFile
 ) -> tuple[str, str, str] | None:
-    """(the setting, what is wrong, Kafka's words) of a store's file."""
+    """(the setting, what is wrong, Kafka's message) for a store's file; None if the file is
+    usable."""
     words = f"Failed to load SSL keystore {path} of type {type_of}"
     wrong = file.reason
     if type_of == "PEM":
@@ -161,7 +163,8 @@ def _of_file(
 
 
 def judge_logins(node: StartingNode) -> Iterator[Obstacle]:
-    """The login module of each SASL mechanism, for which Kafka looks before it opens listeners."""
+    """Obstacles in the login module of each SASL mechanism, which Kafka needs before it opens
+    listeners."""
     config = node.config
     own = {one.name for one in config.listeners}
     wanted: dict[str, tuple[str, str]] = {}
@@ -201,7 +204,8 @@ def _judge_login(
 def judge_way_to_controllers(
     node: StartingNode, nodes: Sequence[StartingNode]
 ) -> Iterator[Obstacle]:
-    """Whether the controllers that were given let the node in: all others, else its own."""
+    """Obstacles: controllers that don't accept the node's connections. They are all other given
+    controllers, or else the node's own controller."""
     controllers = [one.config for one in nodes if one.config.is_controller]
     others = [one for one in controllers if one is not node.config] or controllers
     refusals = [_refusal(node, one) for one in others if _way_to_controllers(node.config)]
@@ -210,7 +214,8 @@ def judge_way_to_controllers(
 
 
 def _refusal(node: StartingNode, other: NodeConfig) -> Obstacle | None:
-    """Why a controller with these settings doesn't let a node in; None where it may."""
+    """The obstacle if a controller with these settings doesn't accept the node's connections; else
+    None."""
     config, file = node.config, one_line(other.path)
     (listener, *_), (theirs, *_) = _way_to_controllers(config), (*_way_to_controllers(other), "")
     mine, protocol = config.protocols.get(listener, ""), other.protocols.get(theirs, "")
@@ -229,7 +234,7 @@ def _refusal(node: StartingNode, other: NodeConfig) -> Obstacle | None:
 
 
 def _has_key(config: NodeConfig, listener: str) -> bool:
-    """Whether a listener with TLS has a key, of whatever kind."""
+    """Whether a listener with TLS has a key of any kind."""
     names = ("ssl.keystore.location", "ssl.keystore.key", "ssl.engine.factory.class")
     return any(config.of(listener, name) is not None for name in names)
 
@@ -244,7 +249,8 @@ def _not_enabled(
 
 
 def _channels(config: NodeConfig) -> Iterator[tuple[str, str]]:
-    """(listener, security protocol) of those that the node opens, and of its way to controllers."""
+    """(listener, security protocol) of the node's own listeners, and of its connections to
+    controllers."""
     names = (*(one.name for one in config.listeners), *_way_to_controllers(config)[:1])
     for name in dict.fromkeys(names):
         yield name, config.protocols.get(name, "")
@@ -268,7 +274,7 @@ def _has_sasl(protocol: str) -> bool:
 
 
 def store_paths(config: NodeConfig) -> set[str]:
-    """The files of stores that the settings name by whole paths, for the listeners with TLS."""
+    """The store files that the settings name by absolute paths, for the listeners with TLS."""
     found = set()
     for listener, protocol in _channels(config):
         for store in _STORES if _has_tls(protocol) else ():

@@ -1,4 +1,4 @@
-"""Judges what a node's settings say together (Kafka: KafkaConfig.validateValues)."""
+"""Judges combinations of a node's settings (Kafka: KafkaConfig.validateValues)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VOTERS = "controller.quorum.voters"
 
 
 def judge_roles(node: StartingNode) -> Iterator[Obstacle]:
-    """process.roles: broker, controller or both."""
+    """Obstacles in process.roles."""
     config, rule, name = node.config, startup.PROCESS_ROLES_WRONG, "process.roles"
     is_old = node.release < (4, 0)
     if not config.roles:
@@ -41,7 +41,7 @@ def judge_roles(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_node_id(node: StartingNode) -> Iterator[Obstacle]:
-    """node.id, which broker.id may not contradict."""
+    """Obstacles in node.id, which broker.id must not contradict."""
     config, rule = node.config, startup.NODE_ID_WRONG
     own, older = config.text("node.id"), config.text("broker.id")
     if own is None and older is None:
@@ -56,7 +56,7 @@ def judge_node_id(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_quorum(node: StartingNode) -> Iterator[Obstacle]:
-    """How the node is to find its quorum."""
+    """Obstacles in the settings by which the node finds its quorum."""
     config = node.config
     named = (_VOTERS, "controller.quorum.bootstrap.servers")
     if config.roles and not any(config.words(name) for name in named):
@@ -69,7 +69,7 @@ def judge_quorum(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_voters(node: StartingNode) -> Iterator[Obstacle]:
-    """The node among the static voters."""
+    """Obstacles: a controller that is not a static voter, or a broker that is."""
     config, rule = node.config, startup.ROLE_AGAINST_VOTERS
     voters, own = config.static_voters, config.node_id
     if not voters or own is None:
@@ -84,8 +84,8 @@ def judge_voters(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_segment(node: StartingNode) -> Iterator[Obstacle]:
-    """The least size of a segment of the metadata log, which older releases check when they open
-    it."""
+    """Obstacles: a segment size of the metadata log that is too small. Older releases check it when
+    they open the log."""
     name = "metadata.log.segment.bytes"
     size = node.config.number(name)
     least = node.config.number("metadata.log.segment.min.bytes") or _LEAST_SEGMENT
@@ -96,7 +96,7 @@ def judge_segment(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_listeners(node: StartingNode) -> Iterator[Obstacle]:
-    """Each listener on its own, and against the others."""
+    """Obstacles in a listener, or between two listeners."""
     config, rule = node.config, startup.LISTENERS_NOT_UNDERSTOOD
     for name in ("listeners", "advertised.listeners"):
         for word in config.words(name):
@@ -122,12 +122,13 @@ def judge_listeners(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def _are_apart(hosts: list[str]) -> bool:
-    """Kafka lets an IPv4 and an IPv6 address share a port (KIP-797)."""
+    """Whether two hosts may share a port: Kafka allows it for an IPv4 and an IPv6 address
+    (KIP-797)."""
     return len(hosts) == 2 and sorted(":" in host for host in hosts) == [False, True]
 
 
 def judge_controller_listeners(node: StartingNode) -> Iterator[Obstacle]:
-    """controller.listener.names against process.roles and listeners."""
+    """Obstacles: controller.listener.names contradicts process.roles or listeners."""
     config, rule = node.config, startup.CONTROLLER_LISTENERS_WRONG
     if not config.roles or not {*config.roles} <= {*_ROLES}:
         return
@@ -145,7 +146,7 @@ def judge_controller_listeners(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def _judge_own_listeners(node: StartingNode) -> Iterator[Obstacle]:
-    """The listeners of a controller."""
+    """Obstacles in the listeners of a controller."""
     config, rule = node.config, startup.CONTROLLER_LISTENERS_WRONG
     names = config.controller_listener_names
     own = {one.name for one in config.listeners}
@@ -163,7 +164,8 @@ def _judge_own_listeners(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def _judge_others_listeners(node: StartingNode) -> Iterator[Obstacle]:
-    """The listeners at which a broker finds the controllers, and which it may not have itself."""
+    """Obstacles in the listeners at which a broker finds the controllers. A broker must not open
+    these listeners itself."""
     config, rule = node.config, startup.CONTROLLER_LISTENERS_WRONG
     names = config.controller_listener_names
     own = {one.name for one in config.listeners}
@@ -180,7 +182,7 @@ def _judge_others_listeners(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_broker_listeners(node: StartingNode) -> Iterator[Obstacle]:
-    """What a broker tells clients and other brokers."""
+    """Obstacles in the listeners that a broker advertises to clients and other brokers."""
     config, rule = node.config, startup.BROKER_LISTENERS_WRONG
     for one in config.advertised:
         if one.address.host == _ANY_ADDRESS and (config.text("advertised.listeners") or ""):

@@ -115,7 +115,8 @@ class Branch:
         elif not tail.is_contested:
             if holds_offset(tail.proven, offset):
                 verdict = EntryCommitment.PROVEN
-            elif offset < self.proven_end and self.log.batch_at(offset) is not None:
+            elif tail.start < self.proven_end and self.log.batch_at(tail.start) is not None:
+                # what follows in a log on an entry that lost is committed no more than that is
                 verdict = EntryCommitment.SUPERSEDED
         return str(verdict.value)
 

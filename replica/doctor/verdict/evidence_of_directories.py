@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from replica.doctor.check.behind import behind_newest
+from replica.doctor.check.examined import Examined
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
 from replica.doctor.check.newest import ClusterState, cluster_id_of, cluster_members
@@ -17,7 +18,6 @@ from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import (
     Outage,
     leaderless_in_restart,
-    leaderless_partitions,
     outages,
 )
 from replica.doctor.health.of_directories import cluster_of, steps_of
@@ -63,8 +63,7 @@ class JudgedCluster:
     @cached_property
     def behind(self) -> tuple[Behind | None, ...]:
         """For each member how far it is behind the newest log: see behind_newest."""
-        parts = {one.loser: one.offset for one in self.partings}
-        return behind_newest([one.examined for one in self.members], parts)
+        return behind_newest([one.examined for one in self.members], self.partings)
 
     def findings_of(self, member: JudgedDirectory) -> Iterator[Finding]:
         """The findings about a directory, also those that compare it with others."""
@@ -208,30 +207,34 @@ def _to_lose(partings: Sequence[LogParting]) -> tuple[ToLose, ...]:
     )
 
 
-def outages_of(judged: JudgedCluster) -> Sequence[Outage]:
-    """Each time during which partitions had no leader, the oldest first; none where no state is
+def outages_of(judged: JudgedCluster) -> Sequence[Outage] | None:
+    """Each time during which partitions had no leader, the oldest first; None where no state is
     known, or the log is too long."""
-    cluster = judged.cluster
-    if cluster is None:
-        return ()
-    return outages(leaderless_partitions(cluster), _steps(judged, cluster))
+    cluster, told = judged.cluster, judged.told
+    if cluster is None or told is None or _is_too_long(told.examined, cluster):
+        return None
+    return outages(cluster.partitions, steps_back(judged, cluster))
 
 
-def _steps(judged: JudgedCluster, cluster: Cluster) -> Iterable[VisibleChange]:
+def steps_back(judged: JudgedCluster, cluster: Cluster) -> Iterable[VisibleChange]:
     """The changes that led to the state, by a second replay of logs that aren't too long."""
     if judged.told is None:
         return ()
     examined = judged.told.examined
-    first = cluster.end_offset - MAX_STEPS
-    if examined.directory.log_start_offset < first:
+    if _is_too_long(examined, cluster):
         return ()
     members = cluster_members(examined, (one.examined for one in judged.members))
-    others = [one for one in members if one.directory.log_start_offset >= first]
+    others = [one for one in members if not _is_too_long(one, cluster)]
     return steps_of(examined, cluster.end_offset, others)
 
 
+def _is_too_long(examined: Examined, cluster: Cluster) -> bool:
+    """Whether a log has more records than are replayed a second time."""
+    return examined.directory.log_start_offset < cluster.end_offset - MAX_STEPS
+
+
 def _leaderless(judged: JudgedCluster, cluster: Cluster | None) -> Since | None:
-    return None if cluster is None else leaderless(cluster, lambda: _steps(judged, cluster))
+    return None if cluster is None else leaderless(cluster, lambda: steps_back(judged, cluster))
 
 
 def _state(judged: JudgedCluster) -> KnownState | None:

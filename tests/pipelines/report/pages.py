@@ -9,7 +9,8 @@ from typing import Any
 
 from jobs.cli.sharing.report import source
 from pipelines.lake import Lake
-from pipelines.report.page import Report, make_report
+from pipelines.report.gathering import make_report
+from pipelines.report.page import Report
 from tests.pipelines.report.reading import Page
 from tests.pipelines.report.small_lake import CLUSTER, at
 

@@ -197,7 +197,7 @@ def test_changes_without_a_time_are_counted_and_in_no_bar() -> None:
     assert activity.draw("id", Activity(Figure("", tuple(rows[1:])), 0, 1, typed=True)) is None
 
 
-STYLE = Path(epoch_lanes.__file__).with_name("templates") / "report.css"
+STYLE = Path(epoch_lanes.__file__).with_name("static") / "report.css"
 PAPERS = {
     "ink": ("page", "panel", "bad-panel", "warn-panel", "good-panel", "calm-panel", "many"),
     "quiet": ("page", "panel"),

@@ -224,7 +224,7 @@ def test_exposure_shows_what_would_do_harm_the_worst_first_and_since_when(
     rows.append({"kind": "voter", "gone": "1", "voters_left": 1, "has_majority": False})
     rows[-2] |= {"since_offset": 1526, "since": small_lake.START}
     _, page = reported({"bronze.captures": [capture(1, 1)], "gold.failure_exposure": rows})
-    assert "voter 1 0 0 0 1, no majority before what the lake knows" in page.text
+    assert "voter 1 0 0 0 1, no majority before what the logs show" in page.text
     worst = evidence.MAX_EXPOSURES + 3
     assert f"broker {worst} {worst} 0 0 3 offset 1526, 2026-01-02 03:04:05" in page.text
     assert "broker 0" not in page.text

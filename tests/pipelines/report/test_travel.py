@@ -14,11 +14,12 @@ from jobs.cli.sharing.report import source
 from pipelines.html_text import in_script
 from pipelines.lake import Lake
 from pipelines.report import queries
-from pipelines.report.evidence import gather
+from pipelines.report.gathering import gather
 from pipelines.report.lanes import Fills
 from pipelines.report.page import render
 from pipelines.report.summary import outages
-from pipelines.report.travel.cluster_history import ClusterHistory, gather_history
+from pipelines.report.travel.cluster_history import ClusterHistory
+from pipelines.report.travel.gathering import gather_history
 from pipelines.report.travel.moments import Why, chosen, thinned
 from pipelines.report.travel.packed import LONGEST
 from pipelines.report.travel.steps import ABSENT, Followed, Move, ReportSteps, steps_of

@@ -16,6 +16,8 @@ from tests.replica.doctor.check.test_voter_behind import cut_whole
 __all__ = ["nodes"]
 RESTARTED, REGISTERED = 2, 3660
 """A follower, and the offset at which its last process registered."""
+BEGAN = 1526
+"""The offset at which the last epoch began, in which that process registered."""
 
 
 def told(nodes: list[Path]) -> list[str]:
@@ -43,6 +45,19 @@ def test_a_follower_s_disk_that_is_older_than_its_process_is_told(nodes: list[Pa
     (stale,) = quorum.in_doubt(VoterDoubt.STALE)
     assert stale.held_end is None
     assert stale.why_doubted.endswith(": restored from an older copy, or copied earlier")
+
+
+def test_a_log_that_ends_in_an_earlier_epoch_is_older_too(nodes: list[Path]) -> None:
+    """The leader of the registration had led for a while: whatever it held, the process had."""
+    held = batches(nodes[0] / FOLDER / f"{1262:020d}.log")
+    (began,) = (one.header for one in held if one.header.base_offset == BEGAN)
+    newest = batches(max((nodes[RESTARTED - 1] / FOLDER).glob("*.log")))[-1].header
+    end = cut_whole(nodes[RESTARTED - 1], newest.max_timestamp - began.max_timestamp + 1_000)
+    assert end <= BEGAN
+    (message,) = told(nodes)
+    assert message.startswith(
+        f"voter {RESTARTED}: its log goes up to offset {end - 1}, and its process registered at "
+    )
 
 
 @pytest.mark.parametrize("node_id", [1, 2])

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from replica.doctor.health.cluster import Beginning
 from replica.doctor.health.leaderless import (
+    BEFORE,
     Outage,
     leaderless_in_restart,
     leaderless_since,
@@ -49,23 +50,35 @@ def history(
     return state, steps[::-1], counts
 
 
-@given(changes=CHANGES)
+@given(changes=CHANGES, known=st.integers(0, 12))
 def test_outages_are_those_of_the_history_played_forward(
-    changes: list[tuple[tuple[str, int], Partition | None]],
+    changes: list[tuple[tuple[str, int], Partition | None]], known: int
 ) -> None:
+    """known: how many of the changes are known, the newest ones."""
     state, steps, counts = history(changes)
+    numbers = [len(history(changes[: place + 1])[0]) for place in range(len(changes))]
+    first = max(len(changes) - known, 0)
     expected, began = [], None
-    for place, count in enumerate(counts):
+    for place, count in enumerate([*counts, 0]):
         if count and began is None:
             began = place
         if began is not None and not count:
-            most = max(counts[began:place])
-            expected.append(Outage(_at(began), _at(place), most))
+            if place >= max(first, 1):
+                expected.append(_outage(counts, numbers, began, place, first))
             began = None
-    if began is not None:
-        expected.append(Outage(_at(began), None, max(counts[began:])))
-    keys = frozenset(key for key, one in state.items() if one is ALONE)
-    assert list(outages(keys, steps)) == expected
+    assert list(outages(state, steps[:known])) == expected
+
+
+def _outage(counts: list[int], numbers: list[int], began: int, end: int, first: int) -> Outage:
+    """The outage of the changes from `began` to before `end`, of which those from `first` on are
+    known; what was before these is known as a state without a time."""
+    seen = counts[max(began, first - 1) : end]
+    known = range(max(began, first), end)
+    place = next((one for one in known if counts[one] == max(seen)), first - 1)
+    ended = None if end == len(counts) else _at(end)
+    at = 1000 * place if place >= first else None
+    start = _at(began) if began >= first else BEFORE
+    return Outage(start, ended, max(seen), numbers[place], at)
 
 
 @given(changes=CHANGES)
@@ -86,7 +99,7 @@ def test_a_partition_is_without_leader_since_its_last_change_from_a_leader_or_fr
 def test_what_began_before_the_oldest_step_is_left_out() -> None:
     keys = frozenset(KEYS[:1])
     assert leaderless_since(keys, []) == {}
-    assert outages(keys, []) == ()
+    assert outages({}, []) == ()
 
 
 def _at(place: int) -> Beginning:

@@ -1,0 +1,56 @@
+"""The summary of a cluster: what happened, how certain that is, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pipelines.html_text import Html, element, joined, ticks
+from pipelines.report.sections.pieces import code
+from pipelines.report.view import ClusterView
+from replica.shell_text import line
+
+
+def summary(c: ClusterView, *, is_one_of_several: bool) -> Html:
+    """The summary. is_one_of_several: whether the page has other clusters too."""
+    level = c.verdict.level.value
+    link = element("a", c.cluster_id, class_="id", href=f"#{c.identity}")
+    title = joined((c.verdict.level.shown, *((Html(" "), link) if is_one_of_several else ())))
+    above = (
+        element("p", f"{fact.text} ", ticks(fact.next_step), class_="sentence")
+        for fact in c.verdict.of_other_clusters
+    )
+    return element(
+        "section",
+        element("p", title, class_=f"level {level}", id=f"{c.identity}-verdict"),
+        *above,
+        element("p", c.verdict.sentence, class_="sentence"),
+        element("dl", *_points(c), class_="points"),
+        class_=f"verdict {level}",
+        aria_labelledby=f"{c.identity}-verdict",
+    )
+
+
+def _points(c: ClusterView) -> Iterator[Html]:
+    for name, points in (("When", c.summary.when), ("Impact", c.summary.impact)):
+        if points:
+            yield element("dt", name)
+            yield element("dd", *(element("p", one) for one in points))
+    sure = element("strong", f"{c.summary.certainty.capitalize()}.")
+    reasons = joined(map(ticks, c.summary.confidence), Html(" "))
+    yield element("dt", "Confidence")
+    yield element("dd", element("p", sure, Html(" "), reasons))
+    yield element("dt", "Next")
+    steps = [*_steps(c, "rule", c.next_steps), *_steps(c, "health", c.health_steps)]
+    steps += [element("li", ticks(step)) for step in c.gap_steps]
+    none = element("p", "No finding in the newest captures asks for anything.")
+    yield element("dd", element("ul", *steps) if steps else none)
+    if c.runbook:
+        how = code(line("kraftlake", "explain", "--runbook", c.runbook))
+        yield element("dt", "Runbook")
+        yield element("dd", element("p", f"{c.runbook}: ", how, " prints it."))
+
+
+def _steps(c: ClusterView, kind: str, steps: Iterable[tuple[str, str]]) -> Iterator[Html]:
+    for rule, step in steps:
+        link = element("a", rule, href=f"#{c.identity}-{kind}-{rule}")
+        yield element("li", ticks(step), Html(" "), link)
