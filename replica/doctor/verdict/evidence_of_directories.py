@@ -56,9 +56,9 @@ class JudgedCluster:
     quorum: GroupQuorum | None
     told: ClusterState | None
     cluster: Cluster | None
-    """The judged state of the cluster; None where no state was judged."""
+    """The judged state of the cluster; None if no state was judged."""
     health: tuple[Finding, ...] | None
-    """The findings about this state, the worst first; None likewise."""
+    """The findings about this state, the worst first; None if no state was judged."""
 
     @cached_property
     def behind(self) -> tuple[Behind | None, ...]:
@@ -124,8 +124,8 @@ def _cluster(
 def _unstartable(
     members: Iterable[JudgedDirectory], findings: Sequence[Finding]
 ) -> Iterator[tuple[int, str]]:
-    """The nodes that refuse to start with these directories, each with what was found. findings:
-    those that compare directories."""
+    """The nodes that refuse to start with these directories, each with the reason. findings: the
+    findings that compare directories."""
     for member in members:
         replica = member.examined.replica
         between = (one for one in findings if names_file_of(one, member))
@@ -177,7 +177,7 @@ def _names(voters: Iterable[ReplicaKey]) -> tuple[str, ...]:
 
 
 def node_of(member: JudgedDirectory) -> str:
-    """The name of the directory's node, such as `node 2`; the path where no file names the node."""
+    """The name of the directory's node, such as `node 2`; the path if no file names the node."""
     replica = member.examined.replica
     return member.examined.shown if replica is None else f"node {replica.node_id}"
 
@@ -208,8 +208,8 @@ def _to_lose(partings: Sequence[LogParting]) -> tuple[ToLose, ...]:
 
 
 def outages_of(judged: JudgedCluster) -> Sequence[Outage] | None:
-    """Each time during which partitions had no leader, the oldest first; None where no state is
-    known, or the log is too long."""
+    """The outages: the times during which partitions had no leader, the oldest first. None if no
+    state is known, or if the log is too long."""
     cluster, told = judged.cluster, judged.told
     if cluster is None or told is None or _is_too_long(told.examined, cluster):
         return None
@@ -275,7 +275,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
 
 
 def _is_empty(member: JudgedDirectory) -> bool:
-    """Whether nothing was ever written to the log, as far as its files tell."""
+    """Whether the log's files show that nothing was ever written to it."""
     directory = member.examined.directory
     return not directory.snapshots and all(one.scan.is_empty for one in directory.segments)
 

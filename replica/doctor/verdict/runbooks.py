@@ -1,4 +1,4 @@
-"""Which runbook tells what to do about a finding: pages of docs/how-to/runbooks, by their names."""
+"""The runbook for each finding: pages of docs/how-to/runbooks, by their names."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-"""The rules of each runbook. The runbook that matters most comes first: where two quorums were
-made, the records that one of them loses are only what follows from it."""
+"""The rules of each runbook. The most important runbook comes first: for example, two quorums are
+the cause, and lost records only the effect."""
 
 
 def runbook_of(rules: Collection[str]) -> str | None:
-    """The runbook for findings of these rules, by their ids: of several the one that matters most;
-    None where no runbook is about them."""
+    """The most important runbook for findings of these rules, by their ids; None if no runbook has
+    these rules."""
     return next(
         (name for name, about in RUNBOOKS.items() if any(one.id in rules for one in about)), None
     )
