@@ -8,6 +8,7 @@ from typing import Any
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject
 from replica.doctor.health.cluster import Cluster, listed
+from replica.model.control import KRAFT_VERSION
 from replica.model.voters import Voter, majority
 from replica.shell_text import line
 from replica.words import number
@@ -66,9 +67,25 @@ def _not_registered(cluster: Cluster) -> Iterator[Finding]:
         return
     registered = cluster.values("controllers")
     missing = sorted(cluster.voters - set(registered))
-    subjects = [Subject(f"voter {one}", "no registration in the log") for one in missing]
+    subjects = [
+        Subject(f"voter {one}", f"no registration in the log; {_how_to_replace(cluster, one)}")
+        for one in missing
+    ]
     message = f"{len(missing)} of {len(cluster.voters)} voters"
     yield from cluster.about(health.VOTER_NOT_REGISTERED, message, subjects)
+
+
+def _how_to_replace(cluster: Cluster, voter_id: int) -> str:
+    """What this cluster's quorum allows where a voter's node is gone."""
+    if not cluster.level(KRAFT_VERSION):
+        return (
+            "the quorum is static, so no voter can be removed: if its node is gone, another node "
+            f"with node.id={voter_id} takes its place, once the other voters have a leader"
+        )
+    ids = [one.key.directory_id for one in cluster.voter_set if one.key.node_id == voter_id]
+    words = ("remove-controller", "--controller-id", str(voter_id), "--controller-directory-id")
+    bootstrap = ("kafka-metadata-quorum.sh", "--bootstrap-controller", "HOST:PORT")
+    return f"if its node is gone: {line(*bootstrap, *words, *(ids or ['DIRECTORY_ID']))}"
 
 
 def _other_endpoints(cluster: Cluster) -> Iterator[Finding]:

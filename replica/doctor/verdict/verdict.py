@@ -153,13 +153,17 @@ class KnownState:
     """The time of the state's last record, in ms since 1970 (UTC); None if no record has a time."""
     source: str = ""
     """The source of the state, such as `node 1`; "" if the source is unknown."""
+    beyond_voters: str = ""
+    """What is known of the records that only an observer's copy of the log holds; "" where a
+    voter's log that was given has them, too."""
 
     @property
     def text(self) -> str:
         """A text such as `2026-11-21 05:57:13 UTC, offset 1635 of node 1`."""
         last = f"offset {self.end_offset - 1}" if self.end_offset else "before the first record"
         where = f"{last} of {self.source}" if self.source else last
-        return ", ".join(part for part in (ms_text(self.at_ms), where) if part)
+        told = ", ".join(part for part in (ms_text(self.at_ms), where) if part)
+        return f"{told}. {self.beyond_voters}" if self.beyond_voters else told
 
 
 @dataclass(frozen=True, slots=True)
