@@ -71,7 +71,6 @@ from replica.doctor.check.known_quorum import EarlierRounds, with_round
 from replica.doctor.check.readable import judged_for
 from replica.doctor.check.rule import Finding
 from replica.doctor.startup.judging import Starts, judge_starts
-from replica.doctor.verdict.behind import behind_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
 from replica.doctor.verdict.evidence_of_directories import (
     JudgedCluster,
@@ -264,7 +263,7 @@ class _Checking:
                 self.health.append(health_summary(cluster))
         self.members += (
             member_summary(cluster, one, behind)
-            for one, behind in zip(cluster.members, behind_of(cluster), strict=True)
+            for one, behind in zip(cluster.members, cluster.behind, strict=True)
         )
         if cluster.quorum is not None:
             self.quorums.append(quorum_summary(cluster.quorum))
@@ -305,7 +304,7 @@ class _Checking:
                     MEMBER_COLUMNS,
                     (
                         member_cells(cluster, one, behind)
-                        for one, behind in zip(cluster.members, behind_of(cluster), strict=True)
+                        for one, behind in zip(cluster.members, cluster.behind, strict=True)
                     ),
                 ),
             )

@@ -37,7 +37,6 @@ from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.timeline.decisive import decisive
 from replica.doctor.timeline.events import timeline
 from replica.doctor.timeline.gaps import gaps_of
-from replica.doctor.verdict.behind import behind_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster, outages_of
 from replica.doctor.verdict.facts import verdict_on
@@ -133,7 +132,7 @@ def incident_of(
     nodes = nodes_of_cluster(cluster)
     behind = tuple(
         (cluster.name_of(member), one)
-        for member, one in zip(cluster.members, behind_of(cluster), strict=True)
+        for member, one in zip(cluster.members, cluster.behind, strict=True)
         if one is not None and one.records
     )
     if branch is None:

@@ -11,6 +11,7 @@ from replica.doctor.health.cluster import Cluster, listed
 from replica.model.control import KRAFT_VERSION
 from replica.model.voters import Voter, majority
 from replica.shell_text import line
+from replica.words import number
 
 REGISTRATION_LEVEL = 15
 """metadata.version 3.7-IV0, from which on controllers register (KIP-919)."""
@@ -118,14 +119,16 @@ def _down(cluster: Cluster) -> Iterator[Finding]:
     down = sorted(cluster.voters_down)
     subjects = [Subject(f"voter {one}", f"broker {one} is fenced", offsets[one]) for one in down]
     left = len(cluster.voters_up)
-    message = f"{len(down)} of {count} voters: {left} are left, {majority(count)} are needed"
+    message = (
+        f"{len(down)} of {count} voters: {number(left)} are left, {majority(count)} are needed"
+    )
     yield from cluster.about(health.VOTER_ON_FENCED_BROKER, message, subjects)
 
 
 def _numbers(cluster: Cluster) -> Iterator[Finding]:
     count = len(cluster.voters)
     named = listed(sorted(cluster.voters))
-    told = f"voters {named}: {count - majority(count)} may fail"
+    told = f"voters {named}: {number(count - majority(count))} may fail"
     if count < _ENOUGH:
         yield health.FEW_VOTERS.at(cluster.file, told)
     if count % 2 == 0:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+from replica.doctor.check.behind import behind_newest
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
@@ -25,6 +27,7 @@ from replica.doctor.health.leaderless import (
 )
 from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
+from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.verdict.evidence import (
     MAX_STEPS,
     PASSED_OVER,
@@ -61,6 +64,11 @@ class JudgedCluster:
     """The judged state of the cluster; None if no state was judged."""
     health: tuple[Finding, ...] | None
     """The findings about this state, the worst first; None if no state was judged."""
+
+    @cached_property
+    def behind(self) -> tuple[Behind | None, ...]:
+        """For each member how far it is behind the newest log: see behind_newest."""
+        return behind_newest([one.examined for one in self.members], self.partings)
 
     def findings_of(self, member: JudgedDirectory) -> Iterator[Finding]:
         """The findings about a directory, also those that compare it with others."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 from replica.doctor.check.catalogue import groups
 from replica.doctor.verdict.runbooks import runbook_of
 from replica.model.voters import VoterKeys
 from replica.severity import Severity
-from replica.words import counted, ms_text, named
+from replica.words import ms_text, named
 
 
 class Level(StrEnum):
@@ -165,26 +164,6 @@ class KnownState:
         where = f"{last} of {self.source}" if self.source else last
         told = ", ".join(part for part in (ms_text(self.at_ms), where) if part)
         return f"{told}. {self.beyond_voters}" if self.beyond_voters else told
-
-
-class Behind(NamedTuple):
-    """How far a replica is behind, as lag_records and lag_ms in gold.
-
-    records: the number of the newest log's records that the replica lacks.
-    ms: the time (ms) from the newest record that both logs have to the newest log's last record;
-        None if no record has a time.
-    """
-
-    records: int
-    ms: int | None
-
-    @property
-    def text(self) -> str:
-        """A text such as `24 records, 3.2 s`; `no` if the replica lacks no record."""
-        if not self.records:
-            return "no"
-        told = counted(self.records, "record")
-        return told if self.ms is None else f"{told}, {self.ms / 1000:.1f} s"
 
 
 @dataclass(frozen=True, slots=True)
