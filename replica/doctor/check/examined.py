@@ -103,7 +103,7 @@ class Examined:
         )
 
     def shown_file(self, relative: str) -> str:
-        """The name of a file as the user would write it; for "" the name of the directory."""
+        """The name of a file as the user would write it. relative: "" for the directory."""
         if isinstance(self.location, FilePath) or not relative:
             return self.shown
         return self.location.shown_file(relative)

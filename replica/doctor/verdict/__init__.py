@@ -3,6 +3,5 @@
 `verdict` defines Verdict with its levels, facts and gaps, and decides it. `evidence` defines the
 evidence for it, which directories (`evidence_of_directories`) and lakes give. `facts` turns the
 evidence into facts: `outage` makes the facts that users feel, `losses` the facts about records that
-logs lose. `behind` finds how far each replica's log is behind. `runbooks` names the runbook for a
-fact.
+logs lose. `runbooks` names the runbook for a fact.
 """

@@ -10,6 +10,7 @@ from typing import Any
 
 from replica.doctor.check.catalogue import (
     RULES,
+    files,
     groups,
     health,
     partition_folders,
@@ -71,15 +72,18 @@ _DOWN = {
     ),
 }
 """The texts of a rule for one subject and for several, if the rule's meaning names no subject."""
-_OF_MIGRATION = (
+_BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
+    partition_folders.REPLICA_WITHOUT_FOLDER.id,
 )  # fmt: skip
-"""The rules about a migration. Their subjects are the migration and the known brokers. The next
-step may concern other brokers, for example missing brokers."""
+"""The rules whose subjects say too little. Those of a migration are it and the brokers that are
+known, and what is to be done may be about others, such as those that are missing. Those of missing
+folders are partitions, and the brokers are what matters."""
 _HAPPENED = {
     groups.CONFLICT.id: "two histories under one cluster id",
     groups.TWO_LEADERS.id: "two leaders of one epoch",
     groups.VOTER_SETS_DIFFER.id: "two voter sets in one cluster, so there may be two quorums",
+    groups.METADATA_LOG_TWICE.id: "two metadata logs of one node, which Kafka refuses to start",
 }
 """The event that a rule finds, for a fact with evidence. The rule's meaning is only a
 definition."""
@@ -225,6 +229,9 @@ def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> 
         for one in findings
         if one.finding.severity is not Severity.INFO and one.finding.rule.id not in mentioned
     ]
+    if any(one.finding.rule is groups.METADATA_LOG_TWICE for one in urgent):
+        # one of the two logs is no voter's, which is what follows from it
+        urgent = [one for one in urgent if one.finding.rule is not files.VOTER_DIRECTORY_ID]
     conflicts = any(one.finding.rule is groups.CONFLICT for one in urgent)
     causes = _CAUSES if conflicts else frozenset()
     urgent.sort(key=lambda one: _place_of(one.finding.rule, causes))
@@ -236,7 +243,8 @@ def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> 
         where = list(dict.fromkeys(one.where for one in found))
         # a fact about possible data loss names its evidence, such as the other log of a conflict
         is_cause = rule.id in causes
-        evidence = found[0].finding.message if is_cause or rule.id in AT_RISK else ""
+        is_told = is_cause or rule.id in AT_RISK or rule.id in _HAPPENED
+        evidence = found[0].finding.message if is_told else ""
         fact = _of_place(rule, _places(where), evidence)
         yield replace(fact, level=Level.AT_RISK, severity=Severity.ERROR) if is_cause else fact
 
@@ -276,7 +284,7 @@ def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Itera
             )
             continue
         names = [shortened(subject.name) for subject in finding.subjects]
-        if finding.rule.id in _OF_MIGRATION:
+        if finding.rule.id in _BY_MESSAGE:
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
         elif names:

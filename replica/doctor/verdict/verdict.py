@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 from replica.doctor.check.catalogue import groups
 from replica.doctor.verdict.runbooks import runbook_of
 from replica.model.voters import VoterKeys
 from replica.severity import Severity
-from replica.words import counted, ms_text, named
+from replica.words import ms_text, named
 
 
 class Level(StrEnum):
@@ -156,33 +155,17 @@ class KnownState:
     """The time of the state's last record, in ms since 1970 (UTC); None if no record has a time."""
     source: str = ""
     """The source of the state, such as `node 1`; "" if the source is unknown."""
+    beyond_voters: str = ""
+    """What is known of the records that only an observer's copy of the log holds; "" where a
+    voter's log that was given has them, too."""
 
     @property
     def text(self) -> str:
         """A text such as `2026-11-21 05:57:13 UTC, offset 1635 of node 1`."""
         last = f"offset {self.end_offset - 1}" if self.end_offset else "before the first record"
         where = f"{last} of {self.source}" if self.source else last
-        return ", ".join(part for part in (ms_text(self.at_ms), where) if part)
-
-
-class Behind(NamedTuple):
-    """How far a replica is behind, as lag_records and lag_ms in gold.
-
-    records: the number of the newest log's records that the replica lacks.
-    ms: the time (ms) from the newest record that both logs have to the newest log's last record;
-        None if no record has a time.
-    """
-
-    records: int
-    ms: int | None
-
-    @property
-    def text(self) -> str:
-        """A text such as `24 records, 3.2 s`; `no` if the replica lacks no record."""
-        if not self.records:
-            return "no"
-        told = counted(self.records, "record")
-        return told if self.ms is None else f"{told}, {self.ms / 1000:.1f} s"
+        told = ", ".join(part for part in (ms_text(self.at_ms), where) if part)
+        return f"{told}. {self.beyond_voters}" if self.beyond_voters else told
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,8 +87,9 @@ VOTER_NOT_REGISTERED = warning(
     "A voter has no controller registration in the log.",
     "Refuses to raise any feature while a voter of a static quorum hasn't registered: it may not "
     "support the new version.",
-    "Check whether this controller runs, and reaches the leader: it registers when it starts. "
-    "Remove a voter whose node is gone.",
+    "Check whether this controller runs and reaches the leader: it registers when it starts. "
+    "`kraftlake check --config` with its server.properties says whether it starts and joins. If "
+    "its node is gone, the finding says what this quorum allows.",
     ("strimzi/strimzi-kafka-operator#9429",),
 )
 VOTER_ENDPOINTS_DIFFER = warning(
@@ -105,14 +106,16 @@ EVEN_VOTERS = info(
     "The number of voters is even.",
     "Needs a majority, which is three of four voters: of four voters no more may fail than of "
     "three.",
-    "Add a voter, or remove one, unless a change of the voters is under way.",
+    "Add a voter, or remove one, unless a change of the voters is under way. A static quorum has "
+    "to become dynamic first (`kraftlake plan --to-dynamic`).",
     ("strimzi/strimzi-kafka-operator#9429",),
 )
 FEW_VOTERS = info(
     "few-voters",
     "There are fewer than three voters.",
     "Elects no leader and accepts no changes once a single voter fails.",
-    "Add voters until there are three, unless this cluster may stop.",
+    "Add voters until there are three, unless this cluster may stop. A static quorum has to "
+    "become dynamic first (`kraftlake plan --to-dynamic`).",
     ("strimzi/strimzi-kafka-operator#9429",),
 )
 METADATA_VERSION_BEHIND = info(
