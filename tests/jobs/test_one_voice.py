@@ -98,7 +98,7 @@ def test_what_weighs_most_besides_the_headline_is_the_second_line(
 def test_no_plan_below_an_outage_is_called_safe(kraftlake: Kraftlake, data: Path) -> None:
     told = kraftlake("recover", "--plan", "--rehearse", "--seeds", "0:1", data / SPLIT)
     assert told.lines[0].startswith("OUTAGE ")
-    assert told.answer_lines[0].endswith(": nothing committed is lost")
+    assert told.answer_lines[0].endswith(": no committed record of this log is lost")
     assert "1 run: each elects a leader, and loses nothing committed" in told.out
     assert "safe" not in told.out.replace(str(data), "")
 

@@ -57,7 +57,7 @@ def test_an_answer_without_a_voter_s_directory_names_what_it_rests_on(
         "whose directory was not given"
     )
     ended = kraftlake("recover", "--plan", *two)
-    assert ended.answer_lines[0].endswith(f": nothing committed is lost, if {condition}")
+    assert ended.answer_lines[0].endswith(f" of this log is lost, if {condition}")
     assert "holds all that was committed" not in ended.out
     rows = kraftlake("recover", "--plan", "--json", *two).answers
     assert [row["needs"][1:] for row in rows] == [[condition]] * 2

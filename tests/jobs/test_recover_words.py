@@ -354,7 +354,7 @@ def test_a_plan_for_another_topic_names_the_commands_of_kraftlake(
             "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg"
         )
     ended = kraftlake("recover", "--plan", tmp_path)
-    assert ", partition orders-0: nothing committed is lost, if " in ended.answer_lines[0]
+    assert ", partition orders-0: no committed record of this log is " in ended.answer_lines[0]
     assert not any(command.startswith("bin/") for command in commands_in_any(ended))
     assert any("describe" in c and "--topic orders" in c for c in commands_in_any(ended))
 

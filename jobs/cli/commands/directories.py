@@ -282,7 +282,8 @@ class RecoverOptions:
 
     \b
     The answer for each cluster, and `answer` in --json:
-      nothing committed is lost      (safe) a majority of the voters is left, so the first replica
+      no committed record of this log is lost
+                                     (safe) a majority of the voters is left, so the first replica
                                      has all committed records. Without a voter's directory the
                                      line names the condition: no disk here was emptied or
                                      restored from an older copy
@@ -310,7 +311,7 @@ class RecoverOptions:
       kraftlake recover --plan --rehearse node2/ node3/
       kraftlake recover --plan --order yesterday,left captures/
 
-    Exit codes: 0 nothing committed is lost (with --rehearse in all runs, too), 1 any other answer,
+    Exit codes: 0 no committed record is lost (with --rehearse in all runs too), 1 any other answer,
     2 usage.
     """
 

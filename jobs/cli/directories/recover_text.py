@@ -27,7 +27,7 @@ _COLOURS = {
     RecoveryDecision.REFUSED: "red",
 }
 ANSWERS = {
-    RecoveryDecision.SAFE: "nothing committed is lost",
+    RecoveryDecision.SAFE: "no committed record of this log is lost",
     RecoveryDecision.UNPROVEN: "committed records may be lost",
     RecoveryDecision.REFUSED: "start no node: committed records would be lost, or logs conflict",
 }

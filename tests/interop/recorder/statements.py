@@ -172,7 +172,7 @@ def no_acknowledged_record_is_called_lost(story: Story, answers: Answers) -> Jud
 
 
 def what_a_safe_plan_relies_on_a_majority_has(story: Story, answers: Answers) -> Judged:
-    """At most one voter of three is changed or not given, so nothing committed is lost."""
+    """At most one voter of three is changed or not given, so no committed record is lost."""
     found = {one["answer"] for one in answers.recover
              if one["kind"] == "replica" and one["cluster_id"] == answers.cluster_id}  # fmt: skip
     is_safe = found == {"safe"}
