@@ -55,7 +55,7 @@ def describe_verdict(
         others = tuple(fact for fact in others if fact not in held)
         for fact in held:
             yield labelled("first" if steps else "also", f"{fact.text} {fact.next_step}")
-    for fact in first if steps else ():
+    for fact in first:
         yield from step_lines(fact)
     for fact in others[:MAX_ALSO]:
         yield labelled("also", fact.text)

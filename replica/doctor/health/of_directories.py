@@ -70,15 +70,17 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
 
 def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
     """The nodes that lack the end of the newest log, each with its lag, if it is longer than
-    copying running nodes takes."""
+    copying running nodes takes. If the leader gave up, the lag of a voter is no matter of copying:
+    this leader lost its majority because such voters no longer fetched."""
     if known.quorum is None:
         return
     logs = {one.owner.key: one for one in known.members if one.replica is not None}
     late = {one.key for one in known.quorum.behind}
+    least_ms = COPYING_MS if known.quorum.gave_up is None else 0
     caught_up = {key.node_id for key in known.quorum.at_hand - late}  # by another of its disks
     for one in known.quorum.behind:
         ms = behind(logs.get(one.key, known.examined), one.end, known.examined).ms
-        if one.key.node_id not in caught_up and ms is not None and ms >= COPYING_MS:
+        if one.key.node_id not in caught_up and ms is not None and ms >= least_ms:
             yield one.key.node_id, Lag(one.end, ms)
 
 

@@ -52,8 +52,8 @@ LEADER_GAVE_UP = error(
     "another leader.",
     "Resigns after controller.quorum.fetch.timeout.ms, and elects a leader once a majority of the "
     "voters runs with their own disks.",
-    "Start the voters that don't run, those whose logs end first before all. If you stopped the "
-    "quorum yourself, nothing is wrong. Stop no broker before there is a leader.",
+    "Start the voters that don't run, and begin with those whose logs ended earlier. If you "
+    "stopped the quorum yourself, nothing is wrong. Stop no broker before there is a leader.",
     ("KIP-595",),
 )
 VOTER_ON_FENCED_BROKER = warning(
