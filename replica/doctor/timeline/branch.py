@@ -93,9 +93,9 @@ class Branch:
     """The nodes of which the newest round has a directory without a metadata log alone."""
 
     @property
-    def members(self) -> Iterator[Examined]:
+    def members(self) -> tuple[Examined, ...]:
         """All directories, of all rounds."""
-        return (examined for one in self.rounds for examined in one)
+        return tuple(examined for one in self.rounds for examined in one)
 
     def holds(self, offset: int, epoch: int, digest: object) -> bool:
         """Whether the entry of this offset and epoch, in a batch with this digest, is on the
