@@ -13,6 +13,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def number(count: int) -> str:
+    """A number that may be nothing, such as `none of 3 voters`, `2 of 3 voters`."""
+    return str(count) if count else "none"
+
+
 def listed(parts: Sequence[str], *, limit: int | None = None, last: str = "and") -> str:
     """A list such as `1`, `1 and 2`, `1, 2 and 3`; above the limit `1, 2 and 5 more`. last: the
     word before the last part."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from pipelines.lake import Lake
 from tests.examples import PROFILE, examples
+from tests.side_by_side import SHARED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,9 +71,11 @@ def _quiet() -> None:
 
 def pytest_collection_finish() -> None:
     """The modules and tests of a run stay until its end, so the garbage collector need not visit
-    them: it took 2 to 4 % of the processor time of many small tests."""
+    them: it took 2 to 4 % of the processor time of many small tests. Syntax trees and clusters that
+    tests keep stay, too, so it looks seldom: it took a tenth of the time of tests/architecture."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
     gc.enable()
 
 
@@ -124,10 +128,12 @@ def recorded_lake(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from jobs.cli.commands.lake import IngestOptions
     from jobs.ingest import run
 
-    lake = tmp_path_factory.mktemp("recorded") / "lake"
     clusters = [str(data / name) for name in ("kafka-3.7.2-static", "kafka-4.1.1-dynamic")]
-    assert run(IngestOptions(clusters, Lake(lake), order="live,split,final")) == 0
-    return lake
+
+    def make(lake: Path) -> None:
+        assert run(IngestOptions(clusters, Lake(lake), order="live,split,final")) == 0
+
+    return _made_once("recorded", tmp_path_factory, make)
 
 
 @pytest.fixture(scope="session")
@@ -136,7 +142,25 @@ def built_lake(recorded_lake: Path, tmp_path_factory: pytest.TempPathFactory) ->
     from jobs.build import run
     from jobs.cli.commands.lake import BuildOptions
 
-    lake = tmp_path_factory.mktemp("built") / "lake"
-    shutil.copytree(recorded_lake, lake)
-    assert run(BuildOptions(Lake(lake))) == 0
+    def make(lake: Path) -> None:
+        shutil.copytree(recorded_lake, lake)
+        assert run(BuildOptions(Lake(lake))) == 0
+
+    return _made_once("built", tmp_path_factory, make)
+
+
+def _made_once(
+    name: str, tmp_path_factory: pytest.TempPathFactory, make: Callable[[Path], None]
+) -> Path:
+    """A lake. Of the processes of `make test`, the first one that needs it makes it for all."""
+    shared = os.environ.get(SHARED)
+    folder = Path(shared) / name if shared else tmp_path_factory.mktemp(name)
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lake = folder / "lake"
+        if not lake.exists():
+            making = tmp_path_factory.mktemp(f"making-{name}") / "lake"
+            make(making)
+            making.rename(lake)
     return lake

@@ -6,11 +6,13 @@ tests that keep a core busy by themselves.
     python -m tests.side_by_side "not slow"
 
 The output of the tests with Spark is shown as it comes, that of each other process when it ends.
+The last line tells the time that all of them took.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -23,10 +25,10 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 
-def _halves(folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(every other file of a folder's tests, the files between them)."""
+def _in_parts(folder: str, count: int) -> list[tuple[str, ...]]:
+    """The files of a folder's tests in so many parts, neighbours apart from each other."""
     files = tuple(map(str, sorted(Path(folder).glob("test_*.py"))))
-    return files[::2], files[1::2]
+    return [files[first::count] for first in range(count)]
 
 
 AT_ONCE = 4
@@ -34,7 +36,7 @@ REPLICA = ("tests/replica", "tests/interop")
 """Folders without a test that needs Spark."""
 LATER = (
     ("tests/pipelines", "tests/replica/simulate"),
-    *_halves("tests/jobs"),
+    *_in_parts("tests/jobs", 3),
     (
         "tests/replica/scan",
         "tests/replica/format",
@@ -43,8 +45,10 @@ LATER = (
     ),
 )
 """Each entry is one process: it runs the tests without Spark in these folders or files, and starts
-once an earlier process has ended. The tests of tests/jobs take longest. They run in two processes,
-so that both cores are busy to the end."""
+once an earlier process has ended. The tests of tests/jobs take longest. They run in three
+processes, and the last entry is a short one, so that both cores are busy to the end."""
+SHARED = "KRAFTLAKE_TESTS_SHARED"
+"""The variable that names the folder of what one of the processes makes for all of them."""
 _LOOK_EVERY_S = 0.1
 _MARK = b"mark.spark"
 
@@ -68,20 +72,35 @@ def main(
     the folder of all tests. Returns 0 where all processes have succeeded, else the exit code of one
     that has failed.
     """
+    began = time.monotonic()
     waiting = deque(_commands(wanted, replica, later, tests))
     running: list[Started] = []
     codes = []
     with ExitStack() as stack:
-        running.append(_start(stack, waiting.popleft(), is_shown=True))
+        shared = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraftlake-tests-"))
+        environment = _environment() | {SHARED: shared}
+        running.append(_start(stack, waiting.popleft(), environment, is_shown=True))
         while waiting or running:
             while waiting and len(running) < AT_ONCE:
-                running.append(_start(stack, waiting.popleft(), is_shown=False))
+                running.append(_start(stack, waiting.popleft(), environment, is_shown=False))
             time.sleep(_LOOK_EVERY_S)
             for one in [each for each in running if each.process.poll() is not None]:
                 running.remove(one)
                 codes.append(one.process.returncode)
                 _show(one)
+    sys.stdout.write(_summary(codes, time.monotonic() - began))
+    sys.stdout.flush()
     return next(filter(None, codes), 0)
+
+
+def _summary(codes: Sequence[int], seconds: float) -> str:
+    failed = sum(map(bool, codes))
+    ended = f"{failed} of {len(codes)} failed" if failed else "all passed"
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (
+        f"{len(codes)} processes of tests: {ended} in {seconds // 60:.0f}:{seconds % 60:02.0f} "
+        f"minutes, with {used.ru_utime + used.ru_stime:.0f} s of processor time\n"
+    )
 
 
 def _commands(
@@ -109,10 +128,12 @@ def _pytest(wanted: str, where: Sequence[str], ignored: Sequence[str]) -> list[s
     return [sys.executable, "-m", "pytest", "-m", wanted, *left_out, *where]
 
 
-def _start(stack: ExitStack, command: list[str], *, is_shown: bool) -> Started:
+def _start(
+    stack: ExitStack, command: list[str], environment: dict[str, str], *, is_shown: bool
+) -> Started:
     # the stack closes it
     said = None if is_shown else stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-    process = subprocess.Popen(command, stdout=said, stderr=said, env=_environment())
+    process = subprocess.Popen(command, stdout=said, stderr=said, env=environment)
     return Started(stack.enter_context(process), said)
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.side_by_side import REPLICA, main
+from tests.side_by_side import REPLICA, SHARED, main
 
-TEST = """import os, sys
+TEST = f"""import os, sys
 import pytest
 
-{mark}
-def test_of_{name}(): assert os.environ["BROKEN"] != "{name}"
+{{mark}}
+def test_of_{{name}}(): assert os.environ["BROKEN"] != "{{name}}"
 
 def test_bytecode_is_kept(): assert not sys.dont_write_bytecode
+
+def test_there_is_a_folder_for_all(): assert os.path.isdir(os.environ["{SHARED}"])
 
 @pytest.mark.slow
 def test_slow(): assert False
@@ -49,6 +52,11 @@ def test_all_parts_run_and_a_failure_of_the_first_or_the_last_is_told(
         outcome = "FAILED" if name == broken else "PASSED"
         assert said.count(f"{outcome} {folder}/test_{name}.py::test_of_{name}") == 1
     assert "test_slow" not in said
+    ended = "1 of 4 failed" if broken else "all passed"
+    assert re.fullmatch(
+        rf"4 processes of tests: {ended} in 0:\d\d minutes, with \d+ s of processor time",
+        said.splitlines()[-1],
+    )
 
 
 def test_no_test_of_the_replica_needs_spark() -> None:

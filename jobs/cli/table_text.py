@@ -32,11 +32,12 @@ def widths_of(names: Sequence[str], rows: Sequence[Sequence[str]], room: int | N
     return widths
 
 
-def cut(cell: str) -> str:
-    """A cell, cut for a terminal: a cell of thousands of characters would fill its screen."""
-    if len(cell) <= MOST_SHOWN:
+def cut(cell: str, most: int = MOST_SHOWN) -> str:
+    """A cell, cut for people: a cell of thousands of characters would fill a screen. most: the
+    number of characters that are shown."""
+    if len(cell) <= most:
         return cell
-    return f"{cell[:MOST_SHOWN]}... ({len(cell)} characters; --json has all)"
+    return f"{cell[:most]}... ({len(cell)} characters; --json has all)"
 
 
 def row_lines(

@@ -27,7 +27,7 @@ from replica.doctor.check.catalogue.log import ZERO_HOLE
 from replica.format.file_names import FileKind, classify
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
-from replica.model.keys import ZERO_UUID, ReplicaKey
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
 
 _MOST_PLACES = 8_000_000
@@ -105,6 +105,7 @@ class ReplicaLogs:
         whole = (row for row in bronze.snapshots if row["is_whole"])
         self._snapshots = by_capture(whole)
         self._epochs = {row["capture_id"]: row["leader_epoch"] for row in bronze.state}
+        self._leaders = {row["capture_id"]: row["leader_id"] for row in bronze.state}
         self.unsynced_from = unsynced_from(bronze.found)
 
     def key(self, capture_id: str) -> ReplicaKey:
@@ -154,6 +155,7 @@ class ReplicaLogs:
             leader_changes=tuple(sorted(set(changes), key=_place)),
             led_epochs=frozenset(led),
             unsynced_from=self.unsynced_from.get(capture_id),
+            quorum_leader=NO_NODE if (leader := self._leaders.get(capture_id)) is None else leader,
         )
 
 

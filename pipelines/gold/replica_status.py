@@ -14,6 +14,7 @@ from pipelines.cluster.replica_logs import HeldBatches
 from pipelines.cluster.rows import Row, from_microseconds, milliseconds, nulls_first
 from pipelines.silver.capture_groups import newest_group
 from pipelines.tables.keys import REPLICA_KEYS
+from replica.doctor.quorum.log_ends import lag_ms
 
 OF_CAPTURE = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "round_name")
 """Columns of a capture, which tables about captures have, too."""
@@ -110,7 +111,7 @@ def _with_lag(members: Sequence[Row], name: str, parts: _Parts) -> Iterator[Row]
         rows.append({**row, "is_latest": name == parts.newest, **_progress(own)})
     newest = largest(shared)
     for row, at_ms in zip(rows, shared, strict=True):
-        yield {**row, "lag_ms": None if at_ms is None or newest is None else newest - at_ms}
+        yield {**row, "lag_ms": lag_ms(at_ms, newest)}
 
 
 def _log_times(held: HeldBatches, capture_id: str, agreed_end: int | None) -> _LogTimes:

@@ -44,10 +44,16 @@ def summary(
     """The sentences of a cluster. voters: node ids of the newest epoch that names voters. known:
     None where nothing tells when partitions had no leader."""
     found = () if known is None else known.outages
-    doubts = tuple(_doubts(facts, evidence, voters, known))
+    hidden = tuple(_hidden(facts, evidence, voters))
+    doubts = (*hidden, *_doubts(facts, known))
+    impact = (
+        *_of_partitions(known, is_all=not hidden),
+        *_of_records(facts, is_all=not hidden),
+        *_now(evidence, is_all=not hidden),
+    )
     return Summary(
         (*_when_lost(facts), *_when_out(found), *_when_led(evidence)),
-        (*_of_partitions(known), *_of_records(facts), *_now(evidence)),
+        impact,
         LIMITED if doubts else HIGH,
         doubts or tuple(_proofs(facts, voters)),
     )
@@ -140,14 +146,16 @@ def _when_led(evidence: Evidence) -> Iterator[str]:
     )
 
 
-def _of_partitions(known: KnownOutages | None) -> Iterator[str]:
+def _of_partitions(known: KnownOutages | None, *, is_all: bool) -> Iterator[str]:
+    """is_all: whether the captures show all that the cluster knows."""
     if known is None:
         yield "Nothing tells what partitions were without leader."
         return
     chosen = " that were looked at" if known.is_sampled else ""
     if not known.outages:
         if known.has_partitions:
-            yield f"No partition{'s' if chosen else ''}{chosen} was ever without leader."
+            none = "No partition was" if not chosen else f"None of the partitions{chosen} was"
+            yield f"{none} {'ever' if is_all else 'seen'} without leader."
         return
     worst = max(known.outages, key=lambda one: one.most)
     at = f", at {ms_text(worst.most_ms)}" if worst.most_ms is not None else ""
@@ -157,9 +165,14 @@ def _of_partitions(known: KnownOutages | None) -> Iterator[str]:
     )
 
 
-def _of_records(facts: ReportFacts) -> Iterator[str]:
+def _of_records(facts: ReportFacts, *, is_all: bool) -> Iterator[str]:
     if not facts.losses:
-        yield "No change of the cluster was lost."
+        yield (
+            "No change of the cluster was lost."
+            if is_all
+            else "No lost change of the cluster was seen. Whether one was lost is not known: see "
+            "Confidence."
+        )
         return
     for count, text in (
         (_most(facts, "committed"), "that were committed were lost, or will be: clients saw them"),
@@ -184,12 +197,13 @@ def _most(facts: ReportFacts, name: str) -> int:
     return max((int(getattr(loss, name)) for loss in taken), default=0)
 
 
-def _now(evidence: Evidence) -> Iterator[str]:
+def _now(evidence: Evidence, *, is_all: bool) -> Iterator[str]:
     """Sentences about the newest state of the cluster."""
     rules = [row["rule"] for row in evidence.health.rows if row["severity"] != "info"]
     exposed = () if evidence.exposure is None else evidence.exposure.rows
     if not rules and (evidence.health.rows or evidence.exposure is not None):
-        yield "Now all partitions have a leader, and no rule of health warns."
+        when = "Now" if is_all else "In the newest state that is known"
+        yield f"{when} all partitions have a leader, and no rule of health warns."
     already = next((row for row in exposed if row["kind"] == NOTHING), None)
     worst = next((row for row in exposed if row["kind"] != NOTHING), None)
     if worst is not None:
@@ -220,25 +234,30 @@ def _already(row: Row | None) -> str:
     return f" ({told} already {'are' if told != '1' else 'is'})" if told else ""
 
 
-def _doubts(
-    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], known: KnownOutages | None
-) -> Iterator[str]:
-    """The reasons for which the other sentences are uncertain."""
+def _hidden(facts: ReportFacts, evidence: Evidence, voters: frozenset[int]) -> Iterator[str]:
+    """What may hold more than the captures show, such as a voter that nobody captured."""
     missing = sorted(voters - {row["node_id"] for row in evidence.replicas.rows})
-    if missing:
+    if facts.not_judged:
+        for gap in facts.not_judged:
+            yield f"{gap.what[0].upper()}{gap.what[1:]} can't be judged, because {gap.why}."
+    elif missing:
         nodes = listed([str(one) for one in missing], limit=5)
         yield f"Voters that nobody captured: {nodes}. What their logs hold is not known."
-    unproven = _most(facts, "unproven")
-    if unproven:
-        yield f"Nothing proves whether {counted(unproven, 'record')} were committed."
     if facts.damage:
         yield f"{counted(facts.damage, 'place')} of the files could not be read."
-    if facts.snapshots.get("unverifiable"):
-        yield f"{counted(facts.snapshots['unverifiable'], 'snapshot')} can't be verified."
     if facts.unbuilt:
         yield f"{counted(facts.unbuilt, 'capture')} came after the last build and isn't counted."
     if facts.known_to is not None and facts.known_to < facts.end_offset:
         yield f"The state from offset {facts.known_to} on is not known."
+
+
+def _doubts(facts: ReportFacts, known: KnownOutages | None) -> Iterator[str]:
+    """Further reasons for which the other sentences are uncertain."""
+    unproven = _most(facts, "unproven")
+    if unproven:
+        yield f"Nothing proves whether {counted(unproven, 'record')} were committed."
+    if facts.snapshots.get("unverifiable"):
+        yield f"{counted(facts.snapshots['unverifiable'], 'snapshot')} can't be verified."
     if known is not None and known.is_sampled:
         yield "Moments are told of a sample of the changes; the view below says which."
     if facts.rounds.has_untimed:

@@ -124,6 +124,14 @@ class ClusterView:
         return _next_steps(self.health, MAX_HEALTH_STEPS)
 
     @property
+    def gap_steps(self) -> tuple[str, ...]:
+        """For each thing that could not be judged what closes the gap, or that nothing does."""
+        return tuple(
+            gap.next_step or f"Not judged: {gap.what}, because {gap.why}."
+            for gap in self.evidence.gaps
+        )
+
+    @property
     def cluster_id(self) -> str:
         return self.evidence.cluster_id
 

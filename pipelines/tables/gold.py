@@ -222,8 +222,9 @@ FAILURE_EXPOSURE = Contract(
         below_min_isr bigint: number of partitions that would have a leader, but fewer in-sync
             replicas than min.insync.replicas, as far as the log names that config
         voters_left int null: number of voters that would be left: without those whose node is a
-            broker that is fenced now, that stopped together before the log's end, or whose disk
-            can't be relied on. That the others run is in no log. NULL if the voters are unknown
+            broker that is fenced now, that stopped together before the log's end, that is behind,
+            or whose disk can't be relied on. That the others run is in no log. NULL if the voters
+            are unknown
         has_majority boolean null: true if the voters that are left are a majority; NULL if the
             voters are unknown
         since_offset bigint null: offset of the record since which the row has these numbers; NULL

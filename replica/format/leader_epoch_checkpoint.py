@@ -1,7 +1,10 @@
 """leader-epoch-checkpoint: the start offset of each leader epoch (Kafka:
 LeaderEpochCheckpointFile).
 
-0              version 2              number of entries 3 0            epoch, start offset 5 378
+0              version
+2              number of entries
+3 0            epoch, start offset
+5 378
 
 A new log has this file with 0 bytes until its first epoch begins.
 """

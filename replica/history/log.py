@@ -19,7 +19,7 @@ from replica.model.epochs import (
     election_order,
     is_newer_than_log,
 )
-from replica.model.keys import ReplicaKey
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import VotersAt
 
 
@@ -75,6 +75,8 @@ class ReplicaLog:
     """The offset (inclusive) from which on entries may never have been synced to the disk: the
     offset of the first run of zeros between batches, as a power cut leaves it. The replica may not
     have acknowledged these entries, even if they can be read. None if there is no such run."""
+    quorum_leader: int = NO_NODE
+    """The node id of the leader in quorum-state; NO_NODE where it names none, or can't be read."""
 
     def __post_init__(self) -> None:
         if self.log_start < 0:

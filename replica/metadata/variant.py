@@ -1,7 +1,7 @@
 """Encodes plain JSON-like values as Spark's VARIANT (Parquet Variant encoding, version 1).
 
-metadata   header byte (version 1, sorted flag, offset width), count of names, offsets, names value
-a header byte whose low two bits say primitive, short string, object or array
+metadata   header byte (version 1, sorted flag, offset width), count of names, offsets, names
+value      a header byte whose low two bits say primitive, short string, object or array
 
 The names in the metadata are sorted. Integers and offsets have the shortest encoding, strings of up
 to 63 bytes are short strings, and an object's fields are in the order of their names. A float

@@ -32,7 +32,7 @@ class Outbox:
         self._announced: LeaderAndEpoch | None = None
 
     def take(self) -> Effects:
-        """The effects of the step that is over. A new step begins."""
+        """Return the effects of the finished step, and begin a new step."""
         effects, self.effects = self.effects, Effects()
         return effects
 

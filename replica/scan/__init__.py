@@ -4,27 +4,35 @@ code.
     for batch in RecordScan(data, redactor=redactor):   # replica.scan.arrow
         ...                                             # pyarrow.RecordBatch, 32,768 rows or so
 
-arrow        RecordScan, BatchScan: the interface for other packages lines        LineScan: records
-as lines of JSON, without Arrow segments     whole files for replica.format.directory, by the faster
-reader; the records of
-             a file that the scalar reader must check
-bulk_replay  BulkReplay: replays the records of chunks, as replica.metadata.image.Replay does
-stored_replay    BulkReplay for a state machine, over the stored batches of a log or snapshot
-replay_tables    the tables of its kernel. replay_slots makes their arrays; replay_state writes them
-back log_bytes    the bytes of the log to which BulkReplay's references point partition_versions
-PartitionVersions: versions and changes of partitions, as columns version_tables   the tables and
-reports of its kernel. version_input makes the kernel's input compiled_runs    runs of batches, for
-replicas with large logs compact      the batches of a large file as columns; secret_batches:
-batches that may hold a secret variant_texts    columns of VARIANT -> JSON text regions      calls
-the kernels, and gives what they refuse to the scalar reader file_room    the most memory for a part
-of a file rows         a chunk of records -> Arrow; columns: schemas and columns scalar_rows  rows
-by the scalar reader, for what the kernels refuse frames       the tables of a chunk, which the
-first kernel fills tables       replica.message.program as arrays, and the most bytes of its output
-compiled     the kernels' names and signatures kernels/     the kernels' code, for numba; imported
-only to compile it native       links compiled code into this process, and calls it readiness
-whether the kernels are compiled; no caller waits for the compiler to read little data store
-stores compiled code on disk. target names the CPU; compiler compiles one
-             kernel in its own process, compiling all of them
+arrow                 RecordScan, BatchScan: the interface for other packages
+lines                 LineScan: records as lines of JSON, without Arrow
+segments              whole files for replica.format.directory, by the faster reader; the records of
+                      a file that the scalar reader must check
+bulk_replay           BulkReplay: replays the records of chunks, as replica.metadata.image.Replay
+                      does
+stored_replay         BulkReplay for a state machine, over the stored batches of a log or snapshot
+replay_tables         the tables of its kernel. replay_slots makes their arrays; replay_state writes
+                      them back
+log_bytes             the bytes of the log to which BulkReplay's references point
+partition_versions    PartitionVersions: versions and changes of partitions, as columns
+version_tables        the tables and reports of its kernel. version_input makes the kernel's input
+compiled_runs         runs of batches, for replicas with large logs
+compact               the batches of a large file as columns; secret_batches: batches that may hold
+                      a secret
+variant_texts         columns of VARIANT -> JSON text
+regions               calls the kernels, and gives what they refuse to the scalar reader
+file_room             the most memory for a part of a file
+rows                  a chunk of records -> Arrow; columns: schemas and columns
+scalar_rows           rows by the scalar reader, for what the kernels refuse
+frames                the tables of a chunk, which the first kernel fills
+tables                replica.message.program as arrays, and the most bytes of its output
+compiled              the kernels' names and signatures
+kernels/              the kernels' code, for numba; imported only to compile it
+native                links compiled code into this process, and calls it
+readiness             whether the kernels are compiled; no caller waits for the compiler to read
+                      little data
+store                 stores compiled code on disk. target names the CPU; compiler compiles one
+                      kernel in its own process, compiling compiles all of them
 
 A process loads compiled code from disk: it neither imports numba nor compiles. If no code is on
 disk, the scalar reader reads everything, until there is much to read.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -65,6 +66,25 @@ def test_a_change_belongs_to_the_entity_that_its_name_names(
     assert about.holds(entity, name) is holds
     kinds = about.entities()
     assert not holds or kinds is None or entity in kinds
+
+
+@pytest.mark.usefixtures("recorded")
+def test_text_cuts_registrations_and_shows_what_differs_between_two(kraftlake: Kraftlake) -> None:
+    asked = ("history", "--broker", "11", f"{LOOKS}/final/1")
+    lines = kraftlake(*asked).lines
+    assert max(map(len, lines)) < 500
+    rows = [row for row in kraftlake(*asked, "--json").rows if row["change"] == "broker_registered"]
+    first, *later = rows
+    assert max(len(row["new"]) for row in rows) > 500
+    assert any(
+        f"{first['new'][:100]}... ({len(first['new'])} characters; --json" in x for x in lines
+    )
+    told = [one for one in lines if "broker_registered" in one][1:]
+    assert len(told) == len(later) > 0
+    for line, row in zip(told, later, strict=True):
+        epoch = json.loads(row["new"])["brokerEpoch"]
+        assert f'"brokerEpoch":{epoch}' in line
+        assert '"features"' not in line
 
 
 @pytest.mark.usefixtures("recorded")

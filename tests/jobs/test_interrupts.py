@@ -157,7 +157,9 @@ def lake(recorded_lake: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seconds", [0.5, 5, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "seconds", [0.5, *(pytest.param(one, marks=pytest.mark.slow) for one in (3, 5))]
+)
 def test_while_spark_starts_and_works(lake: Path, seconds: float) -> None:
     said = interrupted("starting Spark", seconds, "quality", "--engine", "spark", "--lake", lake)
     progress = "quality: by Spark", "quality: judge"

@@ -33,7 +33,7 @@ def test_json_has_a_line_for_each_change(data: Path, kraftlake: Kraftlake) -> No
     assert rows[0]["end_offset"] == 2665
     counted, first, *rest = rows[0]["reasons"]
     assert len(rest) == 499
-    assert counted["detail"] == "500 of 624 without a leader then"
+    assert counted["detail"] == "500 of 624 that would lose their leader"
     assert first["offset"] == 2297
 
 

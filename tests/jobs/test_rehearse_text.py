@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.cli.directories.rehearse_text import PlayedStart, describe
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.rehearsal.captured import CapturedQuorum
 from replica.doctor.rehearsal.outcome import Fate, Outcome
 from replica.doctor.rehearsal.runs import Found, Rehearsal, ScenarioSafety
@@ -13,15 +14,25 @@ from replica.history.commitment import Losses, classify
 from replica.history.log import OffsetRange
 from replica.history.ranges import Ranges
 from replica.model.voters import VoterSet
+from tests.replica.doctor.preflight.clusters import known
 
 NOTHING, ONE = Losses(0, 0, 0), Losses(0, 1, 0)
 LAST: Ranges = (OffsetRange(973, 974),)
 
 
-def told(fate: Fate) -> list[str]:
-    """The lines about the outcome in which the node has this fate."""
+def told(fate: Fate, doubt: VoterDoubt | None = None) -> list[str]:
+    """The lines about the outcome in which the node has this fate. doubt: about the node's disk."""
     outcome = Outcome(5, (fate,), (), (), ())
-    captured = CapturedQuorum("cluster", {}, VoterSet(), True, classify(()), classify(()), 0)
+    captured = CapturedQuorum(
+        "cluster",
+        {},
+        VoterSet(),
+        True,
+        classify(()),
+        classify(()),
+        0,
+        known(12, doubts={12: doubt} if doubt else {}),
+    )
     found = Found(outcome, (0,), (4, 4))
     rehearsal = Rehearsal(captured, Scenario(), range(1), (found,))
     asked = PlayedStart(rehearsal, ScenarioSafety.SAFE, ())
@@ -52,6 +63,14 @@ def told(fate: Fate) -> list[str]:
 )
 def test_a_log_is_kept_or_lost(fate: Fate, expected: str) -> None:
     assert told(fate)[0] == expected
+
+
+@pytest.mark.parametrize("doubt", [VoterDoubt.CUT, VoterDoubt.UNREADABLE])
+def test_of_a_log_that_is_known_in_part_no_sure_count_is_told(doubt: VoterDoubt) -> None:
+    cut = Fate(12, OffsetRange(973, 974), (3,), None, LAST, ONE, False, False)
+    assert "; it loses at least offsets 973 to 973 (1 record)" in told(cut, doubt)[0]
+    none = Fate(12, OffsetRange(973, 974), (3,), None, (), NOTHING, False, False)
+    assert told(none, doubt)[0].endswith("; it loses none that its directory shows")
 
 
 def test_of_a_node_that_loses_nothing_nothing_is_said() -> None:

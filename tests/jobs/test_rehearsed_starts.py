@@ -87,3 +87,20 @@ def test_a_scenario_file_says_which_nodes_start(
     told = kraftlake("rehearse", *FEW, "--scenario", script, nodes).out
     assert f"  start: as {script} says\n" in told
     assert told.count("  start: ") == 1
+
+
+def test_what_voters_that_were_not_given_may_hold_is_no_sure_loss(
+    kraftlake: Kraftlake, data: Path
+) -> None:
+    asked = ("rehearse", "--seeds", "0:1", "--failures", "1", data / DYNAMIC / "final/1")
+    rows = {row["kind"]: row for row in kraftlake(*asked, "--json").rows}
+    assert rows["answer"]["is_conditional"] is False, "the answer is unknown"
+    assert rows["answer"]["needs"][1] == (
+        "voters 2 and 3 have to hold nothing newer: their logs were not given, and the whole logs "
+        "of 1 of 3 voters are no majority"
+    )
+    assert rows["outcome"]["away"] == rows["smallest_loss"]["away"] == [2, 3]
+    lines = kraftlake(*asked).lines
+    (smallest,) = (line for line in lines if line.startswith("the smallest set of failures"))
+    assert sum(line.endswith(" of 1 run without voters 2 and 3") for line in lines) == 1
+    assert "loses committed records, unless voters 2 and 3 hold them: node 1 is dead" in smallest

@@ -104,16 +104,29 @@ def lake(three: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(three, tmp_path / "lake"))
 
 
-@pytest.fixture
-def grown(lake: Path, data: Path) -> Path:
-    """The lake with more of one cluster, not built since."""
+@pytest.fixture(scope="module")
+def more(three: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The lake with more of one cluster, not built since. Read only."""
+    lake = Path(shutil.copytree(three, tmp_path_factory.mktemp("more") / "lake"))
     ingested(lake, data / "kafka-4.1.1-dynamic" / "split" / "1", at="2026-11-21T02:00Z")
     return lake
 
 
-def test_only_clusters_with_new_rows_are_computed(grown: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def grown(more: Path, tmp_path: Path) -> Path:
+    """A copy of it that a test may change."""
+    return Path(shutil.copytree(more, tmp_path / "lake"))
+
+
+@pytest.fixture(scope="module")
+def anew(more: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its captures with all that is derived of them computed at once. Read only."""
+    return built_anew(more, tmp_path_factory.mktemp("anew") / "lake")
+
+
+def test_only_clusters_with_new_rows_are_computed(grown: Path, anew: Path) -> None:
     assert "1 of 3 clusters have changed" in built(grown)
-    assert_same(grown, built_anew(grown, tmp_path / "anew"))
+    assert_same(grown, anew)
     assert last_build(Lake(grown)) is not None
 
 
@@ -226,18 +239,16 @@ def test_other_functions_derive_all_clusters_again(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [COMMITTED_LOG.name, FINDINGS.name])
-def test_a_table_that_somebody_else_wrote_is_made_anew(
-    grown: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_table_that_somebody_else_wrote_is_made_anew(grown: Path, anew: Path, name: str) -> None:
     opened(grown, name).delete(f"cluster_id = '{STATIC}'")
     lines = built(grown)
     assert not any("have changed" in line for line in lines)
-    assert_same(grown, built_anew(grown, tmp_path / "anew"))
+    assert_same(grown, anew)
 
 
 @pytest.mark.slow
 def test_a_build_that_was_stopped_between_its_commits_is_made_again(
-    grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    grown: Path, anew: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
 
@@ -254,7 +265,7 @@ def test_a_build_that_was_stopped_between_its_commits_is_made_again(
     assert COMMITTED_LOG.name in done
     assert METADATA_CHANGES.name not in done
     built(grown)
-    assert_same(grown, built_anew(grown, tmp_path / "anew"))
+    assert_same(grown, anew)
     version = opened(grown, METADATA_CHANGES.name).version()
     table = opened(grown, METADATA_CHANGES.name)
     feed = pa.table(table.load_cdf(starting_version=version).read_all()).to_pylist()
@@ -282,19 +293,18 @@ built(sys.argv[1])
     "commits", [3, *(pytest.param(count, marks=pytest.mark.slow) for count in (0, 1, 8, 19))]
 )
 def test_after_kill_9_between_commits_the_next_build_gives_the_right_rows(
-    grown: Path, tmp_path: Path, commits: int
+    grown: Path, anew: Path, commits: int
 ) -> None:
     killed = subprocess.run([sys.executable, "-c", _KILLED, grown, str(commits)], check=False)
     assert killed.returncode == -signal.SIGKILL
     built(grown)
-    assert_same(grown, built_anew(grown, tmp_path / "anew"))
+    assert_same(grown, anew)
 
 
 @pytest.mark.parametrize("at_once", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_units_of_single_clusters_and_processes_make_the_same_rows(
-    grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+    grown: Path, anew: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    anew = built_anew(grown, tmp_path / "anew")
     monkeypatch.setattr(building, "_RECORDS_OF_A_UNIT", 1)
     monkeypatch.setattr(local, "PROCESS_WEIGHT", 100)
     other = Path(shutil.copytree(grown, tmp_path / "other"))
@@ -304,9 +314,9 @@ def test_units_of_single_clusters_and_processes_make_the_same_rows(
 
 
 def test_files_that_clusters_share_keep_the_rows_of_those_that_have_not_changed(
-    grown: Path, tmp_path: Path
+    grown: Path, anew: Path
 ) -> None:
     before = {name: set(opened(grown, name).file_uris()) for name in DERIVED}
     assert {len(files) for files in before.values()} == {0, 1}, "the clusters share each file"
     assert "1 of 3 clusters have changed" in built(grown)
-    assert_same(grown, built_anew(grown, tmp_path / "anew"))
+    assert_same(grown, anew)

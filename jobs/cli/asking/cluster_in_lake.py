@@ -28,9 +28,10 @@ from pipelines.gold.verdict_rows import quorum_in, verdict_in
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
 from replica.doctor.check.catalogue.log import UNAPPLIABLE_RECORD
-from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.cluster import Cluster, Lag
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.past import VisibleChange, past_of
+from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.doctor.verdict.facts import verdict_on_state
 from replica.doctor.verdict.verdict import Gap, Verdict
 
@@ -71,7 +72,8 @@ def from_lake(
         }
     cluster = cluster_of(state_row, held, broker_defaults)
     unproven, _ = _first_change(history, history.proven_end(), end_offset)
-    cluster = replace(cluster, unproven_from=unproven)
+    lags = {} if newest is None else dict(_lags(history))
+    cluster = replace(cluster, unproven_from=unproven, lags=lags)
     return ClusterSource(
         cluster,
         counts,
@@ -81,6 +83,19 @@ def from_lake(
         readings=() if wanted.read_by is None else readings_in(history, wanted.read_by),
         not_judged="" if wanted.read_by is None else NOT_JUDGED,
     )
+
+
+def _lags(history: ClusterHistory) -> Iterator[tuple[int, Lag]]:
+    """See Cluster.lags: those of the newest capture group, of each node the least."""
+    if not open_if_there(history.lake, STATUS):
+        return
+    query = (
+        f"SELECT node_id, agreed_end_offset, lag_ms FROM {STATUS} WHERE {history.mine()} "
+        "AND is_latest AND agreed_end_offset IS NOT NULL AND lag_ms IS NOT NULL "
+        "ORDER BY node_id, lag_ms DESC"
+    )
+    least = {node: Lag(end, ms) for node, end, ms in rows(history.lake, query)}
+    yield from ((node, lag) for node, lag in least.items() if lag.ms >= COPYING_MS)
 
 
 def _first_change(history: ClusterHistory, start: int, end: int) -> tuple[int | None, int | None]:

@@ -7,6 +7,7 @@ gold.metadata_changes. Both give the same words and columns.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import period_of
 from jobs.cli.output import ProgressLine, complain, ms_of
 from jobs.cli.redacting import make_redactor
+from jobs.cli.table_text import cut
 from pipelines.lake import Lake
 from replica.doctor.timeline.changes import ChangeWalk, LoggedChange
 from replica.doctor.timeline.gaps import gaps_of
@@ -29,6 +31,8 @@ from replica.metadata.image.image import Image
 from replica.words import listed
 
 CHANGES = "gold.metadata_changes"
+_MOST_OF_VALUE = 100
+"""How many characters of a value the text shows."""
 
 
 class Row(NamedTuple):
@@ -78,11 +82,31 @@ def run(options: HistoryOptions) -> int:
         found = _of_lake(lake, options.cluster, about, is_wanted)
     if options.topic is not None:
         found = [*_since_created(options.topic, found)]
-    write_timed(Row._fields, found, form, clock)
+    write_timed(Row._fields, map(_short, found) if form == "text" else found, form, clock)
     if form == "text":
         for line in _legend(found):
             complain(line)
     return 0
+
+
+def _short(row: Row) -> Row:
+    """The change as a table shows it: a registration has a thousand characters."""
+    old, new = row.old, row.new
+    if old is not None and new is not None and max(len(old), len(new)) > _MOST_OF_VALUE:
+        old, new = _differing(old, new)
+    old, new = (one if one is None else cut(one, _MOST_OF_VALUE) for one in (old, new))
+    return row._replace(old=old, new=new)
+
+
+def _differing(old: str, new: str) -> tuple[str, str]:
+    """Two values as JSON; of two objects the fields that differ."""
+    before, after = json.loads(old), json.loads(new)
+    if not (isinstance(before, dict) and isinstance(after, dict)):
+        return old, new
+    names = [one for one in {**before, **after} if before.get(one) != after.get(one)]
+    parts = ({one: held[one] for one in names if one in held} for held in (before, after))
+    first, last = (json.dumps(part, separators=(",", ":"), ensure_ascii=False) for part in parts)
+    return first, last
 
 
 def _since_created(topic: str, found: Sequence[Row]) -> Iterator[Row]:

@@ -154,6 +154,10 @@ def _voters(cluster: Cluster) -> None:
             "more",
             cluster.stopped_together,
         ),
+        (
+            "not counted: as of its log it is behind, so it is no part of a majority yet",
+            (cluster.voters & cluster.late_nodes) - cluster.unreliable_voters,
+        ),
     ):
         if voters:
             complain(f"state: {named('voter', [str(one) for one in sorted(voters)])}: {what}")

@@ -133,7 +133,8 @@ class HistoryOptions:
     record. Both give the same words and columns as `kraftlake sql --question changes`. Name the
     directories of all nodes that you have. A change that only a truncated branch has is shown as
     superseded. Where a log doesn't begin at offset 0, the content of its oldest snapshot is not
-    shown as changes.
+    shown as changes. Text shows 100 characters of a value at most, and of two long ones the fields
+    that differ; --json and --csv have all.
 
     --topic shows the topic, its partitions, its configs, and ACLs on exactly its name. --broker
     shows the broker's registration and configs. --principal shows ACLs, SCRAM credentials, quotas

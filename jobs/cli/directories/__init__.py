@@ -10,7 +10,7 @@
   `incident_page` (--html). timeline: `timeline`; `given_rounds` serves
   `kraftlake history`, too.
 - recover: `recover`, `recover_steps`, `recover_fixed_steps` (with those about nodes that
-  are brokers, too), `recover_stand_ins`, `recover_names` (hosts and paths in commands),
+  are brokers, too), `recover_second_logs`, `recover_stand_ins`, `recover_names` (hosts, paths),
   `recover_text`, `recover_not_read` (no plan before a file is read), `recover_rehearsed`.
   rehearse: `rehearse`, `rehearsed`, `rehearse_text`. restore: `restore`.
 - capture and redact: `capture`, `archive_to_send` (-o NAME.tar.gz). prune: `prune`.

@@ -38,11 +38,10 @@ from jobs.cli.directories.check_text import (
     severity_of,
 )
 from jobs.cli.directories.partition_folders import (
-    LOG_DIRECTORY_COLUMNS,
     gaps_of,
     judged_with,
     log_directories_in,
-    log_directory_cells,
+    log_directory_lines,
     log_directory_row,
     not_asked_for,
     of_cluster,
@@ -72,14 +71,12 @@ from replica.doctor.check.known_quorum import EarlierRounds, with_round
 from replica.doctor.check.readable import judged_for
 from replica.doctor.check.rule import Finding
 from replica.doctor.startup.judging import Starts, judge_starts
-from replica.doctor.verdict.behind import behind_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
 from replica.doctor.verdict.evidence_of_directories import (
     JudgedCluster,
     clusters_of,
     evidence_of,
     names_file_of,
-    node_of,
 )
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
@@ -266,7 +263,7 @@ class _Checking:
                 self.health.append(health_summary(cluster))
         self.members += (
             member_summary(cluster, one, behind)
-            for one, behind in zip(cluster.members, behind_of(cluster), strict=True)
+            for one, behind in zip(cluster.members, cluster.behind, strict=True)
         )
         if cluster.quorum is not None:
             self.quorums.append(quorum_summary(cluster.quorum))
@@ -307,16 +304,11 @@ class _Checking:
                     MEMBER_COLUMNS,
                     (
                         member_cells(cluster, one, behind)
-                        for one, behind in zip(cluster.members, behind_of(cluster), strict=True)
+                        for one, behind in zip(cluster.members, cluster.behind, strict=True)
                     ),
                 ),
             )
-        if directories:
-            table = (
-                *table,
-                "",
-                *table_lines(LOG_DIRECTORY_COLUMNS, map(log_directory_cells, directories)),
-            )
+        table = (*table, *log_directory_lines(cluster, directories))
         below = (*table, *start_lines(starts), *describe_findings(shown, self.options.limit))
         nodes = () if cluster is None else nodes_of_cluster(cluster)
         return _Answer(verdict, below, (), nodes, of_capture)
@@ -382,14 +374,16 @@ def _located(cluster: JudgedCluster) -> list[LocatedFinding]:
     the user would write it."""
     found = [
         LocatedFinding(
-            node_of(member), finding.in_file(member.examined.shown_file(finding.file)), member
+            cluster.name_of(member),
+            finding.in_file(member.examined.shown_file(finding.file)),
+            member,
         )
         for member in cluster.members
         for finding in member.findings
     ]
     for finding in cluster.findings:
         member = next((one for one in cluster.members if names_file_of(finding, one)), None)
-        where = "" if member is None else node_of(member)
+        where = "" if member is None else cluster.name_of(member)
         found.append(LocatedFinding(where, finding, member))
     return found
 

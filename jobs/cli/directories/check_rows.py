@@ -12,8 +12,9 @@ from replica.doctor.check.examined import Examined
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory
 from replica.doctor.check.rule import Finding
 from replica.doctor.check.snapshot_validity import Validity
+from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
-from replica.doctor.verdict.verdict import Behind, Verdict, worst
+from replica.doctor.verdict.verdict import Verdict, worst
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.severity import Severity
 

@@ -15,7 +15,7 @@ from replica.doctor.verdict.verdict import Gap
 from replica.model.voters import majority
 from replica.severity import Severity
 from replica.terminal_text import one_line
-from replica.words import listed, named
+from replica.words import listed, named, number
 
 _SHOWN = {
     Start.STARTS: "starts",
@@ -54,7 +54,9 @@ def _quorum(quorum: QuorumStart) -> str:
     if not quorum.voters:
         return "no file names a voter"
     count, needed = len(quorum.voters), majority(len(quorum.voters))
-    joining = f"{len(quorum.joining)} of {count} voters start and join; a majority is {needed}"
+    joining = (
+        f"{number(len(quorum.joining))} of {count} voters start and join; a majority is {needed}"
+    )
     if quorum.election is Election.ELECTS:
         return f"elects a leader: {joining}"
     others = named("voter", [str(one) for one in sorted(quorum.not_given)])

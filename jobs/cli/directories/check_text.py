@@ -23,10 +23,10 @@ from replica.doctor.check.examined import Examined
 from replica.doctor.check.first_election import FormattedNode, candidates
 from replica.doctor.check.group import JudgedDirectory
 from replica.doctor.check.rule import Finding, Rule
+from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.facts import AT_RISK
 from replica.doctor.verdict.outage import OUTAGE_RULES
-from replica.doctor.verdict.verdict import Behind
 from replica.errors import UsageError
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.severity import Severity

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from jobs.cli.clock import ZonedClock
 from replica.doctor.health.leaderless import Outage
+from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.timeline.asked_for import AskedForChanges
 from replica.doctor.timeline.decisive import FENCED
 from replica.doctor.timeline.events import Event
 from replica.doctor.timeline.fencings import ASKED
-from replica.doctor.verdict.verdict import Behind, Verdict
+from replica.doctor.verdict.verdict import Verdict
 from replica.shell_text import line
 from replica.words import counted, listed, named
 

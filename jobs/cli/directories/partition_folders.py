@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from jobs.cli.output import table_lines
 from replica.doctor.check.rule import by_severity
 from replica.doctor.health.partition_folders import judge_log_directories
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
@@ -96,6 +97,22 @@ def of_cluster(
     """The log directories of a cluster, sorted by node."""
     mine = [one for one in found if one.replica.cluster_id == cluster.cluster_id]
     return iter(sorted(mine, key=lambda one: (one.replica.node_id, one.shown)))
+
+
+def log_directory_lines(
+    cluster: JudgedCluster | None, directories: Iterable[BrokerLogDirectory]
+) -> Iterator[str]:
+    """The table of brokers' log directories, without those of controllers alone."""
+    state = None if cluster is None else cluster.cluster
+    brokers = set[int]() if state is None else state.values("brokers").keys()
+    shown = [
+        one
+        for one in directories
+        if not one.is_metadata_alone or state is None or one.replica.node_id in brokers
+    ]
+    if shown:
+        yield ""
+        yield from table_lines(LOG_DIRECTORY_COLUMNS, map(log_directory_cells, shown))
 
 
 def log_directory_cells(one: BrokerLogDirectory) -> tuple[object, ...]:

@@ -20,7 +20,13 @@ from jobs.cli.directories.check_inputs import (
 from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.notices import damage_lines, printed_at_the_end
 from jobs.cli.directories.offsets_text import pairs
-from jobs.cli.directories.recover_not_read import NoPlan, not_read, why_mixed, why_not_read
+from jobs.cli.directories.recover_not_read import (
+    NoPlan,
+    in_a_plan,
+    not_read,
+    why_mixed,
+    why_not_read,
+)
 from jobs.cli.directories.recover_steps import NO_BROKERS
 from jobs.cli.directories.recover_text import describe, needs_of
 from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
@@ -91,10 +97,11 @@ def _above(
         ]
     )
     left = dict(zip(worst, whole.verdicts, strict=True))
-    return {
+    lines = {
         one: (*(() if number else whole.lines), *verdict_in_short(left[one]), "")
         for number, one in enumerate(ids)
     }
+    return {one: tuple(map(in_a_plan, told)) for one, told in lines.items()}
 
 
 class _Made(NamedTuple):

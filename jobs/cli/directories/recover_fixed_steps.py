@@ -30,6 +30,8 @@ class RecoverStep:
     """Lines for a shell; a # begins a comment."""
     makes_stand_ins: bool = False
     """Whether the step copies the winner's log."""
+    moves: tuple[ReplicaKey, ...] = ()
+    """The logs that the step moves away, because their nodes have others."""
     plays: tuple[rehearsal.ScenarioStep, ...] = ()
     """The steps of a rehearsal in place of this step; empty where the step changes nothing, or its
     outcome is unknown."""

@@ -44,9 +44,15 @@ class NoPlan:
         yield ""
         yield "Nothing was changed. What a person would do:"
         for number, step in enumerate(self.steps, start=1):
-            yield one_line(f"  {number}. {step}")
+            yield one_line(f"  {number}. {in_a_plan(step)}")
         again = line("kraftlake", "recover", "--plan", *shown_paths(paths))
         yield one_line(f"       {again}")
+
+
+def in_a_plan(text: str) -> str:
+    """The text of another command, as it reads above and in the output of `recover --plan`
+    itself."""
+    return text.replace("`kraftlake recover --plan`", "the plan")
 
 
 def not_read(damages: Iterable[Damage]) -> tuple[Damage, ...]:

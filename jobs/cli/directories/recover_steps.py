@@ -16,6 +16,7 @@ from jobs.cli.directories.recover_fixed_steps import (
     lost_replicas,
 )
 from jobs.cli.directories.recover_names import bundle_of, endpoints_of, shown_paths
+from jobs.cli.directories.recover_second_logs import one_log_each, second_logs
 from jobs.cli.directories.recover_stand_ins import StandIns
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import PartitionFolder, partition_of
@@ -52,7 +53,7 @@ def steps_of(
     if quorum.bundles:
         yield quorum.unpack()
     elif plan.is_whole:
-        yield quorum.keep()
+        yield from quorum.keep()
         yield quorum.start(
             "Nothing has to be recovered: every voter is here. Leave the controllers that run as "
             "they are, and start the others.",
@@ -67,7 +68,7 @@ def steps_of(
 
 def _with_majority(quorum: _Quorum) -> Iterator[RecoverStep]:
     plan = quorum.plan
-    yield quorum.keep()
+    yield from quorum.keep()
     if quorum.doubted:
         yield quorum.leave_stopped()
     yield quorum.start(
@@ -95,7 +96,7 @@ def _without_majority(quorum: _Quorum) -> Iterator[RecoverStep]:
         yield FIND_OUT_WHY_NOBODY_LEADS
         return
     yield quorum.stop()
-    yield quorum.keep()
+    yield from quorum.keep()
     if plan.answer is RecoveryDecision.REFUSED or (plan.voters and not plan.missing):
         yield quorum.look()
     else:
@@ -113,6 +114,7 @@ class _Quorum:
         hosted: HostedReplicas,
     ) -> None:
         self.plan = plan
+        self.by_key = by_key
         self.hosted = hosted
         self.winner = by_key[plan.winner.key]
         self.cluster_id = identifier(
@@ -234,12 +236,15 @@ class _Quorum:
         tool = "bin/kafka-server-stop.sh"
         return tuple(self._on(node, tool, f"--node-id={node}") for node in nodes)
 
-    def keep(self) -> RecoverStep:
+    def keep(self) -> Iterator[RecoverStep]:
+        """The steps before the first start."""
         folder = f"kept-{self.cluster_id}"
-        return RecoverStep(
-            "Keep a copy of each directory named above.",
+        yield RecoverStep(
+            "Keep a copy of each directory that was given.",
             (line("kraftlake", "capture", *shown_paths(self.shown), "-o", folder),),
         )
+        if self.plan.answer is not RecoveryDecision.REFUSED:
+            yield from map(one_log_each, second_logs(self.plan, self.by_key))
 
     def look(self) -> RecoverStep:
         winner, others = self.shown[0], self.shown[1:]

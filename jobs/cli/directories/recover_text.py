@@ -15,6 +15,7 @@ from replica.doctor.quorum.known_voter import ABSENT, NOT_AT_HAND, KnownVoter, V
 from replica.doctor.quorum.reasons import RankedReplica
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.history.divergence import Relation
+from replica.history.ranges import below, difference
 from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.terminal_text import one_line
@@ -83,6 +84,11 @@ def describe(
                 else _of_another(plan, standing, doubts, by_key[standing.log.key])
             ),
             *(voter.why_doubted for voter in doubts),
+            *(
+                f"step {number} moves it away: the node has another metadata log"
+                for number, step in enumerate(steps, 1)
+                if standing.log.key in step.moves
+            ),
         ]
         yield from (f"      {line}" for line in lines)
     for voter in plan.quorum.in_doubt(*ABSENT):
@@ -152,6 +158,9 @@ def _headline(rank: int, standing: RankedReplica, examined: Examined) -> str:
 def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
     """How the quorum continues with the winner's log. stand_ins: the number of the step that copies
     the log."""
+    if plan.leader is not None and plan.answer is RecoveryDecision.REFUSED:
+        yield "would be among the leaders that an election may give, if the nodes were started"
+        return
     if plan.leader is not None:
         others = [str(key.node_id) for key in plan.electable[1:]]
         if not others:
@@ -195,6 +204,9 @@ def _of_another(
     ahead = election_order(standing.log.position()) > election_order(plan.winner.position())
     if ahead and standing.is_voter is False:
         yield f"is newer, {_NO_CANDIDATE}"
+    if standing.relation is Relation.CONFLICT:
+        yield from _in_conflict(standing)
+        return
     yield f"loses offsets {ranges_text(standing.at_risk)}"
     never = plan.answer is RecoveryDecision.SAFE
     yield f"of these {losses_text(standing.lost)}" + (
@@ -205,6 +217,22 @@ def _of_another(
     )
     if plan.answer is not RecoveryDecision.REFUSED:
         yield f"{_fate(plan, standing)}. No action needed; keep a copy."
+
+
+def _in_conflict(standing: RankedReplica) -> Iterator[str]:
+    """What Kafka would do to a log that holds other records of one epoch than the first log: it
+    compares the ends of epochs, and so truncates only behind them."""
+    end = standing.log.end_offset
+    end = end if standing.truncates_to is None else min(end, standing.truncates_to)
+    kept = () if standing.snapshot_id is not None else below(standing.at_risk, end)
+    if kept:
+        yield (
+            f"holds other records than the first log at offsets {ranges_text(kept)}: Kafka would "
+            "keep them below the first log's newer ones, and not notice"
+        )
+    lost = difference(standing.at_risk, kept)
+    if lost:
+        yield f"would lose offsets {ranges_text(lost)}, if it followed the first log"
 
 
 def _if_another_wins(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,11 @@ from jobs.cli.directories.offsets_text import (
 )
 from jobs.cli.output import coloured
 from replica import shell_text
+from replica.doctor.quorum.conditions import unseen_voters
+from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.rehearsal.losing import LosingRun, Search
 from replica.doctor.rehearsal.outcome import Fate
-from replica.doctor.rehearsal.runs import Found, Rehearsal, ScenarioSafety
+from replica.doctor.rehearsal.runs import Found, Rehearsal, ScenarioSafety, unknown_voters
 from replica.doctor.rehearsal.scenario_file import toml_of
 from replica.doctor.rehearsal.step import ScenarioStep
 from replica.history.ranges import difference
@@ -53,14 +55,26 @@ class PlayedStart:
     def needs(self) -> tuple[str, ...]:
         """The conditions of the answer. No file of the nodes' disks shows whether they hold."""
         captured = self.rehearsal.captured
-        if not captured.is_static:
-            return (NEED,)
-        voters = named("voter", [str(one) for one in captured.voters.ids])
-        return (
-            NEED,
-            f"controller.quorum.voters of each node names {voters}; `kraftlake check --config` "
-            "judges a node's settings",
-        )
+        found = [NEED, *unseen_voters(captured.quorum), *_late(self.rehearsal)]
+        if captured.is_static:
+            voters = named("voter", [str(one) for one in captured.voters.ids])
+            found.append(
+                f"controller.quorum.voters of each node names {voters}; `kraftlake check --config` "
+                "judges a node's settings"
+            )
+        return tuple(found)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the answer is safe only if what it needs holds."""
+        return self.answer is ScenarioSafety.SAFE and bool(self.needs)
+
+    @property
+    def away(self) -> str:
+        """Such as ` without voter 1`: the voters of whose disks nothing is known, and that are away
+        in all runs; "" where there are none."""
+        away = unknown_voters(self.rehearsal)
+        return f" without {named('voter', [str(one) for one in away])}" if away else ""
 
     @property
     def text(self) -> str:
@@ -71,6 +85,19 @@ class PlayedStart:
         started = named("node", [str(one) for one in self.nodes])
         stay = "stays" if len(stopped) == 1 else "stay"
         return f"{started}; {named('node', stopped)} {stay} stopped" if stopped else started
+
+
+def _late(rehearsal: Rehearsal) -> Iterator[str]:
+    """The conditions about voters whose copies may be older than their disks."""
+    for voter in rehearsal.captured.quorum.voters:
+        node = voter.key.node_id
+        is_late = voter.doubt is None and voter.behind_ms is not None
+        if is_late and not rehearsal.scenario.says(node):
+            yield (
+                f"node {node} has to start with the disk that was copied: its log ends "
+                f"{(voter.behind_ms or 0) // 1000} s before the newest one, as of a node that was "
+                "stopped or cut off, or of an older copy"
+            )
 
 
 def describe(
@@ -95,15 +122,16 @@ def describe(
         yield from _of_start("the start that `recover --plan` recommends", recommended)
     if search is not None:
         yield ""
-        yield from _search_lines(search, paths)
+        yield from _search_lines(search, paths, asked)
 
 
 def _of_start(what: str, played: PlayedStart) -> Iterator[str]:
     rehearsal, answer = played.rehearsal, played.answer
     seeds = rehearsal.seeds
     yield one_line(
-        f"{what}: {counted(len(seeds), 'run')}, seeds {seeds[0]} to {seeds[-1]}: "
+        f"{what}: {counted(len(seeds), 'run')}{played.away}, seeds {seeds[0]} to {seeds[-1]}: "
         f"{coloured(answer.value, _COLOURS[answer])}"
+        f"{', if its needs hold' if played.is_conditional else ''}"
     )
     yield one_line(f"  start: {played.text}")
     for reason in played.reasons:
@@ -112,11 +140,18 @@ def _of_start(what: str, played: PlayedStart) -> Iterator[str]:
     yield ""
     for node_id, count in rehearsal.leaders:
         who = "nobody leads" if node_id is None else f"node {node_id} leads"
-        yield f"{who} at the end of {count} of {counted(len(seeds), 'run')}"
+        yield f"{who} at the end of {count} of {counted(len(seeds), 'run')}{played.away}"
+    partly = _partly_known(rehearsal)
     for number, found in enumerate(rehearsal.found, start=1):
         yield ""
-        yield f"outcome {number}: {_headline(found)}"
-        yield from (f"  {one_line(line)}" for line in _events(found))
+        yield f"outcome {number}: {_headline(found, played.away)}"
+        yield from (f"  {one_line(line)}" for line in _events(found, partly))
+
+
+def _partly_known(rehearsal: Rehearsal) -> frozenset[int]:
+    """The voters that may hold more than their directories show."""
+    doubted = rehearsal.captured.quorum.in_doubt(VoterDoubt.CUT, VoterDoubt.UNREADABLE)
+    return frozenset(voter.key.node_id for voter in doubted)
 
 
 def rows(
@@ -129,16 +164,18 @@ def rows(
         for row in _rows_of_start(recommended):
             yield {**row, "kind": f"recommended_{row['kind']}"}
     if search is not None:
-        yield _search_row(search)
+        yield _search_row(search, unknown_voters(asked.rehearsal))
 
 
 def _rows_of_start(played: PlayedStart) -> Iterator[dict[str, Any]]:
     rehearsal = played.rehearsal
     captured, seeds = rehearsal.captured, rehearsal.seeds
+    away, partly = unknown_voters(rehearsal), _partly_known(rehearsal)
     yield {
         "kind": "answer",
         "cluster_id": captured.cluster_id,
         "answer": played.answer.value,
+        "is_conditional": played.is_conditional,
         "reasons": list(played.reasons),
         "needs": list(played.needs),
         "runs": len(seeds),
@@ -154,22 +191,24 @@ def _rows_of_start(played: PlayedStart) -> Iterator[dict[str, Any]]:
             "outcome": number,
             "seeds": list(found.seeds),
             "leader": outcome.leader,
+            "away": away,
             "epochs": None if found.epochs is None else list(found.epochs),
             "committed_lost": pairs(outcome.committed_lost),
             "unproven_lost": pairs(outcome.unproven_lost),
-            "nodes": [_row(fate) for fate in outcome.fates],
+            "nodes": [_row(fate, partly) for fate in outcome.fates],
             "failed": [{"node_id": node, "reason": why} for node, why in outcome.failed],
         }
 
 
-def _search_row(search: Search) -> dict[str, Any]:
+def _search_row(search: Search, away: Sequence[int]) -> dict[str, Any]:
     row: dict[str, Any] = {
         "kind": "smallest_loss",
         "bound": search.bound,
         "sets": search.sets,
         "seeds_of_each": len(search.seeds),
+        "away": list(away),
     }
-    loss = search.loss
+    loss, may_lose = search.loss, search.may_lose
     step = None if loss is None else loss.scenario.steps[0]
     return row | {
         "dead": None if step is None else list(step.dead),
@@ -178,10 +217,17 @@ def _search_row(search: Search) -> dict[str, Any]:
         "leader": None if loss is None else loss.leader,
         "committed_lost": [] if loss is None else pairs(loss.lost),
         "scenario": None if step is None else toml_of(step),
+        "may_lose": None
+        if may_lose is None
+        else {
+            "dead": list(may_lose.step.dead),
+            "empty": list(may_lose.step.empty),
+            "unproven_lost": pairs(may_lose.lost),
+        },
     }
 
 
-def _row(fate: Fate) -> dict[str, Any]:
+def _row(fate: Fate, partly: Collection[int]) -> dict[str, Any]:
     replaced = fate.replaced_by
     return {
         "node_id": fate.node_id,
@@ -195,11 +241,12 @@ def _row(fate: Fate) -> dict[str, Any]:
         "superseded_lost": fate.losses.superseded,
         "is_behind": fate.is_behind,
         "has_new_disk": fate.has_new_disk,
+        "is_partly_known": fate.node_id in partly,
     }
 
 
-def _headline(found: Found) -> str:
-    runs = f"{counted(len(found.seeds), 'run')}, such as seed {found.seeds[0]}"
+def _headline(found: Found, away: str) -> str:
+    runs = f"{counted(len(found.seeds), 'run')}{away}, such as seed {found.seeds[0]}"
     if found.outcome.leader is None or found.epochs is None:
         return f"{runs}: nobody leads"
     low, high = found.epochs
@@ -207,15 +254,16 @@ def _headline(found: Found) -> str:
     return f"{runs}: node {found.outcome.leader} leads, in {epochs}"
 
 
-def _events(found: Found) -> Iterator[str]:
+def _events(found: Found, partly: Collection[int]) -> Iterator[str]:
     outcome = found.outcome
     for node_id, reason in outcome.failed:
         yield f"node {node_id}: {reason}"
     changed = [fate for fate in outcome.fates if _is_changed(fate)]
     for fate in changed:
-        yield f"node {fate.node_id} {_fate(fate)}"
+        yield f"node {fate.node_id} {_fate(fate, is_all=fate.node_id not in partly)}"
     if not changed:
-        yield "no node that runs loses a record"
+        known = " that its directory shows" if partly else ""
+        yield f"no node that runs loses a record{known}"
     for fate in outcome.fates:
         if fate.is_behind:
             yield f"node {fate.node_id} has not caught up with the leader"
@@ -225,13 +273,15 @@ def _is_changed(fate: Fate) -> bool:
     return bool(fate.truncated or fate.replaced_by or fate.lost or fate.other or fate.has_new_disk)
 
 
-def _fate(fate: Fate) -> str:
-    lost = "; it loses none"
+def _fate(fate: Fate, *, is_all: bool) -> str:
+    """What becomes of a node's log. is_all: whether its directory shows all that it holds."""
+    loses = "it loses" if is_all else "it loses at least"
+    lost = "; it loses none" if is_all else "; it loses none that its directory shows"
     if fate.lost:
-        lost = f"; it loses offsets {ranges_text(fate.lost)}: {losses_text(fate.losses)}"
+        lost = f"; {loses} offsets {ranges_text(fate.lost)}: {losses_text(fate.losses)}"
     if fate.other:
         gone = difference(fate.lost, fate.other)
-        lost = f"; it loses offsets {ranges_text(gone)}" if gone else ""
+        lost = f"; {loses} offsets {ranges_text(gone)}" if gone else ""
         lost += (
             f"; it keeps offsets {ranges_text(fate.other)}, at which the leader has other records; "
             f"of both {losses_text(fate.losses)}"
@@ -252,7 +302,7 @@ def _fate(fate: Fate) -> str:
     return f"truncates its log to offset {fate.truncated.start} (epoch {epochs}){lost}"
 
 
-def _search_lines(search: Search, paths: Sequence[str]) -> Iterator[str]:
+def _search_lines(search: Search, paths: Sequence[str], asked: PlayedStart) -> Iterator[str]:
     looked = (
         f"{counted(search.sets, 'set')} of up to {counted(search.bound, 'failure')} of voters, "
         f"{counted(len(search.seeds), 'seed')} for each that was run"
@@ -260,9 +310,23 @@ def _search_lines(search: Search, paths: Sequence[str]) -> Iterator[str]:
     loss = search.loss
     if loss is None:
         yield f"no failures found that lose committed records ({looked})"
-        return
-    yield f"the smallest set of failures that loses committed records: {_failures(loss)}"
-    yield f"  ({looked})"
+    else:
+        away = [str(one) for one in unknown_voters(asked.rehearsal)]
+        hold = "holds" if len(away) == 1 else "hold"
+        unless = f", unless {named('voter', away)} {hold} them" if away else ""
+        failures = _failures(loss.scenario.steps[0])
+        yield f"the smallest set of failures that loses committed records{unless}: {failures}"
+        yield f"  ({looked})"
+        yield from _loss_lines(loss, paths)
+    if search.may_lose is not None:
+        yield (
+            f"perhaps lost with fewer failures ({_failures(search.may_lose.step)}): offsets "
+            f"{ranges_text(search.may_lose.lost)}, of which these logs don't show whether they "
+            "were committed"
+        )
+
+
+def _loss_lines(loss: LosingRun, paths: Sequence[str]) -> Iterator[str]:
     what = "nobody leads, and none of the voters that are left holds"
     if loss.leader is not None:
         what = f"node {loss.leader} leads without"
@@ -275,8 +339,7 @@ def _search_lines(search: Search, paths: Sequence[str]) -> Iterator[str]:
         yield from (f"    {line}" for line in toml_of(step).splitlines())
 
 
-def _failures(loss: LosingRun) -> str:
-    step: ScenarioStep = loss.scenario.steps[0]
+def _failures(step: ScenarioStep) -> str:
     told = [f"node {node_id} is dead" for node_id in step.dead]
     told += [f"node {node_id} has an empty disk" for node_id in step.empty]
     return ", ".join(told) or "none, it is lost already"

@@ -68,7 +68,7 @@ def _without(verdict: Verdict, told: frozenset[str]) -> Verdict:
     return replace(
         verdict,
         level=left[0].level if left else verdict.level,
-        headline=left[0].text if left else "See above. Nothing else was found in this cluster.",
+        headline=left[0].text if left else "See above. Its directories show no other fault now.",
         facts=left,
         next_steps=tuple(step for step in verdict.next_steps if step not in steps),
     )

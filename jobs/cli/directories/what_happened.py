@@ -38,9 +38,8 @@ from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.timeline.decisive import decisive
 from replica.doctor.timeline.events import timeline
 from replica.doctor.timeline.gaps import gaps_of
-from replica.doctor.verdict.behind import behind_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
-from replica.doctor.verdict.evidence_of_directories import JudgedCluster, node_of, outages_of
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster, outages_of
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
@@ -133,8 +132,8 @@ def incident_of(
     """What happened to a cluster. branch: None where the cluster's logs hold no record."""
     nodes = nodes_of_cluster(cluster)
     behind = tuple(
-        (node_of(member), one)
-        for member, one in zip(cluster.members, behind_of(cluster), strict=True)
+        (cluster.name_of(member), one)
+        for member, one in zip(cluster.members, cluster.behind, strict=True)
         if one is not None and one.records
     )
     if branch is None:

@@ -41,6 +41,7 @@ def _points(c: ClusterView) -> Iterator[Html]:
     yield element("dd", element("p", sure, Html(" "), reasons))
     yield element("dt", "Next")
     steps = [*_steps(c, "rule", c.next_steps), *_steps(c, "health", c.health_steps)]
+    steps += [element("li", ticks(step)) for step in c.gap_steps]
     none = element("p", "No finding in the newest captures asks for anything.")
     yield element("dd", element("ul", *steps) if steps else none)
     if c.runbook:

@@ -18,7 +18,7 @@ from pipelines.report.sections.pieces import (
 )
 from pipelines.report.source import Row
 from pipelines.report.view import ClusterView
-from replica.doctor.verdict.verdict import Behind
+from replica.doctor.quorum.log_ends import Behind
 from replica.words import counted, ms_text
 
 

@@ -13,7 +13,7 @@ from pipelines.report.svg import DIAMOND, Scale, box, drawing, line, marker
 from pipelines.report.travel.cluster_history import ClusterHistory
 from pipelines.report.travel.moments import thinned
 from pipelines.report.travel.steps import ABSENT, ReportSteps
-from replica.words import counted
+from replica.words import counted, listed
 
 _LED, _BAR, _TOP = 20, 34, 30
 """The height of the leaders' lane, the height of the bars, and the top of the bars, in pixels."""
@@ -42,11 +42,25 @@ def draw(identity: str, history: ClusterHistory, evidence: Evidence, fills: Fill
         *_ticks(steps, scale),
     ]
     title = f"{counted(len(steps.offsets), 'moment')} at which anything changed"
-    told = (
-        f"At most {leaderless.most:,} of {leaderless.of:,} partitions without leader, "
-        f"{short.most:,} of {short.of:,} with fewer in-sync replicas than replicas."
-    )
+    told = _told(steps, leaderless, short)
     return drawing(identity, title, told, HEIGHT_OF_LANES + HEIGHT, *parts)
+
+
+def _told(steps: ReportSteps, leaderless: AtMost, short: AtMost) -> str:
+    """The most of both troubles in a sentence."""
+    if not steps.partitions.names:
+        return "There was no partition."
+    troubled = [
+        f"{one.most:,} of {one.of:,} partitions {trouble}"
+        for one, trouble in (
+            (leaderless, "without leader"),
+            (short, "with fewer in-sync replicas than replicas"),
+        )
+        if one.most
+    ]
+    if not troubled:
+        return "At each of these moments all partitions had a leader and all replicas in sync."
+    return f"At most {listed(troubled)}."
 
 
 def _leaders(steps: ReportSteps, scale: Scale, evidence: Evidence, fills: Fills) -> Html:

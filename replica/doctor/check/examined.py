@@ -103,7 +103,7 @@ class Examined:
         )
 
     def shown_file(self, relative: str) -> str:
-        """The name of a file as the user would write it; for "" the name of the directory."""
+        """The name of a file as the user would write it. relative: "" for the directory."""
         if isinstance(self.location, FilePath) or not relative:
             return self.shown
         return self.location.shown_file(relative)
@@ -298,6 +298,7 @@ def _log_of(examined: Examined, unknown: str, batches: Sequence[LogBatch]) -> Re
         ),
         led_epochs=frozenset(one.epoch for one in changes if one.message.leader_id == key.node_id),
         unsynced_from=_unsynced_from(directory.segments),
+        quorum_leader=NO_NODE if state is None else state.leader_id,
     )
 
 

@@ -32,7 +32,7 @@ from replica.doctor.check.newest import (
     newest_directories,
     role_of,
 )
-from replica.doctor.check.other_logs import ClusterLogs, beside_other_logs
+from replica.doctor.check.other_logs import ClusterLogs, beside_other_logs, torn_beside
 from replica.doctor.check.partition import PartitionFolder, by_partition
 from replica.doctor.check.replay_fold import FoldedImages, Watch
 from replica.doctor.check.replaying import replay_log
@@ -75,6 +75,8 @@ class _ClusterLogs:
     """The voters that the newest log names; empty if it names none."""
     elections: ClusterLogs
     """What all these logs show about elections, of which one directory shows only a part."""
+    ends: Mapping[int, int]
+    """Where the log of each node ends (exclusive)."""
     images: Mapping[OffsetAndEpoch, Image]
     """The states by the replays of all these logs. If two logs have a record with the same offset
     and epoch, they have the same records below it (Raft's log matching), so one state is valid for
@@ -179,7 +181,7 @@ def judge_group(
         for parting in partings_of(logs)
     )
     states = tuple(
-        cluster_state(facts.examined, replayed, _known(facts, compared, mixture))
+        cluster_state(facts.examined, replayed, _known(facts, compared, mixture), group)
         for facts, replayed in zip(gathered, replays, strict=True)
         if newest and replay and id(facts.examined) in telling
     )
@@ -306,7 +308,12 @@ def _judged(facts: DirectoryFacts, replayed: FoldedImages, logs: _ClusterLogs) -
     own = voters = stated_voters(facts.examined, facts.changes)
     if facts.partition.is_metadata:
         end = end_of(facts.examined)
-        findings = [beside_other_logs(one, end, logs.elections) for one in findings]
+        replica = facts.examined.replica
+        node_id = None if replica is None else replica.node_id
+        findings = [
+            torn_beside(beside_other_logs(one, end, logs.elections), node_id, logs.ends)
+            for one in findings
+        ]
         voters = logs.voters or own
     return JudgedDirectory(
         facts.examined,
@@ -342,13 +349,20 @@ def _logs_of(
     images = {end: image for _, replayed in members for end, image in replayed.images.items()}
     newest = next((facts for facts, _ in members if id(facts.examined) in telling), None)
     if newest is None or cluster_id is None:
-        return _ClusterLogs(frozenset(), ClusterLogs(), images)
+        return _ClusterLogs(frozenset(), ClusterLogs(), {}, images)
     is_idle = any(judge_elections(newest.idle))
     return _ClusterLogs(
         stated_voters(newest.examined, newest.changes),
         ClusterLogs(_newest_epoch(members), None if is_idle else end_of(newest.examined)),
+        _ends(members),
         images,
     )
+
+
+def _ends(members: Iterable[tuple[DirectoryFacts, FoldedImages]]) -> dict[int, int]:
+    of_metadata = (facts.examined for facts, _ in members if facts.partition.is_metadata)
+    known = [(one.replica, end_of(one)) for one in of_metadata]
+    return {one.node_id: end.offset for one, end in known if one is not None and end is not None}
 
 
 def _newest_epoch(members: Iterable[tuple[DirectoryFacts, FoldedImages]]) -> int:

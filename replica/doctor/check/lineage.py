@@ -146,10 +146,10 @@ def judge_voters(quorum: KnownQuorum) -> Iterator[tuple[KnownVoter, Finding]]:
         if voter.doubt is VoterDoubt.STALE:
             yield voter, _stale(voter)
         elif voter.doubt is None and voter.behind_ms is not None:
-            seconds = voter.behind_ms / 1000
+            seconds = voter.behind_ms // 1000
             message = (
                 f"voter {voter.key.node_id}: its log goes {up_to(voter.held_end or 0)}, and ends "
-                f"{seconds:.0f} s before the newest log, which goes {up_to(quorum.log_end)}"
+                f"{seconds} s before the newest log, which goes {up_to(quorum.log_end)}"
             )
             yield voter, groups.VOTER_BEHIND.at("", message)
 

@@ -63,6 +63,8 @@ class ClusterState:
     """The offset of the first record that can't be applied; None if all were applied."""
     quorum: KnownQuorum | None = None
     """What the cluster's directories prove about its quorum."""
+    members: tuple[Examined, ...] = ()
+    """The cluster's directories that hold its metadata log."""
 
     @property
     def cut_copy(self) -> str:
@@ -103,6 +105,7 @@ def newest_states(
                 known_quorum_of(compared_logs(cluster_members(examined, group), earlier)),
                 cluster_id_of(examined),
             ),
+            group,
         )
         for examined in newest_directories(group)
     ]
@@ -124,9 +127,11 @@ def cluster_members(examined: Examined, group: Iterable[Examined]) -> list[Exami
     return sorted(members, key=lambda one: one.owner)
 
 
-def cluster_state(examined: Examined, replayed: FoldedImages, quorum: KnownQuorum) -> ClusterState:
+def cluster_state(
+    examined: Examined, replayed: FoldedImages, quorum: KnownQuorum, group: Iterable[Examined]
+) -> ClusterState:
     """The state of the directory's cluster. replayed: the replay of the directory's log. quorum:
-    see ClusterState."""
+    see ClusterState. group: the directories that were captured together."""
     first, last = replayed.first_refused, examined.last_batch
     return ClusterState(
         cluster_id_of(examined),
@@ -136,6 +141,7 @@ def cluster_state(examined: Examined, replayed: FoldedImages, quorum: KnownQuoru
         None if last is None else last.header.max_timestamp,
         None if first is None else first.refusal.offset,
         quorum,
+        tuple(cluster_members(examined, group)),
     )
 
 

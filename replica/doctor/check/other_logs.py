@@ -6,6 +6,7 @@ nothing. If another log of the cluster shows that the quorum continued, the find
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from replica.doctor.check.catalogue import files, log
 from replica.doctor.check.rule import Finding
 from replica.doctor.check.state_files import MANY_EPOCHS
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
+from replica.words import named
 
 
 class ClusterLogs(NamedTuple):
@@ -33,6 +35,23 @@ def beside_other_logs(finding: Finding, end: OffsetAndEpoch | None, logs: Cluste
     if end is not None and newest is not None and election_order(end) < election_order(newest):
         finding = _gone_on(finding)
     return _led_since(finding, logs.newest_epoch)
+
+
+def torn_beside(finding: Finding, node_id: int | None, holders: Mapping[int, int]) -> Finding:
+    """A finding about a torn batch, with who holds what the node loses by it. node_id: the node.
+    holders: where each node's log of the same cluster ends (exclusive)."""
+    if finding.rule is not log.TORN_TAIL or finding.offset is None:
+        return finding
+    offset = finding.offset
+    nodes = [str(one) for one, end in sorted(holders.items()) if end > offset and one != node_id]
+    if not nodes:
+        return finding
+    verb = "holds" if len(nodes) == 1 else "hold"
+    told = (
+        f"{named('node', nodes)} {verb} the log from offset {offset} on, so nothing is lost: Kafka "
+        "cuts the batch off at the next start, and the node fetches it again"
+    )
+    return replace(finding, message=f"{finding.message}; {told}")
 
 
 def _gone_on(finding: Finding) -> Finding:

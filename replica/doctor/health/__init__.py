@@ -2,20 +2,23 @@
 
     findings = judge_health(Cluster(image, ...))
 
-cluster         Cluster, the state that the rules judge quorum          controllers and voters;
-features: supported levels, and nodes that block a level brokers         fenced and unregistered
-brokers, and their log directories partitions      leaders and in-sync replicas; placement:
-preferred leaders and racks reassignments   running reassignments judging         all rules
-together, with the rules about configs of missing topics and brokers and
-                about the migration from ZooKeeper
-partition_folders  the folders of partitions in brokers' log directories hosted          partition
-replicas on nodes that are also voters exposure        the harm of a failure of brokers, racks or
-voters past            how long exposures and reassignments have lasted, by reading the log
-backwards leaderless      when partitions had no leader, also by reading backwards signs_of_life
-when a fenced broker was last alive, by the log sizes           the numbers of entities and records;
-log_content: the records by type, for
-                large files large_log_content
-of_directories  a Cluster and a LogContent from what check has examined
+cluster              Cluster, the state that the rules judge
+quorum               controllers and voters; features: supported levels, and nodes that block a
+                     level
+brokers              fenced and unregistered brokers, and their log directories
+partitions           leaders and in-sync replicas; placement: preferred leaders and racks
+reassignments        running reassignments
+judging              all rules together, with the rules about configs of missing topics and brokers
+                     and about the migration from ZooKeeper
+partition_folders    the folders of partitions in brokers' log directories
+hosted               partition replicas on nodes that are also voters
+exposure             the harm of a failure of brokers, racks or voters
+past                 how long exposures and reassignments have lasted, by reading the log backwards
+leaderless           when partitions had no leader, also by reading backwards
+signs_of_life        when a fenced broker was last alive, by the log
+sizes                the numbers of entities and records; log_content: the records by type;
+                     large_log_content: the same for large files
+of_directories       a Cluster and a LogContent from what check has examined
 
 All are pure functions of values, as in replica.doctor.check. The rules are values in
 replica.doctor.check.catalogue.health.

@@ -23,6 +23,7 @@ from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import ZERO_UUID
 from replica.model.voters import Voter, majority
+from replica.words import number
 
 JUDGED = (
     "topic", "partition", "config", "broker", "controller", "feature",
@@ -46,11 +47,8 @@ PartitionKey: TypeAlias = tuple[str, int]
 
 
 class Lag(NamedTuple):
-    """How far a node's log is behind the newest log.
-
-    end: the end (exclusive) of the node's log.
-    ms: the time from the first record that the node lacks to the newest record.
-    """
+    """How far a node's log is behind the newest log. end: the end (exclusive) of what it has of
+    that log. ms: see lag_ms."""
 
     end: int
     ms: int
@@ -100,8 +98,8 @@ class Cluster:
     uncommitted_at: int | None = None
     """The time of this record, in ms since 1970 (UTC)."""
     lags: Mapping[int, Lag] = field(default_factory=dict)
-    """The lag of each node at hand whose log ends so long before the newest log that copying
-    running nodes doesn't explain it."""
+    """For each node at hand whose log is so far behind the newest one that copying running nodes
+    doesn't explain it: how far."""
     unstartable: Mapping[int, str] = field(default_factory=dict)
     """For each node that refuses to start with its directories: the rule and the finding; empty if
     `check` has not run."""
@@ -213,16 +211,22 @@ class Cluster:
         return by_disks | (self.voters & self.unstartable.keys())
 
     @cached_property
+    def late_nodes(self) -> frozenset[int]:
+        """The nodes that are known to be behind, other than by having stopped together."""
+        return frozenset(self.lags) - self.stopped_together
+
+    @cached_property
     def uncounted_voters(self) -> frozenset[int]:
-        """The voters that must not be counted for a majority, because of their own directories:
-        their disk can't be relied on, or they stopped together."""
-        return self.unreliable_voters | self.stopped_together
+        """The voters that may be counted for no majority by what their own directories show: their
+        disk can't be relied on, they stopped together, or they are behind."""
+        late = self.voters & self.late_nodes
+        return self.unreliable_voters | self.stopped_together | late
 
     @property
     def voters_up(self) -> frozenset[int]:
-        """The voters that are left: they may be counted for a majority, because nothing shows that
-        they are down, have stopped, or lack a reliable disk. It is not known whether they run. All
-        statements about the voters that are left use this."""
+        """The voters that are left: they may be counted for a majority, as nothing shows that they
+        are down, have stopped, are behind, or lack a disk that can be relied on. That they run is
+        known of none. Every statement about the voters that are left asks this."""
         return self.voters - self.voters_down - self.uncounted_voters
 
     @property
@@ -245,7 +249,7 @@ class Cluster:
         voters = () if self.quorum is None else self.quorum.voters
         held = [one.key.node_id for one in voters if one.holds(offset)]
         who = f" ({', '.join(map(str, held))})" if held else ""
-        return f"{len(held)} of {len(voters)} voters{who}"
+        return f"{number(len(held))} of {len(voters)} voters{who}"
 
     def about(self, rule: Rule, message: str, subjects: Collection[Subject]) -> Iterator[Finding]:
         """The rule's finding about these subjects; no finding without subjects."""

@@ -14,6 +14,7 @@ from replica.doctor.health.partitions import judge_partitions
 from replica.doctor.health.placement import judge_placement
 from replica.doctor.health.quorum import judge_quorum
 from replica.doctor.health.reassignments import judge_reassignments
+from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.metadata.image.settings import (
     MIGRATION,
     POST_MIGRATION,
@@ -21,6 +22,7 @@ from replica.metadata.image.settings import (
     migration_name,
 )
 from replica.metadata.image.state import TOPIC_RESOURCE
+from replica.model.keys import ReplicaKey
 from replica.words import counted, ms_text, named, shortened, up_to
 
 
@@ -89,7 +91,23 @@ def judge_health(cluster: Cluster) -> list[Finding]:
         found.append(health.STATE_NOT_WHOLE.at(cluster.file, message))
     if cluster.uncommitted_from is not None:
         found.append(_uncommitted(cluster, cluster.uncommitted_from))
+    if (quorum := cluster.quorum) is not None and quorum.gave_up is not None:
+        found.append(_without_quorum_leader(cluster, quorum, quorum.gave_up))
     return sorted(found, key=by_severity)
+
+
+def _without_quorum_leader(cluster: Cluster, quorum: KnownQuorum, leader: ReplicaKey) -> Finding:
+    since = "" if cluster.now is None else f" after {ms_text(cluster.now)}"
+    end = quorum.log_end
+    behind = [one for one in quorum.voters if one.held_end is not None and one.held_end < end]
+    nodes = [str(one.key.node_id) for one in behind]
+    ends = "the log of" if len(nodes) == 1 else "the logs of"
+    stopped = f"; {ends} {named('voter', nodes)} ended before" if nodes else ""
+    message = (
+        f"node {leader.node_id}, the last leader, gave up{since}, and no directory here names a "
+        f"leader since{stopped}"
+    )
+    return health.LEADER_GAVE_UP.at(cluster.file, message)
 
 
 def _uncommitted(cluster: Cluster, start: int) -> Finding:

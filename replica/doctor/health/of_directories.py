@@ -10,6 +10,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
+from replica.doctor.check.behind import behind
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.newest import ClusterState
 from replica.doctor.check.record_findings import passed_over
@@ -70,16 +71,15 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
 def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
     """The nodes that lack the end of the newest log, each with its lag, if it is longer than
     copying running nodes takes."""
-    now = known.last_timestamp
-    if known.quorum is None or now is None:
+    if known.quorum is None:
         return
-    behind = {one.key for one in known.quorum.behind}
-    caught_up = {key.node_id for key in known.quorum.at_hand - behind}  # by another of its disks
+    logs = {one.owner.key: one for one in known.members if one.replica is not None}
+    late = {one.key for one in known.quorum.behind}
+    caught_up = {key.node_id for key in known.quorum.at_hand - late}  # by another of its disks
     for one in known.quorum.behind:
-        since = _time_of(known.examined, one.end)
-        is_behind = one.key.node_id not in caught_up
-        if is_behind and since is not None and now - since >= COPYING_MS:
-            yield one.key.node_id, Lag(one.end, now - since)
+        ms = behind(logs.get(one.key, known.examined), one.end, known.examined).ms
+        if one.key.node_id not in caught_up and ms is not None and ms >= COPYING_MS:
+            yield one.key.node_id, Lag(one.end, ms)
 
 
 def first_change(examined: Examined, start: int, end: int) -> int | None:

@@ -113,8 +113,7 @@ def _summed(placed: list[_Placed]) -> str:
     """A text such as `12 folders, 3.4 GiB, of brokers 1 and 2`."""
     brokers = Counter(one.broker_id for one in placed)
     size = size_text(sum(one.folder.size_bytes for one in placed))
-    on = ", ".join(f"{count} on broker {broker_id}" for broker_id, count in sorted(brokers.items()))
-    return f"{counted(len(placed), 'folder')}, {size}: {on}"
+    return f"{counted(len(placed), 'folder')}, {size}: {_by_broker(brokers)}"
 
 
 def _subject(one: _Placed) -> Subject:
@@ -136,16 +135,38 @@ def _missing(
         if not one.is_stray
     }
     offsets = cluster.offsets("partitions")
-    found = []
+    found, brokers, lost = [], Counter[int](), 0
     for key, partition in sorted(cluster.partitions.items(), key=lambda one: one[0]):
         for broker_id in partition.replicas:
             is_here = broker_id in given and _lies_in(partition, broker_id, given[broker_id])
             if is_here and (broker_id, *key) not in held:
-                alone = ", the only in-sync replica" if partition.isr == (broker_id,) else ""
+                alone = _alone(partition, broker_id)
+                brokers[broker_id] += 1
+                lost += bool(alone)
                 what = f"on broker {broker_id}{alone}"
                 found.append(Subject(cluster.name_of(key), what, offsets[key]))
-    message = counted(len(found), "replica")
+    message = f"{counted(len(found), 'replica')}: {_by_broker(brokers)}"
+    if lost:
+        message += (
+            f"; for {lost} of them no other replica has the records: the broker would lead with an "
+            "empty log"
+        )
     yield from cluster.about(rules.REPLICA_WITHOUT_FOLDER, message, found)
+
+
+def _alone(partition: Partition, broker_id: int) -> str:
+    """What is said of a replica that Kafka lets lead though its log is gone; "" for one that
+    fetches from another."""
+    alone = (broker_id,)
+    if partition.isr == alone:
+        return ", the only in-sync replica"
+    if not partition.isr and (partition.elr or partition.last_known_elr) == alone:
+        return ", the only replica that may lead"
+    return ""
+
+
+def _by_broker(brokers: Mapping[int, int]) -> str:
+    return ", ".join(f"{count} on broker {broker}" for broker, count in sorted(brokers.items()))
 
 
 def _lies_in(partition: Partition, broker_id: int, directories: set[str]) -> bool:

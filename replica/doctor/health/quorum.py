@@ -8,8 +8,10 @@ from typing import Any
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject
 from replica.doctor.health.cluster import Cluster, listed
+from replica.model.control import KRAFT_VERSION
 from replica.model.voters import Voter, majority
 from replica.shell_text import line
+from replica.words import number
 
 REGISTRATION_LEVEL = 15
 """metadata.version 3.7-IV0, from which on controllers register (KIP-919)."""
@@ -65,9 +67,25 @@ def _not_registered(cluster: Cluster) -> Iterator[Finding]:
         return
     registered = cluster.values("controllers")
     missing = sorted(cluster.voters - set(registered))
-    subjects = [Subject(f"voter {one}", "no registration in the log") for one in missing]
+    subjects = [
+        Subject(f"voter {one}", f"no registration in the log; {_how_to_replace(cluster, one)}")
+        for one in missing
+    ]
     message = f"{len(missing)} of {len(cluster.voters)} voters"
     yield from cluster.about(health.VOTER_NOT_REGISTERED, message, subjects)
+
+
+def _how_to_replace(cluster: Cluster, voter_id: int) -> str:
+    """What this cluster's quorum allows where a voter's node is gone."""
+    if not cluster.level(KRAFT_VERSION):
+        return (
+            "the quorum is static, so no voter can be removed: if its node is gone, another node "
+            f"with node.id={voter_id} takes its place, once the other voters have a leader"
+        )
+    ids = [one.key.directory_id for one in cluster.voter_set if one.key.node_id == voter_id]
+    words = ("remove-controller", "--controller-id", str(voter_id), "--controller-directory-id")
+    bootstrap = ("kafka-metadata-quorum.sh", "--bootstrap-controller", "HOST:PORT")
+    return f"if its node is gone: {line(*bootstrap, *words, *(ids or ['DIRECTORY_ID']))}"
 
 
 def _other_endpoints(cluster: Cluster) -> Iterator[Finding]:
@@ -101,14 +119,16 @@ def _down(cluster: Cluster) -> Iterator[Finding]:
     down = sorted(cluster.voters_down)
     subjects = [Subject(f"voter {one}", f"broker {one} is fenced", offsets[one]) for one in down]
     left = len(cluster.voters_up)
-    message = f"{len(down)} of {count} voters: {left} are left, {majority(count)} are needed"
+    message = (
+        f"{len(down)} of {count} voters: {number(left)} are left, {majority(count)} are needed"
+    )
     yield from cluster.about(health.VOTER_ON_FENCED_BROKER, message, subjects)
 
 
 def _numbers(cluster: Cluster) -> Iterator[Finding]:
     count = len(cluster.voters)
     named = listed(sorted(cluster.voters))
-    told = f"voters {named}: {count - majority(count)} may fail"
+    told = f"voters {named}: {number(count - majority(count))} may fail"
     if count < _ENOUGH:
         yield health.FEW_VOTERS.at(cluster.file, told)
     if count % 2 == 0:

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown
+from replica.doctor.quorum.conditions import unseen_voters
 from replica.doctor.quorum.known_quorum import KnownQuorum
-from replica.doctor.quorum.known_voter import ABSENT, NOT_AT_HAND, UNCOUNTED, VoterDoubt
-from replica.model.voters import majority
-from replica.words import named, up_to
+from replica.doctor.quorum.known_voter import UNCOUNTED, VoterDoubt
+from replica.words import up_to
 
 _MORE = "`kraftlake check` says more"
 
@@ -44,6 +44,12 @@ def _doubts(cluster: Cluster) -> Iterator[Reason]:
         yield unknown("state", told)
     if cluster.quorum is not None:
         yield from _of_logs(cluster, cluster.quorum)
+        if cluster.quorum.gave_up is not None:
+            yield unknown(
+                "quorum",
+                "had no leader when the directories were copied, so no partition gets another "
+                "leader: start the voters that don't run, and ask again once one of them leads",
+            )
     start = cluster.uncommitted_from
     if start is not None:
         yield unknown(
@@ -95,15 +101,7 @@ def _unseen(cluster: Cluster, quorum: KnownQuorum) -> Iterator[str]:
         if voter.cut_copy != cluster.cut_copy:
             node = voter.key.node_id
             yield f"node {node} has to hold nothing newer: {voter.why_doubted}. Copy it again"
-    unseen = [str(voter.key.node_id) for voter in quorum.voters if voter.doubt in ABSENT]
-    count = len(quorum.voters)
-    seen = sum(voter.doubt not in NOT_AT_HAND for voter in quorum.voters)
-    if unseen and seen < majority(count):
-        has, its = ("has", "its log was") if len(unseen) == 1 else ("have", "their logs were")
-        yield (
-            f"{named('voter', unseen)} {has} to hold nothing newer: {its} not given, and the logs "
-            f"of {seen} of {count} voters are no majority"
-        )
+    yield from unseen_voters(quorum)
 
 
 def _conflicts(cluster: Cluster) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from replica.doctor.health.cluster import Cluster, listed
 from replica.doctor.preflight.answer import Reason, note, unknown, unsafe
 from replica.model.voters import majority
-from replica.words import named
+from replica.words import named, number
 
 NO_LOG = "no log shows that"
 """The reason why a condition isn't proven, as text."""
@@ -27,9 +27,9 @@ def majority_reason(
     down = rest & cluster.fenced_brokers
     unreliable = (rest & cluster.unreliable_voters) - down
     stopped = (rest & cluster.stopped_together) - unreliable - down
-    behind = behind_of(cluster, rest) - unreliable - down
+    behind = (rest & cluster.late_nodes) - unreliable - down
     left = rest - down - unreliable - stopped - behind
-    told = f"{len(left)} of {len(voters)} voters are left, {needed} are needed"
+    told = f"{number(len(left))} of {len(voters)} voters are left, {needed} are needed"
     if down:
         why = "is down: its broker is" if len(down) == 1 else "are down: their brokers are"
         told += f"; {_voters(down)} {why} fenced, or shutting down"
@@ -45,11 +45,6 @@ def majority_reason(
     if len(rest - down) < needed:
         return unsafe(subject, told)
     return unknown(subject, f"{told}; {_ask_again(behind)}" if behind else told)
-
-
-def behind_of(cluster: Cluster, nodes: Iterable[int]) -> frozenset[int]:
-    """The nodes among these that are known to be behind, without nodes that stopped together."""
-    return frozenset({*nodes} & cluster.lags.keys()) - cluster.stopped_together
 
 
 def why_behind(cluster: Cluster, nodes: Collection[int]) -> str:
@@ -83,7 +78,7 @@ def _voters(voters: frozenset[int]) -> str:
 def caught_up_needs(cluster: Cluster, nodes: Iterable[int]) -> tuple[str, ...]:
     """The condition of an answer that relies on these nodes, if the logs of some end long before
     the newest log; else empty."""
-    late = {one: cluster.lags[one] for one in sorted(behind_of(cluster, nodes))}
+    late = {one: cluster.lags[one] for one in sorted(cluster.late_nodes.intersection(nodes))}
     if not late:
         return ()
     names = [
@@ -100,8 +95,7 @@ def majority_needs(
     cluster: Cluster, voters: frozenset[int], gone: frozenset[int] = frozenset()
 ) -> tuple[str, ...]:
     """The condition of the majority; empty if there is no majority."""
-    left = voters - gone - cluster.fenced_brokers - cluster.uncounted_voters
-    left -= behind_of(cluster, left)
+    left = voters - gone - cluster.fenced_brokers - cluster.uncounted_voters - cluster.late_nodes
     needed = majority(len(voters))
     if len(left) < needed:
         return ()

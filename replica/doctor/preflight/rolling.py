@@ -43,7 +43,8 @@ def roll(cluster: Cluster) -> Preflight:
     stoppable = frozenset(node for node in up if _may_stop(cluster, node))
     not_ready = [*_down(cluster, all_stoppable=len(stoppable) == len(up)), *_doubted(cluster)]
     blocked = {node: reason for node in up for reason in _blocking(in_sync, node)}
-    without = sorted(cluster.fenced_brokers | cluster.uncounted_voters | blocked.keys())
+    stay = cluster.fenced_brokers | cluster.unreliable_voters | cluster.stopped_together
+    without = sorted(stay | blocked.keys())
     order = () if without else _order(cluster, nodes, stoppable)
     reasons = [
         *_start(cluster, order, stoppable),

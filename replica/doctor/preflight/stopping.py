@@ -171,7 +171,7 @@ def _of_partition(
         others = listed(sorted(left.unclean))
         more = f"; {others} would be an unclean election" if left.unclean else ""
         told = f"would have no leader: no in-sync replica is left of {listed(partition.isr)}{more}"
-        yield _Harm("without a leader then", unsafe(name, told))
+        yield _Harm("that would lose their leader", unsafe(name, told))
     elif left.min_isr is None:
         told = (
             f"min.insync.replicas is not known, and {counted(len(left.in_sync), 'replica')} in "

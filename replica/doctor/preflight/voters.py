@@ -16,7 +16,6 @@ from replica.doctor.preflight.answer import (
     unsafe,
 )
 from replica.doctor.preflight.majority import (
-    behind_of,
     majority_needs,
     majority_reason,
     why_behind,
@@ -24,7 +23,7 @@ from replica.doctor.preflight.majority import (
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
 from replica.model.voters import majority
-from replica.words import counted
+from replica.words import counted, number
 
 UPGRADES_FROM_STATIC = 26
 """The metadata.version 4.1-IV0, which every node of Kafka 4.1 supports. Kafka 4.1 is the first
@@ -96,7 +95,7 @@ def to_dynamic(cluster: Cluster) -> Preflight:
         if voter in cluster.voters_down:
             told = "is down, as its broker is fenced: the leader has to hear from every voter"
             reasons.append(unknown(f"voter {voter}", told, cluster.offsets("brokers")[voter]))
-    for voter in sorted(behind_of(cluster, cluster.voters) - cluster.voters_down):
+    for voter in sorted((cluster.voters & cluster.late_nodes) - cluster.voters_down):
         told = f"{why_behind(cluster, [voter])}: the leader has to hear from every voter"
         reasons.append(unknown(f"voter {voter}", told))
     told = "every voter has to run: the leader refuses it until each voter has sent its endpoints"
@@ -114,8 +113,8 @@ def _of_dynamic_quorum(cluster: Cluster) -> Iterator[Reason]:
 def _tolerance(before: int, after: int) -> Iterator[Reason]:
     was, will = before - majority(before), after - majority(after)
     told = (
-        f"of {counted(after, 'voter')} {will} may fail; "
-        f"of the present {counted(before, 'voter')} {was} may fail"
+        f"of {counted(after, 'voter')} {number(will)} may fail; "
+        f"of the present {counted(before, 'voter')} {number(was)} may fail"
     )
     if will < was or after == 1:
         yield note("voters", f"{told}: add another one soon")

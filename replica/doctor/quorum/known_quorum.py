@@ -15,6 +15,7 @@ from replica.doctor.quorum.known_voter import (
     ABSENT,
     BAD_DISKS,
     MAY_VOTE_TWICE,
+    NOT_AT_HAND,
     KnownVoter,
     VoterDoubt,
 )
@@ -27,7 +28,7 @@ from replica.history.log import ReplicaLog
 from replica.history.ranges import Ranges
 from replica.history.voters import is_majority, is_voter
 from replica.model.epochs import UNDEFINED_EPOCH, election_order
-from replica.model.keys import ReplicaKey
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import VoterKeys, majority
 
 
@@ -80,6 +81,10 @@ class KnownQuorum:
     """The replicas whose files are at hand and may be relied on."""
     at_hand: frozenset[ReplicaKey] = frozenset()
     """All replicas whose files are at hand."""
+    gave_up: ReplicaKey | None = None
+    """The leader of the newest log's last epoch, if it gave up its epoch and nobody is known to
+    lead since; None otherwise, and where the voters who could tell are no majority of the
+    voters."""
     behind: tuple[LogBehind, ...] = ()
     """The replicas at hand, voters or not, that may be relied on and lack the end of the newest
     log."""
@@ -197,6 +202,7 @@ def known_quorum(
         commitment.contested,
         frozenset(log.key for log in logs if log.key not in doubts),
         frozenset(log.key for log in logs),
+        None if conflicts else _gave_up(newest, logs, known[0] if known else ()),
         tuple(sorted(_behind(group, newest, doubts))),
     )
 
@@ -208,6 +214,21 @@ def _behind(
         end = _common_end(group, newest, log)
         if end < newest.end_offset and log.key not in doubts:
             yield LogBehind(log.key, end)
+
+
+def _gave_up(
+    newest: ReplicaLog, logs: Sequence[ReplicaLog], voters: Sequence[KnownVoter]
+) -> ReplicaKey | None:
+    """See KnownQuorum.gave_up. A leader whom no majority fetches from resigns, and goes on to a
+    newer epoch when it has heard of no other leader (Kafka: checkQuorumTimeout)."""
+    epoch = newest.last_epoch
+    told = sum(voter.doubt not in NOT_AT_HAND for voter in voters)
+    if told < majority(len(voters)) or any(
+        log.quorum_epoch > epoch and log.quorum_leader != NO_NODE for log in logs
+    ):
+        return None
+    leaders = (log for log in logs if epoch in log.led_epochs and log.quorum_epoch > epoch)
+    return next((log.key for log in leaders), None)
 
 
 def settled_end(log: ReplicaLog, commitment: Commitment) -> int:

@@ -6,10 +6,38 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from replica.model.keys import ReplicaKey
+from replica.words import counted
 
 COPYING_MS = 10_000
 """The longest time (ms) for copying the directories of a running cluster one after another: a copy
 may be this much older than another copy."""
+
+
+class Behind(NamedTuple):
+    """How far a replica's log is behind the newest log of its quorum."""
+
+    records: int
+    """How many records of the newest log it lacks."""
+    ms: int | None
+    """See lag_ms."""
+
+    @property
+    def text(self) -> str:
+        """Such as `24 records, 3.2 s`; `no` where it lacks none."""
+        if not self.records:
+            return "no"
+        told = counted(self.records, "record")
+        return told if self.ms is None else f"{told}, {self.ms / 1000:.1f} s"
+
+
+def lag_ms(last_common_ms: int | None, newest_ms: int | None) -> int | None:
+    """How long, in ms, a log is behind the newest log of its quorum: from its last record that the
+    newest log has, too, to the last record of the newest log. A record's time is the largest one of
+    its batch, in ms since 1970 (UTC); None where there is none, and then the answer is None, too.
+    0 where the clock went back between them."""
+    if last_common_ms is None or newest_ms is None:
+        return None
+    return max(newest_ms - last_common_ms, 0)
 
 
 class LogEnd(NamedTuple):
@@ -35,18 +63,14 @@ def newest_end(ends: Sequence[LogEnd]) -> LogEnd | None:
 
 
 def behind_ms(ends: Sequence[LogEnd]) -> dict[ReplicaKey, int]:
-    """How long (ms) before the newest log's end each log ends, for logs that end at least
-    COPYING_MS earlier. A leader appends two records a second, even if nothing changes."""
+    """The logs that end COPYING_MS before the newest one or earlier, each with its lag_ms. A
+    controller that leads appends two records a second, also when nothing happens."""
     newest = newest_end(ends)
     if newest is None:
         return {}
-    return {
-        one.key: newest.at_ms - one.at_ms
-        for one in ends
-        if one.is_last
-        and _position(one) < _position(newest)
-        and newest.at_ms - one.at_ms >= COPYING_MS
-    }
+    earlier = [one for one in ends if one.is_last and _position(one) < _position(newest)]
+    lags = ((one.key, lag_ms(one.at_ms, newest.at_ms)) for one in earlier)
+    return {key: ms for key, ms in lags if ms is not None and ms >= COPYING_MS}
 
 
 def _position(one: LogEnd) -> tuple[int, int]:

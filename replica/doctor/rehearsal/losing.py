@@ -38,12 +38,25 @@ class LosingRun:
 
 
 @dataclass(frozen=True, slots=True)
+class PossibleLoss:
+    """Failures after which no voter that was captured holds some records that may have been
+    committed."""
+
+    step: ScenarioStep
+    """The failures."""
+    lost: Ranges
+    """The offsets of these records."""
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """The result of a search."""
 
     loss: LosingRun | None
     """The first loss that was found, which has the fewest failures; None if no set of up to `bound`
-    failures loses a committed record."""
+    failures loses a record that is proven committed."""
+    may_lose: PossibleLoss | None
+    """The first possible loss that was found before `loss`; None if there was none."""
     bound: int
     sets: int
     """The number of sets that were tried."""
@@ -59,14 +72,18 @@ def smallest_loss(
 ) -> Search:
     """Try all sets of up to `bound` failures, the smaller ones first. show: a function that is
     called with each set before it is tried."""
-    sets = 0
+    sets, may_lose = 0, None
     for step in _failures(captured, bound):
         sets += 1
         show(step)
         loss = _loss(captured, step, seeds)
         if loss is not None:
-            return Search(loss, bound, sets, seeds)
-    return Search(None, bound, sets, seeds)
+            return Search(loss, may_lose, bound, sets, seeds)
+        if may_lose is None:
+            failed = {*step.dead, *step.empty}
+            gone = _held_by_no_voter(captured, failed, EntryCommitment.UNPROVEN)
+            may_lose = PossibleLoss(step, gone) if gone else None
+    return Search(None, may_lose, bound, sets, seeds)
 
 
 def _failures(captured: CapturedQuorum, bound: int) -> Iterator[ScenarioStep]:
@@ -97,9 +114,13 @@ def _loss(captured: CapturedQuorum, step: ScenarioStep, seeds: range) -> LosingR
     return None
 
 
-def _held_by_no_voter(captured: CapturedQuorum, failed: set[int]) -> Ranges:
-    """The committed offsets that no captured voter holds any more. A voter has the records below
-    its log start in a snapshot, so they count as held."""
+def _held_by_no_voter(
+    captured: CapturedQuorum,
+    failed: set[int],
+    commitment: EntryCommitment = EntryCommitment.PROVEN,
+) -> Ranges:
+    """The offsets with this commitment that no captured voter holds any more. A voter has the
+    records below its log start in a snapshot, so they count as held."""
     left = [
         node
         for node_id, node in captured.nodes.items()
@@ -108,7 +129,7 @@ def _held_by_no_voter(captured: CapturedQuorum, failed: set[int]) -> Ranges:
     return union(
         *(
             difference(
-                captured.commitment.ranges(node.key, EntryCommitment.PROVEN),
+                captured.commitment.ranges(node.key, commitment),
                 union(*(_shared(node, other) for other in left)),
             )
             for node in captured.nodes.values()

@@ -101,11 +101,11 @@ def _unsafe(rehearsal: Rehearsal) -> Iterator[str]:
                 f"{_share(rehearsal, found)} {_offsets(lost)}, which are proven committed, are not "
                 f"in the log of leader {found.outcome.leader}"
             )
-        if found.outcome.leader is None and not _unknown_voters(rehearsal):
+        if found.outcome.leader is None and not unknown_voters(rehearsal):
             yield f"{_share(rehearsal, found)} nobody leads at the end"
 
 
-def _unknown_voters(rehearsal: Rehearsal) -> list[int]:
+def unknown_voters(rehearsal: Rehearsal) -> list[int]:
     """The voters whose disks are neither captured nor named by the scenario. No run has these
     voters. So a run without a leader proves nothing about the cluster."""
     captured, scenario = rehearsal.captured, rehearsal.scenario
@@ -115,7 +115,7 @@ def _unknown_voters(rehearsal: Rehearsal) -> list[int]:
 def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
     captured, scenario = rehearsal.captured, rehearsal.scenario
     empty = {voter.key.node_id for voter in captured.quorum.in_doubt(VoterDoubt.NO_LOG)}
-    for node_id in _unknown_voters(rehearsal):
+    for node_id in unknown_voters(rehearsal):
         why = f"nothing is known of the disk of voter {node_id}"
         if node_id in empty:
             why = f"no metadata log is in the directory that was given for voter {node_id}"
@@ -134,7 +134,7 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
     forgets = bool(scenario.replaced)
     for found in rehearsal.found:
         outcome = found.outcome
-        if outcome.leader is None and _unknown_voters(rehearsal):
+        if outcome.leader is None and unknown_voters(rehearsal):
             yield f"{_share(rehearsal, found)} nobody leads at the end without these voters"
         if outcome.unproven_lost and forgets:
             yield (

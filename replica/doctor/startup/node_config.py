@@ -91,7 +91,7 @@ class NodeConfig:
 
     @property
     def node_id(self) -> int | None:
-        """node.id, or broker.id where it is missing."""
+        """node.id, or broker.id if node.id is missing."""
         named = "node.id" if "node.id" in self.settings else "broker.id"
         return self.number(named)
 

@@ -1,18 +1,18 @@
-"""Finds what happened to a cluster, by the directories of its replicas. All functions are pure.
+"""Finds the events of a cluster in the directories of its replicas. All functions are pure.
 
-branch      the history that the replicas agree on over several rounds of captures, and what lies
-            beside it
-changes     the typed changes that the branch's records make, without their secrets
-causes      what probably made an election necessary
-elections   which node won which epoch, and by which cause
-decisive    the few events by which a person understands an incident
-events      elections, important changes, snapshots and truncations, by clock time
-state       the state that the branch adds up to, at any of its offsets
-asked_for   counts the changes of topics, configs and ACLs, of which there may be very many
-latest_changes   the latest changes of configs and deletions of topics
-details     what a change did, in a few words
-fencings    when brokers that were fenced had last been alive
-partition_events   elections of partitions by which records may have been lost
-holders     which nodes' logs hold a record
-gaps        what the directories don't tell, in sentences
+branch              the history that the replicas agree on over several rounds of captures, and what
+                    lies beside it
+changes             the typed changes that the branch's records make, without their secrets
+causes              what probably made an election necessary
+elections           which node won which epoch, and by which cause
+decisive            the few events by which a person understands an incident
+events              elections, important changes, snapshots and truncations, by clock time
+state               the state after the branch's records, at any of its offsets
+asked_for           counts the changes of topics, configs and ACLs, of which there may be very many
+latest_changes      the latest changes of configs and deletions of topics
+details             what a change did, in a few words
+fencings            when brokers that were fenced had last been alive
+partition_events    elections of partitions by which records may have been lost
+holders             which nodes' logs hold a record
+gaps                sentences about what the directories don't show
 """

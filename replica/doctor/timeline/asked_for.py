@@ -17,29 +17,29 @@ _NOUNS = {
 
 @dataclass
 class AskedForChanges:
-    """Takes them one by one, in the log's order."""
+    """Counts changes, which it takes one by one in the log's order."""
 
     _times: dict[str, array[int]] = field(default_factory=dict)
     """The times of the changes in ms since 1970, by the kind of entity that changed."""
 
     def take(self, what: str, at: int) -> None:
-        """Take the next change. what: such as config_set."""
+        """Take the next change. what: the name of the change, such as config_set."""
         self._times.setdefault(what.partition("_")[0], array("q")).append(at)
 
     def since(self, at: int) -> Counter[str]:
-        """How many changes there were from this time on, by what changed, such as `config`."""
+        """The number of changes from this time on, by the kind of entity, such as `config`."""
         found = {kind: sum(one >= at for one in times) for kind, times in self._times.items()}
         return Counter({kind: count for kind, count in found.items() if count})
 
     def patterns(self, end: int) -> Iterator[str]:
-        """Patterns such as `config_*`, which `timeline --event` takes, of what changed in the last
-        day before `end`."""
+        """Patterns for `timeline --event`, such as `config_*`, of the changes in the last day
+        before `end`."""
         for kind, _ in self.since(end - DAY_MS).most_common():
             yield f"{kind}_*"
 
     def recently(self, end: int) -> Iterator[str]:
-        """Clauses about the last hour and the last day before `end`, the log's last time; of both
-        the hour alone, where it has them all. None where there was no change."""
+        """Clauses about the last hour and the last day before `end`, the log's last time. If all
+        changes are in the last hour, only the clause about the hour. Without changes, no clause."""
         hour, day = self.since(end - HOUR_MS), self.since(end - DAY_MS)
         if hour:
             yield f"{kinds_text(hour)} in the last hour before it"
@@ -48,6 +48,6 @@ class AskedForChanges:
 
 
 def kinds_text(counts: Counter[str]) -> str:
-    """Such as `3 changes (2 of topics, 1 of configs)`."""
+    """A text such as `3 changes (2 of topics, 1 of configs)`."""
     of = [f"{count} of {_NOUNS[kind]}s" for kind, count in counts.most_common()]
     return f"{counted(counts.total(), 'change')} ({listed(of)})"

@@ -61,8 +61,8 @@ class BranchTail(Piece):
     proven: Ranges = ()
     """The offsets of its entries that a round proves to be committed, ascending."""
     is_contested: bool = False
-    """Whether nobody knows which history is right, that of the tail or that of the branch: both are
-    proven to be committed, or the two logs conflict."""
+    """Whether the tail or the branch may be the right history: both are proven to be committed, or
+    the two logs conflict."""
 
     def holds(self, offset: int, epoch: int, digest: object) -> bool:
         """Whether the entry of this offset and epoch, in a batch with this digest, is in the
@@ -88,9 +88,10 @@ class Branch:
     tails: tuple[BranchTail, ...] = ()
     """The tails beside the branch, sorted by the offset at which they leave it."""
     elsewhere: frozenset[int] = frozenset()
-    """The voters of whose nodes the newest round has directories of another cluster alone."""
+    """The ids of voters whose nodes have only directories of another cluster in the newest
+    round."""
     without_log: frozenset[int] = frozenset()
-    """The nodes of which the newest round has a directory without a metadata log alone."""
+    """The ids of nodes that have only directories without a metadata log in the newest round."""
 
     @property
     def members(self) -> tuple[Examined, ...]:
@@ -103,7 +104,7 @@ class Branch:
         return _has(self.log, offset, epoch, digest)
 
     def tail_with(self, offset: int, epoch: int, digest: object) -> BranchTail | None:
-        """The tail that holds this entry; None where none does."""
+        """The tail that holds this entry; None if no tail holds it."""
         return next((one for one in self.tails if one.holds(offset, epoch, digest)), None)
 
     def commitment(self, offset: int, tail: BranchTail | None = None) -> str:

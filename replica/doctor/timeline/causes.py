@@ -4,10 +4,10 @@ A log doesn't say why a leader was lost. It says when the leader last appended, 
 next leader, which controllers registered again, and which records of the former leader no other
 node has. A working leader appends at least every 500 ms (metadata.max.idle.interval.ms). Followers
 wait 2 s for a leader that is silent (controller.quorum.fetch.timeout.ms). They don't wait for a
-leader that resigns, because it tells them (EndQuorumEpoch). Times are those of the leaders' clocks.
+leader that resigns, because it sends them EndQuorumEpoch. All times come from the leaders' clocks.
 
-What lies before an election counts more than what comes after it: a process that voted in the
-election, or won it, and registered long after may have ended at any time in between.
+Evidence from before an election counts more than evidence from after it: a process that voted in
+the election, or won it, may have ended at any time before a registration long after.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ElectionCause(Enum):
     FIRST = "first"
     """No earlier leader is in these logs."""
     REMOVED = "leader-removed"
-    """The former leader was no voter any more."""
+    """The former leader was not a voter any more."""
     CUT_OFF = "leader-cut-off"
     """The former leader wrote more records, which no majority accepted."""
     RESTARTED = "leader-restarted"
@@ -91,12 +91,12 @@ class Won:
     granting: tuple[int, ...]
     """The node ids of the voters that voted for the leader."""
     previous_at: int | None
-    """The time of the batch before the record; None where there is no such batch."""
+    """The time of the batch before the record; None if no batch is before it."""
     digest: tuple[int, int] | None = None
     """CRC and size (bytes) of its batch, which tell records of two quorums apart."""
 
     def is_same(self, other: Won) -> bool:
-        """Whether both are one record, which two logs hold."""
+        """Whether both values are the same record in two logs."""
         return (self.epoch, self.offset, self.digest) == (other.epoch, other.offset, other.digest)
 
 
@@ -121,7 +121,7 @@ def cause_of(
     registered: Sequence[Registration],
 ) -> tuple[ElectionCause, str]:
     """The probable cause of the election, and a sentence with the evidence. former: the record of
-    the election before; None where no log has one. lost: the lost writes, by epoch. registered: see
+    the previous election; None if no log has it. lost: the lost writes, by epoch. registered: see
     `elections_of`."""
     if former is None:
         return ElectionCause.FIRST, "these logs tell of no leader before"
@@ -150,7 +150,7 @@ def _after_silence(
     former: Won, won: Won, silence: int, again: str, registered: Sequence[Registration]
 ) -> tuple[ElectionCause, str]:
     """The cause of an election before which nothing was appended for `silence` ms. again: the text
-    about the former leader's new process; "" where none registered."""
+    about the former leader's new process; "" if no new process registered."""
     leader = f"leader {former.leader}"
     silent = _silent(silence)
     if silence < _SHORT_MS and former.leader != won.leader:
@@ -172,11 +172,11 @@ def _after_silence(
 def _after_short_silence(
     former: Won, won: Won, silence: int, again: str, registered: Sequence[Registration]
 ) -> tuple[ElectionCause, str]:
-    """The cause of an election of another leader, sooner than followers stand for election after a
-    silence (ms). A majority must have known of no leader, so a part of those that followed the
-    former one: by its word, or because that part is the former leader itself, which a start makes
-    forget that it led. It gives its word when it resigns, but also when it is started in the epoch
-    that it led (Kafka: QuorumState.initialize begins as resigned), and needs no vote for that."""
+    """The cause of an election of another leader, which came sooner than followers stand for
+    election after a silence (ms). A majority must have known no leader. So some voters gave up the
+    former leader early, for one of two reasons. The former leader sent EndQuorumEpoch, when it
+    resigned or was started again in the epoch that it led (Kafka: QuorumState.initialize begins as
+    resigned). Or a restart made the former leader itself forget that it led."""
     leader = f"leader {former.leader}"
     silent, reign = _silent(silence), won.at - silence - former.at
     if reign < _KNOWN_MS:
@@ -191,8 +191,8 @@ def _after_short_silence(
 
 
 def _without_committed(leader: str, writes: LostWrites, won: Won) -> str:
-    """The evidence that voters elected a leader without committed records. A majority had held them
-    and a majority voted for the leader, so one voter is in both (Raft, section 5.4.3)."""
+    """The evidence that voters elected a leader without committed records. A majority held the
+    records and a majority voted for the leader, so one voter is in both (Raft, section 5.4.3)."""
     disk = older_disk([*map(str, won.granting)])
     were = "was" if writes.committed == 1 else "were"
     return (
@@ -210,9 +210,9 @@ def _wrote(leader: str, writes: LostWrites, won: Won) -> str:
 def _after_lost_writes(
     leader: str, writes: LostWrites, won: Won, again: str
 ) -> tuple[ElectionCause, str]:
-    """The cause of an election after which the former leader's last records were given up, of which
-    none is proven to be committed. again: the text about its new process; "" where none
-    registered."""
+    """The cause of an election after which the former leader's last records were lost. No lost
+    record is proven to be committed. again: the text about the leader's new process; "" if no new
+    process registered."""
     who = "the agreed branch lacks" if writes.unproven else "no majority has"
     told = f"{_wrote(leader, writes, won)}, which {who}"
     if again and writes.last_at <= won.at:
@@ -221,9 +221,9 @@ def _after_lost_writes(
 
 
 def _restarted_after(former: Won, won: Won, registered: Sequence[Registration]) -> int | None:
-    """How long (ms) after the election a new process of the former leader registered, which must
-    have been started because an older one had ended before the election. None where none did: a
-    process that took part in the election registers soon after it, or ended after it."""
+    """The time (ms) from the election to the registration of a new process of the former leader, if
+    an older process must have ended before the election; else None. A process that took part in the
+    election registers soon after it, or ended after it."""
     took_part = former.leader in (won.leader, *won.granting)
     most = _REGISTERS_MS if took_part else _NEAR_MS
     after = min((one.at - won.at for one in _of_former(former, won, registered)), default=None)

@@ -1,8 +1,7 @@
-"""Finds the typed changes that the records of a branch make, and those that the records of its
-tails made.
+"""Finds the typed changes that the records of a branch and of its tails make.
 
-The replay begins where replica.doctor.check.replay_fold says. The entities of a snapshot with which
-it begins are state, and no changes. Each record takes some 20 us.
+replica.doctor.check.replay_fold defines where the replay begins. The entities of its first snapshot
+are state, not changes. A record takes about 20 us.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ class ChangeWalk:
     bases: the states of the snapshots with which the walk began, at the log's start or behind
     unknown offsets. Both are complete once all changes were taken.
 
-    redactor: removes secrets; None to keep them. watch: is told how far long work has come.
+    redactor: removes secrets; None to keep them. watch: receives the progress.
     """
 
     def __init__(
@@ -136,7 +135,7 @@ class ChangeWalk:
             self._fold.leave(OffsetAndEpoch(end, epoch))
 
     def _miss(self, start: int, end: int, why: str) -> None:
-        """Note unknown offsets. Those that follow on others have the reason of these."""
+        """Note unknown offsets. Adjacent unknown offsets become one range with the first reason."""
         if self.unknown and self.unknown[-1].end == start:
             self.unknown[-1] = self.unknown[-1]._replace(end=end)
         else:
@@ -187,8 +186,8 @@ class ChangeWalk:
     def _with_records(
         self, examined: Examined, batches: Iterable[tuple[SegmentFile, LocatedBatch]]
     ) -> Iterator[tuple[LocatedBatch, Iterator[tuple[Record, ReplayedRecord]]]]:
-        """Each batch with its records, of files that follow one another. A file's batches have one
-        limit of inflation."""
+        """Each batch of consecutive files, with its records. All batches of a file share one limit
+        of decompressed bytes."""
         read = _redacting(examined, self._redactor) or reader(examined.passed_over)
         path, inflation = "", Inflation(0)
         for segment, batch in batches:

@@ -1,4 +1,4 @@
-"""Says of a change in a few words what it did, for the event that it is."""
+"""Describes the effect of a change in a few words, for the event of the change."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _AGAIN = ("controller_registered", "broker_registered")
 
 
 def is_new_process(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether a broker or controller registered by another process than before. Kafka makes a new
-    incarnation id at each start."""
+    """Whether the registration of a broker or controller comes from a new process. Kafka makes a
+    new incarnation id at each start."""
     return old.get("incarnationId") != new.get("incarnationId")
 
 
@@ -50,8 +50,8 @@ def detail_of_config(name: str, old: str | None, new: str | None) -> str:
 
 
 def _directories(before: Any, after: Any, lost: str, got: str) -> str:
-    """The text about directories that only one of two lists has. lost, got: the words for those of
-    the first list, and of the second."""
+    """The text about directories that only one of two lists has. lost, got: the words for a
+    directory of only the first list, and of only the second."""
     gone = [one for one in before or () if one not in (after or ())]
     new = [one for one in after or () if one not in (before or ())]
     told = [

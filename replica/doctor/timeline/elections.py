@@ -26,7 +26,7 @@ class Election:
 
     won: Won
     former: int | None
-    """The node id of the leader before; None where no log shows it."""
+    """The node id of the previous leader; None if no log shows it."""
     cause: ElectionCause
     because: str
     """A sentence with the evidence for `cause`."""
@@ -60,9 +60,10 @@ Elected = tuple[Examined, Sequence[Won]]
 
 
 def _quorums(logs: Iterable[Elected]) -> list[list[Elected]]:
-    """The logs by quorum. An epoch has one leader, which writes one such record: logs with two are
-    of two quorums, though they have one cluster id. A log with few such records may agree with
-    both: it comes after those that tell the quorums apart."""
+    """The logs by quorum. An epoch has one leader, which writes one LeaderChange record. Logs with
+    different records of an epoch belong to two quorums, although they have the same cluster id. A
+    log with few records may agree with both quorums, so it comes after the logs with more records.
+    """
     quorums: list[tuple[dict[int, Won], list[Elected]]] = []
     for log in sorted(logs, key=lambda one: -len(one[1])):
         own = {won.epoch: won for won in log[1]}
@@ -86,7 +87,8 @@ def _of_quorum(
     tails: Sequence[BranchTail],
     registered: Sequence[Registration],
 ) -> Iterator[Election]:
-    """The elections of one quorum. tails, registered: those of its logs."""
+    """The elections of one quorum. tails: the tails of its logs. registered: the registrations in
+    its logs."""
     holders: dict[int, set[int]] = {}
     records: dict[int, Won] = {}
     for examined, elected in logs:

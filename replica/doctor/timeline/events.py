@@ -1,5 +1,4 @@
-"""Lists what happened to a cluster by clock time, which a person who looks into an incident needs
-first.
+"""Lists the events of a cluster by clock time, for a person who investigates an incident.
 
 Events are elections, snapshots, truncations, and changes of voters, controllers, brokers and
 features. The names of changes are those of replica.metadata.changes.
@@ -62,10 +61,10 @@ OF_HISTORY = (
     "config_set", "config_removed", "acl_created", "acl_changed", "acl_deleted",
     "scram_credential_set", "scram_credential_removed", "quota_set", "quota_removed",
 )  # fmt: skip
-"""The changes that people ask for. There may be very many, so that they are events only where they
-are asked for; else they are counted."""
+"""The changes that people ask for. There may be very many, so they are events only on request;
+otherwise they are counted."""
 OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY)
-"""The events of partitions, one for all partitions to which it happened at one time."""
+"""The events of partitions. All partitions with the same event and time share one event."""
 EVENTS = (
     ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK, *OF_CHANGES, *OF_PARTITIONS, *OF_HISTORY,
 )  # fmt: skip
@@ -112,12 +111,12 @@ class Timeline(NamedTuple):
     """The branch's changes of OF_HISTORY, counted."""
     recent: tuple[Event, ...]
     """The changes of configs and the deletions of topics in the hour before the branch's last
-    record; where they are many, the latest deletions."""
+    record; if there are many, only the latest deletions."""
 
 
 def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] = ()) -> Timeline:
-    """All events. No field holds a secret. watch: is told how far long work has come. also: those
-    of OF_HISTORY that are events, too."""
+    """All events. No field holds a secret. watch: receives the progress. also: the changes of
+    OF_HISTORY that are events, too."""
     walk, asked_for = ChangeWalk(branch, None, watch), AskedForChanges()
     latest, born = LatestChanges(), None
     changes, of_partitions, fencings = [], PartitionEvents(), Fencings(branch.members)
@@ -161,8 +160,8 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
 
 
 def _is_first_of_nothing(change: LoggedChange) -> bool:
-    """Whether a record says for the first time that there is nothing: no directory that is
-    cordoned, or no migration from ZooKeeper."""
+    """Whether a record is the first of its kind and has an empty value: no cordoned directory, or
+    no migration from ZooKeeper."""
     _, _, (what, old, new) = change.named
     if what == "zk_migration_state_changed":
         return old is None and new is not None and json.loads(new) == NO_MIGRATION
@@ -170,10 +169,8 @@ def _is_first_of_nothing(change: LoggedChange) -> bool:
 
 
 def _ordered(logged: Sequence[Event], beside: Sequence[Event]) -> tuple[Event, ...]:
-    """The events by clock time. An event whose record follows in the log on one with a later time,
-    as where a clock was set back, comes behind that one: the log's order is that of its offsets.
-    logged: the events of the branch's records. beside: all others, which have their own times
-    where their records are of another quorum."""
+    """The events by clock time. Events of the log stay in the order of their offsets, also if a
+    clock was set back. logged: the events of the branch's records. beside: all other events."""
     times = sorted((event.offset, event.at) for event in logged)
     offsets = [offset for offset, _ in times]
     newest = list(accumulate((at for _, at in times), max))
@@ -227,9 +224,9 @@ def _of_group(
 
 def _of_partitions(cluster_id: str | None, found: PartitionEvent, holders: Holders) -> Event:
     what = "elected uncleanly"
-    rest = "records that the new leaders lacked are lost"
+    rest = "any record that the new leaders lacked is lost"
     if found.are_only_replicas:
-        rest = "each has no other replica, so what its broker had not written to its disk is lost"
+        rest = "each has no other replica, so any record that its broker hadn't written is lost"
     if found.event == NEW_DIRECTORY:
         what = "leads from another log directory than before, which is gone"
         rest = "its replicas may have begun empty"
@@ -248,7 +245,7 @@ def _of_election(branch: Branch, one: Election) -> Event:
     after = f" after node {one.former}" if one.former not in (None, won.leader) else ""
     first, last = won.epoch - one.without_winner, won.epoch - 1
     epochs = f"epoch {last}" if first == last else f"epochs {first} to {last}"
-    # one may have won all the same: a leader writes quorum-state first, then its record
+    # a candidate may have won all the same: a leader writes quorum-state first, then its record
     lacking = f"; these logs name no leader of {epochs}" if one.without_winner else ""
     detail = f"leads epoch {won.epoch}{after}{votes}: {one.because}{lacking}"
     tail = None if one.on_branch else branch.tail_with(won.offset, won.epoch, won.digest)
@@ -313,7 +310,8 @@ def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
 
 
 def _beside(branch: Branch, tail: BranchTail) -> str:
-    """What the branch lacks a tail for, and has in its place."""
+    """The text about the tail's entries that the branch lacks, and about the branch's entries
+    there."""
     other, who = "the agreed branch", "the branch"
     if tail.is_contested:
         other, who = "the other history", "it"
@@ -352,7 +350,7 @@ def _went_back(branch: Branch) -> Iterator[Event]:
 
 def _last_before(branch: Branch, one: WentBack) -> tuple[int, int]:
     """(time in ms since 1970, epoch) of the last batch that a replica held before it went back; of
-    the branch's last one where the replica held snapshots alone."""
+    the branch's last batch if the replica held only snapshots."""
     headers = [
         (examined.replica is not None and examined.replica.key == one.key, last.header)
         for examined in branch.members

@@ -1,5 +1,5 @@
-"""Says of each broker that was fenced when it was last alive before: it had stopped already, and no
-log holds heartbeats."""
+"""Finds when each fenced broker was last alive before its fencing. A broker stops before the
+controller fences it, and no log holds heartbeats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replica.doctor.timeline.changes import LoggedChange
 from replica.metadata.changes.brokers_seen import is_fencing, seen_by
 
 ASKED = "had asked for its shutdown"
-"""How the detail begins where a broker's leaders were taken away before it stopped."""
+"""The first words of the detail if a broker lost its leaders before it stopped."""
 
 
 class _Seen(NamedTuple):
@@ -24,8 +24,8 @@ class _Seen(NamedTuple):
 
 @dataclass
 class Fencings:
-    """Takes the changes of a log one by one. members: the directories; that of a broker has its
-    own copy of the log."""
+    """Takes the changes of a log one by one. members: the directories. A broker's directory has the
+    broker's own copy of the log."""
 
     members: Sequence[Examined]
     _seen: dict[int, _Seen] = field(default_factory=dict)
@@ -67,8 +67,8 @@ class Fencings:
         return told
 
     def _own_copy(self, broker: int, offset: int) -> int | None:
-        """The time of the last record of the broker's own copy of the log, where this ends before
-        the offset."""
+        """The time of the last record in the broker's own copy of the log, if the copy ends before
+        the offset; else None."""
         ends = (
             one.last_batch.header
             for one in self.members
@@ -79,5 +79,5 @@ class Fencings:
 
 
 def _before(at: int, change: LoggedChange) -> str:
-    """Such as ` 10.5 s before`; without the time where a clock was set back meanwhile."""
+    """A text such as ` 10.5 s before`; without the time if a clock was set back meanwhile."""
     return f" {(change.at - at) / 1000:.1f} s before" if at <= change.at else " before"

@@ -1,4 +1,4 @@
-"""Says in sentences what the directories of a branch don't tell."""
+"""Writes sentences about what the directories of a branch don't show."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from replica.words import named
 
 def gaps_of(branch: Branch, unknown: Iterable[UnknownOffsets]) -> Iterator[str]:
     """A sentence for each gap: where the log begins, offsets whose changes are not known, voters
-    whose directory was not given, and places at which times are no order. unknown: see ChangeWalk.
-    """
+    whose directory was not given, and places where times go back. unknown: see ChangeWalk."""
     first = branch.log.first_offset
     unknown = tuple(unknown)
     if first > 0 and not any(one.start == first for one in unknown):
@@ -30,14 +29,14 @@ def gaps_of(branch: Branch, unknown: Iterable[UnknownOffsets]) -> Iterator[str]:
 
 
 def times_that_go_back(branch: Branch) -> Iterator[str]:
-    """A sentence about the places at which times are no order; none where there are none."""
+    """A sentence about the places where the log's times go back, if there are any."""
     steps = list(steps_of(branch.pieces[-1].examined))
     if steps:
         yield f"{step_text(steps)}: the order is that of the offsets there"
 
 
 def voters_not_given(branch: Branch) -> Iterator[str]:
-    """Sentences about the voters whose directory was not given; none where all were."""
+    """Sentences about the voters whose directory was not given, if there are any."""
     missing = _missing_voters(branch)
     foreign = [str(node) for node in missing if node in branch.elsewhere]
     empty = [str(node) for node in missing if node in branch.without_log - branch.elsewhere]
@@ -60,19 +59,21 @@ def voters_not_given(branch: Branch) -> Iterator[str]:
 
 
 def not_replayed(branch: Branch) -> Iterator[str]:
-    """A sentence about the records that the replay passes over; none where there are none."""
+    """A sentence about the records that the replay passes over, if there are any."""
     records = passed_over(branch.pieces[-1].examined)
     if records:
         yield passed_over_text(records)
 
 
 def passed_over_text(records: str) -> str:
-    """Says which records a replay passes over. records: such as `2 records of type 501`."""
+    """The sentence about records that a replay passes over. records: a text such as `2 records of
+    type 501`."""
     return f"passed over: {records}, which are taken to change none of Kafka's own state"
 
 
 def conflict_text(start: int, whose: str) -> str:
-    """Says that logs conflict from an offset on. whose: the nodes whose history is shown."""
+    """The sentence that logs conflict from an offset on. whose: the nodes whose history is
+    shown."""
     return (
         f"the logs conflict from offset {start} on, and nobody knows which history is right: this "
         f"is the history of {whose}"
@@ -88,7 +89,7 @@ def offsets_text(unknown: UnknownOffsets) -> str:
 
 
 def _missing_voters(branch: Branch) -> list[int]:
-    """The node ids of the voters in force at the branch's end of which no directory was given."""
+    """The ids of the voters at the branch's end whose directories were not given."""
     newest = branch.pieces[-1].examined
     voters = stated_voters(newest, leader_changes(newest))
     given = [one.replica.key for one in branch.members if one.replica is not None]

@@ -11,8 +11,8 @@ from replica.doctor.timeline.branch import Branch, BranchTail
 from replica.format.segment import numbers_of
 
 Stretch = tuple[int, int, int]
-"""(first offset, offset behind the last one, leader epoch) of batches of one epoch that follow each
-other."""
+"""(start offset, inclusive; end offset, exclusive; leader epoch) of consecutive batches of one
+epoch."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -23,12 +23,13 @@ class HeldLog:
     stretches: Sequence[Stretch]
     """The stretches of offsets that the log holds, ascending."""
     tail: BranchTail | None
-    """The entries that the log holds beside the branch; None where it holds no others."""
+    """The entries that the log holds beside the branch; None if all its entries are on the
+    branch."""
 
     def holds(self, offset: int, epoch: int, tail: BranchTail | None) -> bool:
-        """Whether the log holds the record of this offset and epoch in the tail; None stands for
-        the branch. Offset and epoch alone don't name a record: two quorums may have one cluster
-        id."""
+        """Whether the log holds the record of this offset and epoch. tail: the tail that has the
+        record; None for the branch. Offset and epoch don't identify a record, because two quorums
+        may have the same cluster id."""
         is_there = self.tail is tail
         if tail is None and self.tail is not None:
             is_there = offset < self.tail.start

@@ -1,5 +1,5 @@
-"""Keeps the latest changes that may have done harm without a fault anywhere: topics that were
-deleted, and configs."""
+"""Keeps the latest changes that may do harm although nothing is broken: deletions of topics, and
+changes of configs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replica.doctor.timeline.changes import LoggedChange
 from replica.words import listed
 
 MOST = 5
-"""How many changes are told one by one; of more than these, the deletions alone."""
+"""The maximum number of changes that are listed. If there are more, only deletions are listed."""
 _DELETIONS = 3
 _DELETED, _SET, _REMOVED = "topic_deleted", "config_set", "config_removed"
 _SHOWN_NAMES = 3
@@ -59,7 +59,7 @@ class LatestChanges:
         return any(change.at == one.first.at for one in self._deletions)
 
     def since(self, at: int) -> Iterator[ChangeGroup]:
-        """The groups from this time on, in ms since 1970; where they are many, the latest
+        """The groups from this time (ms since 1970) on; if there are many, only the latest
         deletions."""
         recent = [one for one in self._groups if one.first.at >= at]
         if len(recent) > MOST:

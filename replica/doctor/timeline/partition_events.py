@@ -1,8 +1,8 @@
 """Finds elections of partitions by which records may have been lost, in the changes of a log.
 
 An unclean election makes a replica the leader that was in no ISR, and marks the partition as
-recovering (KIP-704). And a leader may hold nothing: its broker has lost the replica's log
-directory, for example because the disk was replaced, and keeps the replica in another one.
+recovering (KIP-704). A new leader may also be empty: its broker has lost the replica's log
+directory, for example because the disk was replaced, and keeps the replica in another directory.
 """
 
 from __future__ import annotations
@@ -73,8 +73,9 @@ class PartitionEvents:
         return iter(self._found.values())
 
     def _is_new_directory(self, old: Partition, new: Partition) -> bool:
-        """Whether the leader keeps its replica in another directory, and has lost the one that it
-        had it in. A replica that moves between two directories of its broker loses nothing."""
+        """Whether the leader has lost the replica's former directory, and keeps the replica in
+        another directory. A replica that moves between two directories of its broker loses nothing.
+        """
         leader = new.leader
         if (
             leader not in new.replicas

@@ -1,4 +1,4 @@
-"""Gives the state that the agreed branch adds up to, at any of its offsets."""
+"""Gives the state after the agreed branch's records, at any offset of the branch."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ class StateEntity(NamedTuple):
     value: str
     """The fields of the entity as JSON."""
     offset: int | None
-    """The offset of the record that last changed the entity; None where a snapshot gave the entity,
+    """The offset of the record that last changed the entity; None if a snapshot gave the entity,
     and no record has changed it since."""
     at: int | None = None
-    """The time at which that change took effect, in ms since 1970 (UTC); None likewise."""
+    """The time at which this change took effect, in ms since 1970 (UTC); None if `offset` is
+    None."""
 
 
 def state_at(
@@ -44,11 +45,11 @@ def state_at(
     take: Callable[[LoggedChange], None] | None = None,
 ) -> list[StateEntity] | UnknownOffsets | None:
     """The entities after the records below `end_offset`, sorted by entity and key. Changes of an
-    open transaction are left out. Where the directories don't show the state, the offsets whose
-    changes are not known; None where they hold nothing below `end_offset`.
+    open transaction are left out. Returns UnknownOffsets if the directories don't show the state,
+    and None if they hold nothing below `end_offset`.
 
-    redactor: removes secrets; None to keep them. watch: is told how far long work has come.
-    take: is told each change that led to the state.
+    redactor: removes secrets; None to keep them. watch: receives the progress. take: receives each
+    change that led to the state.
     """
     pieces = tuple(
         replace(piece, end=min(piece.end, end_offset))
@@ -78,8 +79,8 @@ def state_at(
 
 def end_at(branch: Branch, at: int) -> int | None:
     """The end offset (exclusive) of the records up to the time `at` (ms since 1970, UTC;
-    inclusive). It lies behind the last such record in the last batch that begins by then. None
-    where no record is that old."""
+    inclusive): behind the last of these records in the last batch that begins by then. None if no
+    record is that old."""
     found = None
     for piece in branch.pieces:
         for segment, batch in piece.batches():
@@ -99,7 +100,7 @@ def end_at(branch: Branch, at: int) -> int | None:
 
 
 def last_time(branch: Branch) -> int:
-    """The newest time of the branch's batches, in ms since 1970 (UTC); 0 where there is none.
-    It is that of an earlier batch than the last one where the times go back."""
+    """The newest time of the branch's batches, in ms since 1970 (UTC); 0 without batches. If times
+    go back, it is the time of an earlier batch than the last batch."""
     times = (batch.header.max_timestamp for piece in branch.pieces for _, batch in piece.batches())
     return max(times, default=0)

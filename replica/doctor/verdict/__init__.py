@@ -1,7 +1,7 @@
-"""The one verdict on a cluster, of which check, what-happened, the report and recover speak.
+"""The verdict on a cluster, which check, what-happened, the report and recover share.
 
-`verdict` defines Verdict with its levels, facts and gaps, and decides it. `evidence` defines what
-it is decided by, which directories (`evidence_of_directories`) and a lake give alike. `facts` makes
-the evidence into facts; `outage` those that users feel, `losses` those about records that logs
-lose. `behind` says how far each replica's log is behind. `runbooks` names the runbook for them.
+`verdict` defines Verdict with its levels, facts and gaps, and decides it. `evidence` defines the
+evidence for it, which directories (`evidence_of_directories`) and lakes give. `facts` turns the
+evidence into facts: `outage` makes the facts that users feel, `losses` the facts about records that
+logs lose. `runbooks` names the runbook for a fact.
 """

@@ -1,4 +1,4 @@
-"""Defines what a verdict on a cluster is decided by. Directories and lakes give the same."""
+"""Defines the evidence for a verdict on a cluster. Directories and lakes give equal evidence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_LOG = Gap(
     "If nodes of the cluster have started, name their directories. Else start its voters: "
     "`kraftlake check --config` with the server.properties of each node says which start and join.",
 )
-"""What can't be judged where no log was given, such as by directories that were only formatted."""
+"""The gap if no log was given, for example if all directories were only formatted."""
 NEVER_LED = Gap(
     "the cluster's state",
     NO_LEADER_YET,
@@ -50,12 +50,13 @@ NO_VOTERS_KNOWN = Gap(
 PASSED_OVER = "--pass-over says that they change no state of Kafka's"
 """Why records that a replay passes over aren't judged."""
 MAX_STEPS = 200_000
-"""The most offsets of a log that are taken back to find since when partitions have no leader."""
+"""The maximum number of offsets that are read backwards to find since when partitions have no
+leader."""
 
 
 def never_written(absent: Collection[int] | None) -> Gap:
-    """The gap of a cluster of which no log holds a record. absent: the voters of whose nodes no
-    directory at all is there; None where no file names the voters."""
+    """The gap of a cluster whose logs hold no record. absent: the voters whose nodes have no given
+    directory; None if no file names the voters."""
     if absent is None:
         return NO_VOTERS_KNOWN
     return NEVER_WRITTEN if absent else NEVER_LED
@@ -83,8 +84,9 @@ class Since(NamedTuple):
 
 
 def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> Since | None:
-    """Since when partitions have no leader; None where none lacks one, or no time is known. steps:
-    gives the changes that led to the state, newest first; not asked where it isn't needed."""
+    """Since when partitions have no leader; None if every partition has a leader, or if no time is
+    known. steps: gives the changes that led to the state, newest first; it is called only if
+    needed."""
     keys = leaderless_partitions(cluster)
     if not keys:
         return None
@@ -119,9 +121,9 @@ class ToLose:
     first: int
     """The offset of the first lost record."""
     records: int | None
-    """The number of lost records; None where it isn't known which log wins an election."""
+    """The number of lost records; None if it is unknown which log wins an election."""
     lost: Losses | None
-    """The lost records, counted by their commitment; None likewise."""
+    """The number of lost records by their commitment; None if `records` is None."""
     meaning: str = ""
     """What the lost records would have changed, such as `5 topics with 15 partitions were never
     created`; "" where that isn't known."""
@@ -133,7 +135,7 @@ class ToLose:
 
 
 def losses_of(sides: Iterable[tuple[ToLose, Iterable[int]]]) -> tuple[ToLose, ...]:
-    """The losses of all logs. Logs that lose the same records become one loss. The losses to a log
+    """The losses of all logs. Logs that lose the same records share one loss. The losses to a log
     that loses nothing itself come first.
 
     sides: a loss of one log, with one node, and the ids of the nodes whose logs cause it.
@@ -156,17 +158,17 @@ class ClusterEvidence:
     """What is known of one cluster."""
 
     cluster_id: str | None = None
-    """None where nothing names the cluster."""
+    """The cluster id; None if no file names it."""
     nodes: int = 0
     """The number of nodes whose directories were given."""
     findings: tuple[PlacedFinding, ...] = ()
     """The findings about files and logs."""
     to_lose: tuple[ToLose, ...] = ()
-    """What takes the place of findings of log-divergence."""
+    """The losses that replace the findings of log-divergence."""
     health: tuple[Finding, ...] | None = None
-    """The findings about the cluster's state; None where no state was judged."""
+    """The findings about the cluster's state; None if no state was judged."""
     partitions: int = 0
-    """How many partitions the state has."""
+    """The number of partitions in the state."""
     leaderless: Since | None = None
     """Since when partitions have no leader; None where none lacks one, or no time is known."""
     leaderless_in_restart: Mapping[int, int] = field(default_factory=dict)
@@ -176,16 +178,16 @@ class ClusterEvidence:
     unreliable: tuple[str, ...] = ()
     """The voters whose disks were given and can't be relied on."""
     replaced: tuple[str, ...] = ()
-    """The voters of whose nodes disks with other directory ids were given."""
+    """The voters whose nodes' given disks have other directory ids."""
     state: KnownState | None = None
-    """The state that was judged; None where no state is known."""
+    """The state that was judged; None if no state is known."""
     missing: MissingVoters | None = None
-    """The voters of whom no directory was given; None where there are none, or none is known."""
+    """The voters without a given directory; None if there are none, or if no voter is known."""
     gaps: tuple[Gap, ...] = ()
-    """What could not be judged besides."""
+    """The other gaps: what could not be judged."""
 
     def with_unread(self, unread: Iterable[Finding]) -> ClusterEvidence:
-        """The evidence together with findings about what could not be read. Their places are their
-        files, or the nodes that they name."""
+        """The evidence together with findings about unreadable files. The place of each finding is
+        its file, or the node that it names."""
         placed = (PlacedFinding(finding.where, finding) for finding in unread)
         return replace(self, findings=(*self.findings, *placed))

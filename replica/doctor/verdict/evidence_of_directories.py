@@ -5,11 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+from replica.doctor.check.behind import behind_newest
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
-from replica.doctor.check.newest import ClusterState, cluster_id_of, cluster_members
+from replica.doctor.check.newest import (
+    ClusterState,
+    QuorumRole,
+    cluster_id_of,
+    cluster_members,
+)
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.judging import judge_health
@@ -20,6 +27,7 @@ from replica.doctor.health.leaderless import (
 )
 from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
+from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.verdict.evidence import (
     MAX_STEPS,
     PASSED_OVER,
@@ -37,7 +45,7 @@ from replica.doctor.verdict.verdict import (
     MissingVoters,
 )
 from replica.model.keys import ReplicaKey
-from replica.words import listed, named
+from replica.words import counted, listed, named
 
 
 @dataclass(frozen=True)
@@ -53,14 +61,29 @@ class JudgedCluster:
     quorum: GroupQuorum | None
     told: ClusterState | None
     cluster: Cluster | None
-    """The judged state of the cluster; None where no state was judged."""
+    """The judged state of the cluster; None if no state was judged."""
     health: tuple[Finding, ...] | None
-    """The findings about this state, the worst first; None likewise."""
+    """The findings about this state, the worst first; None if no state was judged."""
+
+    @cached_property
+    def behind(self) -> tuple[Behind | None, ...]:
+        """For each member how far it is behind the newest log: see behind_newest."""
+        return behind_newest([one.examined for one in self.members], self.partings)
 
     def findings_of(self, member: JudgedDirectory) -> Iterator[Finding]:
         """The findings about a directory, also those that compare it with others."""
         yield from member.findings
         yield from (one for one in self.findings if names_file_of(one, member))
+
+    def name_of(self, member: JudgedDirectory) -> str:
+        """The name of the directory's node, such as `node 2`, with the directory where several of
+        this node were given; the path where no file names the node."""
+        replica, shown = member.examined.replica, member.examined.shown
+        if replica is None:
+            return shown
+        others = (one.examined.replica for one in self.members if one is not member)
+        is_alone = all(one is None or one.node_id != replica.node_id for one in others)
+        return f"node {replica.node_id}" + ("" if is_alone else f" ({shown})")
 
 
 def clusters_of(
@@ -116,8 +139,8 @@ def _cluster(
 def _unstartable(
     members: Iterable[JudgedDirectory], findings: Sequence[Finding]
 ) -> Iterator[tuple[int, str]]:
-    """The nodes that refuse to start with these directories, each with what was found. findings:
-    those that compare directories."""
+    """The nodes that refuse to start with these directories, each with the reason. findings: the
+    findings that compare directories."""
     for member in members:
         replica = member.examined.replica
         between = (one for one in findings if names_file_of(one, member))
@@ -168,18 +191,12 @@ def _names(voters: Iterable[ReplicaKey]) -> tuple[str, ...]:
     return tuple(str(key.node_id) for key in sorted(voters))
 
 
-def node_of(member: JudgedDirectory) -> str:
-    """The name of the directory's node, such as `node 2`; the path where no file names the node."""
-    replica = member.examined.replica
-    return member.examined.shown if replica is None else f"node {replica.node_id}"
-
-
 def _placed(judged: JudgedCluster) -> Iterator[PlacedFinding]:
     for member in judged.members:
         for finding in member.findings:
-            yield PlacedFinding(node_of(member), finding)
+            yield PlacedFinding(judged.name_of(member), finding)
     for finding in judged.findings:
-        holders = [node_of(one) for one in judged.members if names_file_of(finding, one)]
+        holders = [judged.name_of(one) for one in judged.members if names_file_of(finding, one)]
         yield PlacedFinding(holders[0] if holders else finding.where, finding)
 
 
@@ -200,8 +217,8 @@ def _to_lose(partings: Sequence[LogParting]) -> tuple[ToLose, ...]:
 
 
 def outages_of(judged: JudgedCluster) -> Sequence[Outage] | None:
-    """Each time during which partitions had no leader, the oldest first; None where no state is
-    known, or the log is too long."""
+    """The outages: the times during which partitions had no leader, the oldest first. None if no
+    state is known, or if the log is too long."""
     cluster, told = judged.cluster, judged.told
     if cluster is None or told is None or _is_too_long(told.examined, cluster):
         return None
@@ -233,8 +250,39 @@ def _state(judged: JudgedCluster) -> KnownState | None:
     told = judged.told
     if told is None or told.state is None:
         return None
-    source = next((node_of(one) for one in judged.members if one.examined is told.examined), "")
-    return KnownState(told.state.end.offset, told.last_timestamp, source)
+    found = (judged.name_of(one) for one in judged.members if one.examined is told.examined)
+    source = next(found, "")
+    end = told.state.end.offset
+    return KnownState(end, told.last_timestamp, source, _beyond_voters(judged, end))
+
+
+def _beyond_voters(judged: JudgedCluster, end: int) -> str:
+    """As in KnownState. A voter's log that ends as much earlier as a copy of running nodes may do
+    says nothing, unless records with changes are behind it that may not be committed."""
+    cluster = judged.cluster
+    whole = [one for one in judged.members if one.examined.is_directory]
+    voters = [one for one in whole if one.role is QuorumRole.VOTER]
+    if cluster is None or not voters or len(voters) == len(whole):
+        return ""
+    last = max((one.examined.directory.log_end_offset for one in voters), default=0)
+    proven = end if cluster.unproven_from is None else cluster.unproven_from
+    is_late = all(node_id in cluster.lags for node_id in _nodes_of(voters))
+    if last >= end or not (is_late or proven < end):
+        return ""
+    told = "No voter's log given here holds a record"
+    if last:
+        told = f"No voter's log given here goes beyond offset {last - 1}"
+    known = max(proven - last, 0)
+    rest = end - last - known
+    return (
+        f"{told}: of the {counted(end - last, 'record')} that only an observer's copy has, such "
+        f"as a broker's, {known} are known to be committed, and {rest} may not be"
+    )
+
+
+def _nodes_of(members: Iterable[JudgedDirectory]) -> Iterator[int]:
+    replicas = (one.examined.replica for one in members)
+    return (one.node_id for one in replicas if one is not None)
 
 
 def _missing(quorum: GroupQuorum | None) -> MissingVoters | None:
@@ -252,7 +300,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
             f"only {named('file', [one.examined.shown for one in alone], limit=2)} was given",
             "Name the directory that the file is from.",
         )
-    cut = [node_of(one) for one in judged.members if _is_cut(one)]
+    cut = [judged.name_of(one) for one in judged.members if _is_cut(one)]
     if cut:
         yield Gap(f"files of {listed(cut, limit=3)}", "the copy with these files breaks off")
     if judged.cluster is not None and judged.cluster.passed_over:
@@ -267,7 +315,7 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
 
 
 def _is_empty(member: JudgedDirectory) -> bool:
-    """Whether nothing was ever written to the log, as far as its files tell."""
+    """Whether the log's files show that nothing was ever written to it."""
     directory = member.examined.directory
     return not directory.snapshots and all(one.scan.is_empty for one in directory.segments)
 

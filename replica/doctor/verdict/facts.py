@@ -1,21 +1,23 @@
-"""Makes the verdict on a cluster by its evidence: which findings are which facts. Also where
-only a state is known, and no files."""
+"""Makes the verdict on a cluster from its evidence, by turning findings into facts. The evidence
+may be a state without files."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 from replica.doctor.check.catalogue import (
     RULES,
+    files,
     groups,
     health,
     partition_folders,
     snapshots,
     startup,
 )
-from replica.doctor.check.rule import Finding, Rule
+from replica.doctor.check.rule import Finding, Rule, by_severity
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.judging import judge_health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
@@ -48,8 +50,8 @@ AT_RISK = frozenset(
 )  # fmt: skip
 """The rules after whose findings a start of the nodes may lose committed data."""
 _CAUSES = frozenset({groups.VOTER_SETS_DIFFER.id, groups.INITIAL_VOTERS_DIFFER.id})
-"""The rules that find why a cluster has two histories. Where it has, they stand before those of
-AT_RISK, which say what came of it."""
+"""The rules that find why a cluster has two histories. Their facts come before the facts of
+AT_RISK, which name the effects."""
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
@@ -69,18 +71,22 @@ _DOWN = {
         "down.",
     ),
 }
-"""What is said of one, and of several, where the rule's meaning would only say it of anybody."""
-_OF_MIGRATION = (
+"""The texts of a rule for one subject and for several, if the rule's meaning names no subject."""
+_BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
+    partition_folders.REPLICA_WITHOUT_FOLDER.id,
 )  # fmt: skip
-"""The rules about a migration. Their subjects are it and the brokers that are known, and what is
-to be done may be about others: about those that are missing, for example."""
+"""The rules whose subjects say too little. Those of a migration are it and the brokers that are
+known, and what is to be done may be about others, such as those that are missing. Those of missing
+folders are partitions, and the brokers are what matters."""
 _HAPPENED = {
     groups.CONFLICT.id: "two histories under one cluster id",
     groups.TWO_LEADERS.id: "two leaders of one epoch",
     groups.VOTER_SETS_DIFFER.id: "two voter sets in one cluster, so there may be two quorums",
+    groups.METADATA_LOG_TWICE.id: "two metadata logs of one node, which Kafka refuses to start",
 }
-"""What happened, where the rule's meaning only defines it, for a fact that has its evidence."""
+"""The event that a rule finds, for a fact with evidence. The rule's meaning is only a
+definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ class VerdictDraft:
     mentioned: frozenset[str]
     """The ids of the rules whose findings are in other facts already."""
     missing: MissingVoters | None
-    """As in ClusterEvidence."""
+    """The value of ClusterEvidence.missing."""
     gaps: tuple[Gap, ...]
     """The gaps other than missing voters."""
     notes: int
@@ -109,7 +115,8 @@ class VerdictDraft:
     """As in Verdict."""
 
     def verdict(self, more: Iterable[PlacedFinding] = ()) -> Verdict:
-        """The verdict. more: findings about files, of rules whose findings nobody feels."""
+        """The verdict. more: further findings about files, of rules whose findings users don't
+        notice."""
         added = tuple(more)
         findings = (*self.findings, *added)
         of_files = _of_files(findings, self.mentioned)
@@ -153,9 +160,8 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
 def _all_gaps(
     missing: MissingVoters | None, gaps: Iterable[Gap], findings: Iterable[PlacedFinding]
 ) -> Iterator[Gap]:
-    """The gaps, by what is known of the disks of other clusters. Where the nodes of a quorum were
-    formatted with several ids, all of them are there, and nothing can be added that would close
-    one."""
+    """The gaps. If the nodes of a quorum were formatted with several cluster ids, all nodes are
+    given: then no voter is missing, and no next step closes another gap."""
     rules = {one.finding.rule.id for one in findings}
     is_apart = groups.CLUSTER_IDS_DIFFER.id in rules
     if missing is not None and not is_apart:
@@ -168,8 +174,8 @@ def _notes(findings: Iterable[Finding]) -> int:
 
 
 def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that the disks which can't be relied on leave no majority of the voters. Committed
-    records may then be on those disks alone, whatever the disks show that were not given."""
+    """The fact that the reliable disks are no majority of the voters. Committed records may then be
+    only on unreliable disks, whatever the missing disks hold."""
     left = len(evidence.voters) - len(evidence.unreliable)
     if evidence.unreliable and left < majority(len(evidence.voters)):
         disks = "disk of voter" if len(evidence.unreliable) == 1 else "disks of voters"
@@ -184,8 +190,8 @@ def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
 
 
 def _of_replaced_disks(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that voters don't count with the disks that their nodes have, where the others are
-    no majority, or just one."""
+    """The fact that voters don't count because their disks were replaced, if the other voters are
+    no majority, or only just a majority."""
     gone = {*evidence.replaced, *evidence.unreliable}
     left = [voter for voter in evidence.voters if voter not in gone]
     needed = majority(len(evidence.voters))
@@ -223,6 +229,9 @@ def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> 
         for one in findings
         if one.finding.severity is not Severity.INFO and one.finding.rule.id not in mentioned
     ]
+    if any(one.finding.rule is groups.METADATA_LOG_TWICE for one in urgent):
+        # one of the two logs is no voter's, which is what follows from it
+        urgent = [one for one in urgent if one.finding.rule is not files.VOTER_DIRECTORY_ID]
     conflicts = any(one.finding.rule is groups.CONFLICT for one in urgent)
     causes = _CAUSES if conflicts else frozenset()
     urgent.sort(key=lambda one: _place_of(one.finding.rule, causes))
@@ -232,9 +241,10 @@ def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> 
             yield from _of_disks(rule, found)
             continue
         where = list(dict.fromkeys(one.where for one in found))
-        # what may lose data is told with its evidence, such as the other log of a conflict
+        # a fact about possible data loss names its evidence, such as the other log of a conflict
         is_cause = rule.id in causes
-        evidence = found[0].finding.message if is_cause or rule.id in AT_RISK else ""
+        is_told = is_cause or rule.id in AT_RISK or rule.id in _HAPPENED
+        evidence = found[0].finding.message if is_told else ""
         fact = _of_place(rule, _places(where), evidence)
         yield replace(fact, level=Level.AT_RISK, severity=Severity.ERROR) if is_cause else fact
 
@@ -244,8 +254,8 @@ def _place_of(rule: Rule, causes: Collection[str]) -> tuple[bool, int]:
 
 
 def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
-    """A fact for each thing that is found about disks of several clusters: it is the same in each
-    of these clusters."""
+    """A fact for each finding about disks of several clusters, which is the same in each of these
+    clusters."""
     for where, finding in {one.finding.message: one for one in found}.values():
         step = rule.next_step
         if rule.id != groups.CLUSTER_IDS_DIFFER.id:
@@ -256,7 +266,12 @@ def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
 
 
 def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Iterator[Fact]:
-    for finding in findings:
+    """The facts of these findings. Among the warnings the one about lost records stands first."""
+
+    def place(finding: Finding) -> tuple[Any, bool]:
+        return by_severity(finding), finding.rule is not health.UNCLEAN_LEADER
+
+    for finding in sorted(findings, key=place):
         if finding.severity is Severity.INFO or finding.rule.id in mentioned:
             continue
         if finding.rule.id == health.STATE_NOT_WHOLE.id:
@@ -269,7 +284,7 @@ def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Itera
             )
             continue
         names = [shortened(subject.name) for subject in finding.subjects]
-        if finding.rule.id in _OF_MIGRATION:
+        if finding.rule.id in _BY_MESSAGE:
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
         elif names:
@@ -288,8 +303,8 @@ def _of_subjects(rule: Rule, names: Sequence[str]) -> Fact:
 
 
 def _of_place(rule: Rule, where: str, evidence: str) -> Fact:
-    """The fact that a rule holds of nodes or files. Its step names them, too, as it may stand in a
-    list of steps. evidence: what was found, where the rule's meaning says too little."""
+    """The fact that a rule applies to nodes or files. Its next step also names them, because a list
+    of steps may show it alone. evidence: what was found, if the rule's meaning isn't enough."""
     place = _begun(where)
     happened = _HAPPENED.get(rule.id)
     if happened is not None and evidence:
@@ -305,13 +320,14 @@ def _fact(rule: Rule, text: str, next_step: str) -> Fact:
 
 
 def _begun(where: str) -> str:
-    """With a capital letter, unless it begins with a name, such as that of a topic or a path."""
+    """The text with a capital letter, unless it begins with a name, such as a topic's name or a
+    path."""
     kind = where.partition(" ")[0]
     return f"{where[0].upper()}{where[1:]}" if kind in _KINDS else where
 
 
 def _places(where: Sequence[str]) -> str:
-    """Such as `nodes 2 and 3`; paths where the nodes aren't known."""
+    """A text such as `nodes 2 and 3`; paths if the nodes aren't known."""
     ids = [one.removeprefix("node ") for one in where]
     if len(where) > 1 and all(one.startswith("node ") for one in where):
         return f"nodes {listed(ids, limit=_SHOWN)}"
@@ -319,7 +335,7 @@ def _places(where: Sequence[str]) -> str:
 
 
 def _gaps(findings: Sequence[Finding]) -> Iterator[Gap]:
-    """What notes of the rules say could not be judged."""
+    """The gaps that notes of the rules name."""
     unverified = sum(one.rule.id == snapshots.SNAPSHOT_UNVERIFIED.id for one in findings)
     if unverified:
         yield Gap(
@@ -352,7 +368,7 @@ def _well(evidence: ClusterEvidence) -> str:
 
 
 def verdict_on_state(cluster: Cluster, *gaps: Gap) -> Verdict:
-    """The verdict by the health of this state. gaps: what could not be judged besides."""
+    """The verdict on a cluster by its health. gaps: what else could not be judged."""
     return verdict_on(
         ClusterEvidence(
             cluster.cluster_id,

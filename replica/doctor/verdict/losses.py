@@ -12,7 +12,7 @@ from replica.severity import Severity
 from replica.words import counted, listed, named
 
 LOSS_RULES = (groups.LOG_DIVERGENCE.id,)
-"""The rules whose findings these facts tell."""
+"""The rules whose findings these facts replace."""
 _KEEP = "No action needed; keep a copy."
 _COPY_AGAIN = (
     "If a node ran while the directories were copied, copy all of them again; else keep a copy, "

@@ -1,4 +1,4 @@
-"""Facts that users feel: partitions that nobody can read or write, a quorum that accepts no
+"""Facts that users notice: partitions that nobody can read or write, and a quorum that accepts no
 change."""
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ _CERTAINTY = {
         Level.AT_RISK,
         "The quorum has probably no leader, and accepts no change",
     ),
+    health.LEADER_GAVE_UP.id: (Level.OUTAGE, "The quorum has no leader, and accepts no change"),
     log.ENDLESS_ELECTIONS.id: (Level.OUTAGE, "The cluster accepts no change"),
 }
 """How sure a rule is that the quorum accepts no change. Voters that stopped look like voters that
 were copied before the others."""
 _FATE = {health.MAJORITY_STOPPED.id: " A start of the voters may discard these records."}
-"""What becomes of the records that a rule names."""
+"""A sentence about the future of the records that a rule names."""
 OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id, *_CERTAINTY)
-"""The rules whose findings users feel, or may feel."""
+"""The rules whose findings users notice, or may notice."""
 _SHOWN = 5
 
 
@@ -42,7 +43,12 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             Level.OUTAGE,
             Severity.ERROR,
             _without_leader(leaderless, causes, evidence),
-            _next_step(leaderless, causes, evidence.leaderless_in_restart),
+            _next_step(
+                leaderless,
+                causes,
+                evidence.leaderless_in_restart,
+                health.UNCLEAN_LEADER.id in found,
+            ),
             tuple(one.rule.id for one in (*leaderless, *causes)),
         )
     refused = found.get(health.BELOW_MIN_ISR.id)
@@ -83,8 +89,8 @@ def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
 
 
 def _of_quorum(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """Facts about a quorum that accepts no change. Of several nodes with one rule's findings the
-    one with the newest epoch is told."""
+    """Facts about a quorum that accepts no change. If a rule has findings about several nodes, the
+    fact names the node with the newest epoch."""
     of_files = [one.finding for one in evidence.findings]
     for rule in _CERTAINTY:
         found = [one for one in (*(evidence.health or ()), *of_files) if one.rule.id == rule]
@@ -108,8 +114,8 @@ def _without_leader(
 
 
 def _may_be_older(since: Since) -> str:
-    """A sentence about the time before the brokers were fenced that began the outage: they had
-    stopped already, and no file tells when. Empty where none did."""
+    """A sentence that the outage may have begun before the brokers were fenced: they had stopped
+    before, at an unknown time. Empty if no broker had stopped before."""
     unknown = [str(broker) for broker, at in since.last_signs if at is None]
     if unknown:
         brokers = named("broker", unknown, limit=_SHOWN)
@@ -129,7 +135,7 @@ def _may_be_older(since: Since) -> str:
 
 
 def since_text(since: Since) -> str:
-    """Such as `2026-11-21 05:56:22 UTC`, with the last time where it differs by a second or
+    """A text such as `2026-11-21 05:56:22 UTC`, with the last time if it differs by a second or
     more."""
     first, last = ms_text(since.first_ms), ms_text(since.last_ms)
     if not since.is_exact:
@@ -138,7 +144,7 @@ def since_text(since: Since) -> str:
 
 
 def _of_partitions(findings: Sequence[Finding], evidence: ClusterEvidence) -> str:
-    """Such as `614 of 690 partitions (12 topics)`."""
+    """A text such as `614 of 690 partitions (12 topics)`."""
     names = {subject.name for finding in findings for subject in finding.subjects}
     total = counted(len(names), "partition")
     if evidence.partitions:
@@ -166,7 +172,7 @@ def _cause(finding: Finding) -> Iterator[str]:
 
 def _brokers(finding: Finding) -> tuple[str, ...]:
     """The ids of the brokers that a finding names: in the subjects' names, such as `broker 11`, or
-    in what they say, such as `on broker 3, in a directory that was lost`."""
+    in their details, such as `on broker 3, in a directory that was lost`."""
     found: dict[str, None] = {}
     for subject in finding.subjects:
         text = subject.name if subject.name.startswith("broker ") else subject.what
@@ -177,15 +183,25 @@ def _brokers(finding: Finding) -> tuple[str, ...]:
 
 
 def _next_step(
-    leaderless: Iterable[Finding], causes: Iterable[Finding], in_restart: Mapping[int, int]
+    leaderless: Iterable[Finding],
+    causes: Iterable[Finding],
+    in_restart: Mapping[int, int],
+    was_unclean: bool,
 ) -> str:
-    """What brings the leaders back: brokers that are down first, then directories. in_restart: see
-    ClusterEvidence.leaderless_in_restart."""
+    """The step that brings the leaders back: stopped brokers first, then directories. in_restart:
+    see ClusterEvidence.leaderless_in_restart. was_unclean: whether partitions have a leader that
+    was elected uncleanly. Other replicas truncate to its log when their brokers start."""
     by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: _brokers(one) for one in causes}
     down = [*by_rule.get(health.FENCED_BROKER.id, ()),
             *by_rule.get(health.UNREGISTERED_BROKER.id, ())]  # fmt: skip
     lost = by_rule.get(health.LOST_DIRECTORY.id, ())
     steps = []
+    if down and was_unclean:
+        folders = named("broker", down, limit=_SHOWN)
+        steps.append(
+            "First copy the folders of the partitions below, which were elected uncleanly, from "
+            f"{folders}: the start truncates them."
+        )
     if down:
         steps.append(f"Start {named('broker', down, limit=_SHOWN)}.")
     if lost:

@@ -1,4 +1,4 @@
-"""Which runbook tells what to do about a finding: pages of docs/how-to/runbooks, by their names."""
+"""The runbook for each finding: pages of docs/how-to/runbooks, by their names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
             groups.LEADER_LACKS_OWN_RECORDS, groups.VOTER_DISK_EMPTY, groups.TWO_LEADERS,
             files.QUORUM_STATE_MISSING, files.QUORUM_STATE_BEHIND,
         ),
-        "majority-lost": (health.MAJORITY_STOPPED,),
+        "majority-lost": (health.MAJORITY_STOPPED, health.LEADER_GAVE_UP),
         "endless-elections": (
             log.ENDLESS_ELECTIONS, files.ELECTIONS_WITHOUT_WINNER, log.BATCH_TOO_LARGE,
         ),
@@ -73,13 +73,13 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-"""The rules of each runbook. The runbook that matters most comes first: where two quorums were
-made, the records that one of them loses are only what follows from it."""
+"""The rules of each runbook. The most important runbook comes first: for example, two quorums are
+the cause, and lost records only the effect."""
 
 
 def runbook_of(rules: Collection[str]) -> str | None:
-    """The runbook for findings of these rules, by their ids: of several the one that matters most;
-    None where no runbook is about them."""
+    """The most important runbook for findings of these rules, by their ids; None if no runbook has
+    these rules."""
     return next(
         (name for name, about in RUNBOOKS.items() if any(one.id in rules for one in about)), None
     )

@@ -5,29 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 from replica.doctor.check.catalogue import groups
 from replica.doctor.verdict.runbooks import runbook_of
 from replica.model.voters import VoterKeys
 from replica.severity import Severity
-from replica.words import counted, ms_text, named
+from replica.words import ms_text, named
 
 
 class Level(StrEnum):
     """What a verdict means for a person, the worst first. The values are part of --json."""
 
     OUTAGE = "outage"
-    """Users feel it: partitions can't be read or written, or changes are not accepted."""
+    """Users notice the problem: partitions can't be read or written, or changes are not
+    accepted."""
     AT_RISK = "at-risk"
-    """Nobody feels it yet, but the next step may lose committed data: keep still."""
+    """Nobody notices the problem yet, but the next step may lose committed data: change nothing."""
     ATTENTION = "attention"
     """Something is wrong, and somebody has to look after it."""
     INCOMPLETE = "incomplete"
     """Nothing wrong was found, but not everything could be judged."""
     RECOVERED = "recovered"
-    """Something happened, is over, and took nothing that was committed. Only several captures show
-    this."""
+    """A problem is over, and no committed record was lost. Only several captures show this."""
     HEALTHY = "healthy"
     """Everything was judged, and nothing is wrong."""
 
@@ -46,11 +45,10 @@ OF_OTHER_CLUSTERS = (
     groups.DISK_OF_ANOTHER_CLUSTER.id, groups.VOTER_WITHOUT_OWN_DISK.id,
     groups.CLUSTER_IDS_DIFFER.id, groups.CLUSTER_ID_MISMATCH.id,
 )  # fmt: skip
-"""The rules about the disks of several clusters. Whoever acts on one of these clusters before that
-is put right acts on the wrong disk: what they find stands above everything else."""
+"""The rules about the disks of several clusters. Their findings come before all other findings,
+because any other step may change the wrong disk."""
 LEVELS_OF_NEWEST = tuple(level for level in Level if level is not Level.RECOVERED)
-"""The levels that a verdict can have which is made of the newest captures alone, the worst
-first."""
+"""The possible levels of a verdict on only the newest captures, the worst first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +60,13 @@ class Fact:
     text: str
     """One or two whole sentences."""
     next_step: str = ""
-    """What an operator should do about it; "" where no action is needed."""
+    """What an operator should do about the fact; "" if no action is needed."""
     rules: tuple[str, ...] = ()
-    """The ids of the rules of `check` that found it; empty where no rule did."""
+    """The ids of the rules of `check` that found the fact; empty without a rule."""
 
     @property
     def is_of_other_clusters(self) -> bool:
-        """Whether it is about disks of several clusters."""
+        """Whether the fact is about disks of several clusters."""
         return not set(self.rules).isdisjoint(OF_OTHER_CLUSTERS)
 
 
@@ -88,7 +86,7 @@ class Gap:
     why: str
     """The reason as a clause, such as `its directory was not given`."""
     next_step: str = ""
-    """A whole sentence that says how to close the gap; "" where that is impossible."""
+    """A whole sentence that says how to close the gap; "" if the gap can't be closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +108,8 @@ class MissingVoters:
         return frozenset(one for one in self.missing if one.node_id not in self.without_log)
 
     def gaps(self, *, is_mixed: bool) -> Iterator[Gap]:
-        """The gaps that they leave. is_mixed: whether directories of another cluster were given in
-        the place of some."""
+        """The gaps of the missing voters. is_mixed: whether directories of another cluster were
+        given in place of some voters' directories."""
         if self.absent:
             yield self._not_given(is_mixed=is_mixed)
         empty = sorted(self.missing - self.absent)
@@ -135,13 +133,15 @@ class MissingVoters:
         why = f"{'its directory was' if one else 'their directories were'} not given"
         if is_mixed:
             why = f"no directory of this cluster was given for {'it' if one else 'them'}"
+        is_replaced = any(voter.node_id in self.given for voter in self.absent)
+        unless = ", unless that disk is gone" if is_replaced else ""
         which = f"{'directory' if one else 'directories'} of {named('node', names)}"
         if is_mixed:
             which += " in this cluster"
         return Gap(
             f"{len(names)} of {self.voters} voters ({named('node', names)})",
             why,
-            f"Add the {which}: divergence shows only when logs are compared.",
+            f"Add the {which}{unless}: divergence shows only when logs are compared.",
         )
 
 
@@ -152,34 +152,20 @@ class KnownState:
     end_offset: int
     """The end of the state, exclusive."""
     at_ms: int | None = None
-    """The time of the state's last record, in ms since 1970 (UTC); None where no record has a
-    time."""
+    """The time of the state's last record, in ms since 1970 (UTC); None if no record has a time."""
     source: str = ""
-    """Where the state is from, such as `node 1`; "" where that isn't known."""
+    """The source of the state, such as `node 1`; "" if the source is unknown."""
+    beyond_voters: str = ""
+    """What is known of the records that only an observer's copy of the log holds; "" where a
+    voter's log that was given has them, too."""
 
     @property
     def text(self) -> str:
-        """Such as `2026-11-21 05:57:13 UTC, offset 1635 of node 1`."""
+        """A text such as `2026-11-21 05:57:13 UTC, offset 1635 of node 1`."""
         last = f"offset {self.end_offset - 1}" if self.end_offset else "before the first record"
         where = f"{last} of {self.source}" if self.source else last
-        return ", ".join(part for part in (ms_text(self.at_ms), where) if part)
-
-
-class Behind(NamedTuple):
-    """How far a replica is behind: as gold's lag_records and lag_ms. records: how many records of
-    the newest log it lacks. ms: by how much its newest record that this log has, too, is older than
-    the newest of all; None where no record has a time."""
-
-    records: int
-    ms: int | None
-
-    @property
-    def text(self) -> str:
-        """Such as `24 records, 3.2 s`; `no` where it lacks none."""
-        if not self.records:
-            return "no"
-        told = counted(self.records, "record")
-        return told if self.ms is None else f"{told}, {self.ms / 1000:.1f} s"
+        told = ", ".join(part for part in (ms_text(self.at_ms), where) if part)
+        return f"{told}. {self.beyond_voters}" if self.beyond_voters else told
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +173,12 @@ class Verdict:
     """The verdict on one cluster."""
 
     cluster_id: str | None
-    """The cluster's id; None where no file names it."""
+    """The cluster's id; None if no file names it."""
     level: Level
     headline: str
-    """The text of the first fact; where there are no facts, a sentence that says so."""
+    """The text of the first fact; without facts, a sentence that says so."""
     facts: tuple[Fact, ...]
-    """The facts, those with the most weight first."""
+    """The facts, the most important first."""
     next_steps: tuple[str, ...]
     """What to do, in this order."""
     not_judged: tuple[Gap, ...]
@@ -200,11 +186,11 @@ class Verdict:
     notes: int
     """The number of findings that need no action."""
     state: KnownState | None
-    """The newest known state; None where no state is known."""
+    """The newest known state; None if no state is known."""
 
     @property
     def runbook(self) -> str | None:
-        """The name of the runbook that says more than the steps; None where there is none."""
+        """The name of the runbook with more details than the steps; None if there is no runbook."""
         of_facts = runbook_of({rule for fact in self.facts for rule in fact.rules})
         is_new = any(one.why in _MAY_BE_NEW for one in self.not_judged)
         return of_facts or ("never-came-up" if is_new else None)
@@ -226,10 +212,9 @@ def decide(
 ) -> Verdict:
     """The verdict by these facts and gaps.
 
-    Facts are sorted by level and severity, those that ask for something first; equal ones keep
-    their order. Steps against a loss of
-    data come first, because no other step can undo one. well: the headline where nothing is wrong
-    and nothing is missing.
+    Facts are sorted by level and severity, with facts that need an action first; the sort is
+    stable. Steps against a loss of data come first, because no other step can undo a loss. well:
+    the headline if nothing is wrong and nothing is missing.
     """
     ordered = tuple(sorted(facts, key=_weight))
     missing = tuple(gaps)

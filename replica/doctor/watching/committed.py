@@ -64,13 +64,16 @@ class CommittedReplay:
     """Replays a log from the newest snapshot beside it, or from offset 0. When a newer snapshot
     replaces the log, the replay starts again at that snapshot.
 
-    next_offset: every record below this offset was read. state_offset: every record below this
-    offset is in the state. is_whole: False once the log has gone on with a record that can't be
-    read. state_changes: the number of records that changed the state. last_timestamp: the time (ms)
-    of the last record in the state; None before the first one. starts: where the reassignments
-    began that are going on. counts, sizes: by type of record, the number of records that came since
-    the first call of `advance`, and the bytes of their keys and values. In memory are the state,
-    and a MiB of the log or one larger batch.
+    The replay keeps the state in memory, and 1 MiB of the log or one larger batch.
+
+    next_offset: every record below this offset was read.
+    state_offset: every record below this offset is in the state.
+    is_whole: False after a record that can't be read.
+    state_changes: the number of records that changed the state.
+    last_timestamp: the time (ms) of the last record in the state; None if the state has no record.
+    starts: the offsets at which the current reassignments began.
+    counts: by type, the number of records since the first call of `advance`.
+    sizes: by type, the bytes of the keys and values of these records.
     """
 
     def __init__(self, log: ReadLog) -> None:
@@ -95,7 +98,7 @@ class CommittedReplay:
         """Read on for about `within_s` seconds, up to `end_offset` (exclusive), below which every
         record must be committed.
 
-        Returns whether everything was read. Raises what reading the log raises.
+        Returns whether everything was read. Raises the errors of reading the log.
         """
         if self._counts_from is None:
             self._counts_from = end_offset
@@ -200,8 +203,8 @@ class CommittedReplay:
             self.starts[key] = start
 
     def _forget_removals(self) -> None:
-        """Forget which entities were removed. A replay remembers them in order to explain why it
-        refuses a record; here nobody asks for that."""
+        """Forget which entities were removed. A replay remembers them to explain why it refuses a
+        record; nothing here needs this explanation."""
         if len(self._replay.state.removals) > _MAX_REMOVALS and not self._replay.in_transaction:
             self._replay = Replay(self._replay.image())
 

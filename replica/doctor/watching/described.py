@@ -1,4 +1,4 @@
-"""Asks the leader of a quorum how far each replica's log is, and which snapshot is its newest."""
+"""Asks the leader of a quorum for the log end of each replica, and for its newest snapshot."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NewestSnapshot:
     id: OffsetAndEpoch
     contained_at: int | None
     """The time at which the newest record in the snapshot was appended, in ms since 1970 (UTC);
-    None where the log of this node doesn't show it."""
+    None if the log of this node doesn't show it."""
 
 
 class Described:
@@ -70,8 +70,8 @@ class Described:
     async def ask_for_snapshot(self) -> None:
         """Ask the leader for the id of its newest snapshot, by a fetch from offset 0.
 
-        The fetch names no node, so no leader counts it. If the answer names no snapshot, this
-        node's own newest snapshot stands for it.
+        The fetch names no node, so no leader counts it. If the answer names no snapshot, the value
+        is this node's own newest snapshot.
         """
         found = await self._leaders_newest()
         own = self._driver.log.snapshots.newest

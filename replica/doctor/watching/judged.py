@@ -1,4 +1,4 @@
-"""Judges the rules of health over the replayed state again and again as records arrive."""
+"""Judges the rules of health over the replayed state repeatedly, as records arrive."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from replica.doctor.watching.committed import CommittedReplay
 
 EVERY_S = 5.0
 _SHARE = 20
-"""A judgement that took a second is followed by at least this many seconds without one. So
-judgements take at most one part in 20 of the time."""
+"""After a judgement of 1 s, no judgement starts for at least this many seconds. So judgements take
+at most 1/20 of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class QuorumJudgement:
     offset: int = 0
     """The end of the judged part of the log (exclusive)."""
     took_s: float = 0.0
-    """The time that judging took."""
+    """The duration of the judgement, in seconds."""
     at_s: float = 0.0
-    """When judging ended, in seconds of time.monotonic."""
+    """The end of the judgement, in seconds of time.monotonic."""
 
 
 class HealthJudge:
-    """Judges the health of a quorum again and again. newest: the last judgement; None before the
-    first one."""
+    """Judges the health of a quorum repeatedly. newest: the last judgement; None before the first
+    judgement."""
 
     def __init__(self, broker_defaults: Mapping[str, str]) -> None:
         """broker_defaults: the settings in a broker's server.properties; empty where they are

@@ -85,7 +85,7 @@ def snapshot_metrics(described: Described) -> Iterator[Metric]:
 
 
 def log_metrics(committed: CommittedReplay) -> Iterator[Metric]:
-    """How the log grows, by the type of its records."""
+    """Metrics of the log's growth, by the type of its records."""
     for name, text, found in (
         ("log_records", "Committed records that came in", committed.counts),
         ("log_record_bytes", "Bytes of their keys and values", committed.sizes),

@@ -74,7 +74,7 @@ class Watch:
             self._node.report(Notice("watch-failed", text, {"error": type(first).__name__}))
 
     async def _follow(self) -> None:
-        """Read what is committed, and judge the state when all of it was read."""
+        """Read the committed records, and judge the state after the last of them."""
         driver = self._driver
         while True:
             end = driver.raft.high_watermark
@@ -89,7 +89,7 @@ class Watch:
                 await driver.wait_for_news(1.0)
 
     def _voters(self) -> frozenset[int]:
-        """The node ids of the voters: those that the log names; where it names none, those of the
+        """The node ids of the voters in the log; if the log names no voter, of the voters in the
         leader's answer."""
         known = self._driver.raft.log.voters.ids
         described = self.described.quorum

@@ -63,10 +63,15 @@ def took(lake: Path, *paths: Path, at: datetime, of: str | None = None) -> None:
     assert ingest.run(options) == 0
 
 
-@pytest.fixture(params=["with the next capture", "in one ingest", "late", "in between"])
-def lake(request: pytest.FixtureRequest, recording: Recording, tmp_path: Path) -> Path:
-    """A lake into which the recording and its archive were ingested, in each of four orders."""
-    lake = tmp_path / "lake"
+@pytest.fixture(
+    scope="module", params=["with the next capture", "in one ingest", "late", "in between"]
+)
+def lake(
+    request: pytest.FixtureRequest, recording: Recording, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A lake into which the recording and its archive were ingested, in each of four orders. Read
+    only."""
+    lake = tmp_path_factory.mktemp("ordered") / "lake"
     before, after, archive = recording.before, recording.after, recording.archive
     if request.param != "in one ingest":
         took(lake, before, at=BEFORE)

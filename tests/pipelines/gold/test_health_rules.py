@@ -89,7 +89,7 @@ def test_a_static_quorum_has_the_voters_of_its_newest_epoch() -> None:
     found = told(records, voters=(1, 2))
     assert {row["kind"] for row in found.exposures} >= {"voter"}
     (row,) = [one for one in found.findings if one["rule"] == "even-voters"]
-    assert row["message"] == "voters [1, 2]: 0 may fail"
+    assert row["message"] == "voters [1, 2]: none may fail"
 
 
 def test_findings_of_health_name_the_newest_of_the_captures_that_reach_furthest() -> None:

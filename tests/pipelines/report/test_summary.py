@@ -13,7 +13,7 @@ from pipelines.report.travel.steps import Followed, Move, ReportSteps
 from tests.pipelines.report.incidents import split
 from tests.pipelines.report.journeys import journey
 from tests.pipelines.report.pages import Reported, change
-from tests.pipelines.report.small_lake import CLUSTER, capture, replica, together
+from tests.pipelines.report.small_lake import CLUSTER, capture, epoch, replica, together
 
 
 def test_the_first_page_says_when_it_was_and_what_it_did(reported: Reported) -> None:
@@ -58,9 +58,53 @@ def test_a_limited_confidence_names_its_reason(reported: Reported) -> None:
     assert told.certainty == LIMITED
     assert told.confidence == (
         "Voters that nobody captured: 3. What their logs hold is not known.",
-        "Nothing proves whether 2 records were committed.",
         "1 place of the files could not be read.",
+        "Nothing proves whether 2 records were committed.",
     )
+
+
+def test_where_something_was_not_judged_nothing_is_said_to_be_all_right(
+    reported: Reported,
+) -> None:
+    """voter 2 wasn't captured; of some gaps nobody knows how to close them."""
+    add = "Add the directory of node 2: divergence shows only when logs are compared."
+    gaps = [
+        {"what": "1 of 3 voters (node 2)", "why": "its directory was not given", "next_step": add},
+        {"what": "the state behind offset 7", "why": "nobody knows it", "next_step": ""},
+    ]
+    rows = {
+        "bronze.captures": [capture(1, 1), capture(3, 1)],
+        "gold.failure_exposure": [{"kind": "nothing", "leaderless": 0, "has_majority": True}],
+        "gold.verdicts": [{"level": "incomplete", "facts": [], "not_judged": gaps}],
+    }
+    report, page = reported(rows)
+    told = report.clusters[0].summary
+    assert told.certainty == LIMITED
+    assert told.confidence[:2] == (
+        "1 of 3 voters (node 2) can't be judged, because its directory was not given.",
+        "The state behind offset 7 can't be judged, because nobody knows it.",
+    )
+    assert told.impact[1:] == (
+        "No lost change of the cluster was seen. Whether one was lost is not known: see "
+        "Confidence.",
+        "In the newest state that is known all partitions have a leader, and no rule of health "
+        "warns.",
+    )
+    assert add in page.text
+    assert "Not judged: the state behind offset 7, because nobody knows it." in page.text
+    assert "asks for anything" not in page.text
+
+
+def test_where_all_was_judged_and_nothing_is_wrong_nothing_is_to_be_done(
+    reported: Reported,
+) -> None:
+    rows = {
+        "bronze.captures": [capture(node, 1) for node in (1, 2, 3)],
+        "silver.leader_epochs": [epoch(node, 1, 1, 0, 10, 1) for node in (1, 2, 3)],
+    }
+    report, page = reported(rows)
+    assert "No change of the cluster was lost." in report.clusters[0].summary.impact
+    assert "No finding in the newest captures asks for anything." in page.text
 
 
 def test_impact_tells_how_the_cluster_is_now_and_what_one_more_failure_takes(

@@ -13,9 +13,10 @@ from pipelines.report.divergences import Replica
 from pipelines.report.source import Figure, Row
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import ComparedLogs
+from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
-from replica.doctor.verdict.verdict import Behind, Verdict
+from replica.doctor.verdict.verdict import Verdict
 from replica.format.capture import FILE_NAME
 from replica.format.discovery import DirectoryPath
 from replica.format.formatted import FormattedDirectory

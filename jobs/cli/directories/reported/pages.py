@@ -25,7 +25,6 @@ from pipelines.report.source import Figure
 from pipelines.report.view import ClusterView, cluster_view
 from replica.doctor.check.known_quorum import compared_logs, earlier_rounds
 from replica.doctor.timeline.branch import Branch, branches_of
-from replica.doctor.verdict.behind import behind_of
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.verdict import Verdict
 from replica.installation import line_that_adds, release
@@ -101,7 +100,7 @@ def _view(
         tuple(_round(given, place, each, now) for place, each, _ in of_cluster),
         branch,
         verdict,
-        behind_of(newest),
+        newest.behind,
         given.formatted,
     )
     redactor = Redactor(os.urandom(32))

@@ -45,6 +45,17 @@ MAJORITY_STOPPED = error(
     "possible.",
     ("KIP-595",),
 )
+LEADER_GAVE_UP = error(
+    "leader-gave-up",
+    "The leader of the newest epoch gave up, as a leader does from whom no majority of the voters "
+    "fetches, and no directory names a leader since. No change is accepted, and no partition gets "
+    "another leader.",
+    "Resigns after controller.quorum.fetch.timeout.ms, and elects a leader once a majority of the "
+    "voters runs with their own disks.",
+    "Start the voters that don't run, those whose logs end first before all. If you stopped the "
+    "quorum yourself, nothing is wrong. Stop no broker before there is a leader.",
+    ("KIP-595",),
+)
 VOTER_ON_FENCED_BROKER = warning(
     "voter-on-fenced-broker",
     "A voter's node is a broker too, and this broker is fenced or shutting down: the node is down, "
@@ -76,8 +87,9 @@ VOTER_NOT_REGISTERED = warning(
     "A voter has no controller registration in the log.",
     "Refuses to raise any feature while a voter of a static quorum hasn't registered: it may not "
     "support the new version.",
-    "Check whether this controller runs, and reaches the leader: it registers when it starts. "
-    "Remove a voter whose node is gone.",
+    "Check whether this controller runs and reaches the leader: it registers when it starts. "
+    "`kraftlake check --config` with its server.properties says whether it starts and joins. If "
+    "its node is gone, the finding says what this quorum allows.",
     ("strimzi/strimzi-kafka-operator#9429",),
 )
 VOTER_ENDPOINTS_DIFFER = warning(
@@ -94,14 +106,16 @@ EVEN_VOTERS = info(
     "The number of voters is even.",
     "Needs a majority, which is three of four voters: of four voters no more may fail than of "
     "three.",
-    "Add a voter, or remove one, unless a change of the voters is under way.",
+    "Add a voter, or remove one, unless a change of the voters is under way. A static quorum has "
+    "to become dynamic first (`kraftlake plan --to-dynamic`).",
     ("strimzi/strimzi-kafka-operator#9429",),
 )
 FEW_VOTERS = info(
     "few-voters",
     "There are fewer than three voters.",
     "Elects no leader and accepts no changes once a single voter fails.",
-    "Add voters until there are three, unless this cluster may stop.",
+    "Add voters until there are three, unless this cluster may stop. A static quorum has to "
+    "become dynamic first (`kraftlake plan --to-dynamic`).",
     ("strimzi/strimzi-kafka-operator#9429",),
 )
 METADATA_VERSION_BEHIND = info(
@@ -222,17 +236,19 @@ MIN_ISR_UNKNOWN = info(
 UNCLEAN_LEADER = warning(
     "unclean-leader",
     "A partition's leader was elected without having been in sync, and the partition is still "
-    "marked as recovering: records that the leader lacked are lost.",
+    "marked as recovering: any record that the leader lacked is lost.",
     "Serves what the leader has; the other replicas truncate to it. The mark goes with the next "
     "change of the in-sync replicas.",
-    "Compare the partitions with their producers and copies elsewhere. Keep the disks of the other "
-    "replicas; they may hold what is lost. `kraftlake timeline` shows the election.",
+    "Copy the partition folders of the other replicas before their brokers start: they may hold "
+    "what is lost, and truncate to the leader's log. Then compare the partitions with their "
+    "producers. `kraftlake timeline` shows the election.",
     ("KIP-704", "apache/kafka#9533"),
 )
 UNCLEAN_ONLY_REPLICA = info(
     "unclean-only-replica",
-    "The only replica of a partition was elected again after its broker had ended uncleanly: what "
-    "the broker hadn't written to its disk is lost.",
+    "The only replica of a partition was elected again after its broker had ended uncleanly: any "
+    "record that the broker hadn't written to its disk is lost. If the process alone ended, and "
+    "not its machine, nothing is.",
     "Leaves the mark (leaderRecoveryState 1) on such a partition, whose in-sync replicas never "
     "change.",
     "Nothing, if the broker's process ended and its machine didn't. `kraftlake timeline` shows the "

@@ -5,9 +5,8 @@ from __future__ import annotations
 from replica.doctor.check.rule import error, info, warning
 
 _FETCH_ANEW = (
-    "Keep a copy of this directory. A broker can fetch all anew into an empty one; a voter must "
-    "leave the voters first and be added again, or it forgets what it acknowledged (`kraftlake "
-    "recover --plan`)."
+    "Keep a copy of this directory. A broker can fetch all anew into an empty one; a voter forgets "
+    "by that what it acknowledged, and `kraftlake recover --plan` says how it joins again."
 )
 """A voter with an empty log and its old identity may elect a leader without records that it has
 acknowledged."""
@@ -44,8 +43,10 @@ UNSUPPORTED_MAGIC = error(
 TORN_TAIL = info(
     "torn-tail",
     "The last segment ends inside a batch: the node was writing, or was killed while it wrote.",
-    "Cuts the unfinished batch off at the next start; the batch was never acknowledged.",
-    "Nothing. In a copy of a running node this is normal.",
+    "Cuts the unfinished batch off at the next start. The node never acknowledged it, and fetches "
+    "from the leader what other nodes hold from there on.",
+    "Nothing. In a copy of a running node this is normal. A disk that lost more than this batch in "
+    "a power cut is another finding (stale-voter, voter-behind).",
 )
 TORN_SEGMENT = error(
     "torn-segment",

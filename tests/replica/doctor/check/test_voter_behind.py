@@ -6,16 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from replica.doctor.check.known_quorum import known_quorum_of
 from replica.doctor.check.lineage import judge_voters
+from replica.doctor.health.cluster import Lag
+from replica.doctor.health.of_directories import cluster_of
 from replica.doctor.quorum.known_quorum import QuorumFiles
 from replica.doctor.quorum.lacks_own import lacks_own
 from replica.doctor.quorum.log_ends import COPYING_MS, LogEnd, behind_ms
-from tests.replica.doctor.check.editing import judged
+from replica.doctor.verdict.evidence_of_directories import clusters_of
+from tests.replica.doctor.check.editing import batches, judged
 from tests.replica.doctor.check.test_leader_behind import cut, nodes
 from tests.replica.doctor.quorum.test_known_quorum import ONE, THREE, TWO, known, log
 
 __all__ = ["nodes"]
 RULE = "voter-behind"
+LOGS = "__cluster_metadata-0/*.log"
 
 
 def told(nodes: list[Path]) -> list[str]:
@@ -46,6 +51,40 @@ def test_a_process_that_registered_later_is_told_as_that_alone(nodes: list[Path]
 def test_copies_that_took_some_seconds_are_no_finding(nodes: list[Path]) -> None:
     cut_whole(nodes[0], COPYING_MS - 5_000)
     assert told(nodes) == []
+
+
+def lags_of(nodes: list[Path]) -> dict[int, Lag]:
+    (state,) = judged(*nodes, newest=True).states
+    cluster = cluster_of(state, {})
+    assert cluster is not None
+    return {**cluster.lags}
+
+
+def test_every_answer_has_the_same_time_by_which_a_voter_is_behind(nodes: list[Path]) -> None:
+    """From the last record that it has of the newest log, and not from the first that it lacks."""
+    end = cut_whole(nodes[0], 40_000)
+    own, *others = (batches(max(one.glob(LOGS)))[-1].header.max_timestamp for one in nodes)
+    newest = max(others)
+    (cluster,) = clusters_of(judged(*nodes, newest=True), {})
+    (compared,) = judged(*nodes).compared
+    known = {one.key.node_id: one for one in known_quorum_of(compared).voters}
+    assert cluster.behind[0] is not None
+    assert cluster.behind[0].ms == known[1].behind_ms == newest - own
+    assert lags_of(nodes) == {1: Lag(end, newest - own)}
+    assert f"ends {(newest - own) // 1000} s before" in told(nodes)[0]
+
+
+def test_a_voter_is_behind_whose_next_records_the_newest_log_has_in_a_snapshot(
+    nodes: list[Path],
+) -> None:
+    for node in nodes[1:]:
+        for segment in sorted(node.glob(LOGS))[:-1]:
+            segment.unlink()
+    for segment in sorted(nodes[0].glob(LOGS))[1:]:
+        segment.unlink()
+    for snapshot in nodes[0].glob("*/*.checkpoint"):
+        snapshot.unlink()
+    assert [*lags_of(nodes)] == [1]
 
 
 def test_where_a_snapshot_goes_on_nobody_knows_how_far_a_voter_is_behind() -> None:

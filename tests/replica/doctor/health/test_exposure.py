@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replica.doctor.health.cluster import LOST_DIRECTORY, Cluster
+from replica.doctor.health.cluster import LOST_DIRECTORY, Cluster, Lag
 from replica.doctor.health.exposure import (
     Exposure,
     Failure,
@@ -21,7 +21,10 @@ from replica.doctor.health.exposure import (
     min_isr_unknown,
 )
 from replica.doctor.health.past import past_of
+from replica.doctor.preflight.answer import ChangeSafety
+from replica.doctor.preflight.stopping import stop_brokers
 from replica.doctor.quorum.known_voter import VoterDoubt
+from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.model.keys import NO_NODE
 from tests.replica.doctor.health.clusters import (
     a_broker,
@@ -121,6 +124,14 @@ def test_voters_that_stopped_together_are_not_left() -> None:
     assert (now.voters_left, now.has_majority) == (1, False)
     assert by_gone(under_way)["nothing", ()].voters_left == 3
     assert ("voter", ("2",)) not in by_gone(stopped), "it can't stop once more"
+
+
+def test_a_voter_that_is_behind_is_not_left_as_no_majority_of_a_plan_counts_it() -> None:
+    late = replace(combined(0), lags={2: Lag(5, COPYING_MS)})
+    assert by_gone(late)["nothing", ()].voters_left == 2
+    assert not by_gone(late)["broker", ("1",)].has_majority
+    assert ("voter", ("2",)) not in by_gone(late)
+    assert stop_brokers(late, [1]).answer is ChangeSafety.UNKNOWN
 
 
 def test_racks_fail_as_a_whole_where_there_are_several() -> None:

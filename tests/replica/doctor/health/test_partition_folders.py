@@ -118,6 +118,10 @@ def test_a_replica_without_a_folder_is_told_where_all_directories_are_given(
     found = _judged(_directory(_folder()), records=more)
     assert _told(found["replica-without-folder"]) == [("orders-1", what)]
     assert _judged(_directory(_folder()), records=more, all_given=False) == {}
+    message = found["replica-without-folder"].message
+    assert message.startswith("1 replica: 1 on broker 11")
+    loses = "for 1 of them no other replica has the records: the broker would lead with an empty"
+    assert (loses in message) is (isr == (11,))
 
 
 def test_a_replica_in_a_directory_that_was_not_given_is_not_missed() -> None:

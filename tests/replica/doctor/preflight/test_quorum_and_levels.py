@@ -36,7 +36,7 @@ def test_a_voter_of_three_may_be_removed_while_the_others_run() -> None:
     assert found.needs == (
         "2 of the voters [1, 2] have to run and be caught up: no log shows that",
     )
-    assert "0 may fail" in details(found)
+    assert "none may fail" in details(found)
 
 
 def test_what_a_new_number_of_voters_bears_is_told_where_it_bears_no_more() -> None:
@@ -47,8 +47,8 @@ def test_what_a_new_number_of_voters_bears_is_told_where_it_bears_no_more() -> N
         return details(remove_voter(of, before) if after < before else add_voter(of, after))
 
     soon = "voters 2 may fail: add another one soon"
-    assert "of 1 voter 0 may fail; of the present 2 voters 0 may fail: add" in note(2, 1)
-    assert "of 2 voters 0 may fail; of the present 1 voter 0 may fail: an even" in note(1, 2)
+    assert "of 1 voter none may fail; of the present 2 voters none may fail: add" in note(2, 1)
+    assert "of 2 voters none may fail; of the present 1 voter none may fail: an even" in note(1, 2)
     assert "of 3 voters" not in note(2, 3), "it bears more"
     assert f"of 4 voters 1 may fail; of the present 5 {soon}" in note(5, 4)
     assert "of 3 voters" not in note(4, 3), "it bears as much, by one voter less"

@@ -198,7 +198,7 @@ def test_counts_and_the_majority_come_before_the_partitions() -> None:
         *(("unsafe", f"orders-{number}") for number in range(4)),
     ]
     assert found.reasons[0].detail == (
-        "3 of 5 without a leader then; 1 of 5 with fewer in sync than min.insync.replicas"
+        "3 of 5 that would lose their leader; 1 of 5 with fewer in sync than min.insync.replicas"
     )
 
 
@@ -209,7 +209,7 @@ def test_partitions_of_which_too_little_is_known_are_not_counted_as_unsafe() -> 
         (one.answer.value, one.detail) for one in found.reasons if one.subject == "partitions"
     ]
     assert counts == [
-        ("unsafe", "1 of 3 without a leader then"),
+        ("unsafe", "1 of 3 that would lose their leader"),
         ("unknown", "2 of 3 whose min.insync.replicas is not known"),
     ]
 

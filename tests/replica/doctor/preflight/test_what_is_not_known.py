@@ -179,9 +179,22 @@ def test_voters_without_a_whole_log_at_hand_are_a_condition(doubt: VoterDoubt) -
     else:
         assert needs(3) == (), "a majority is here"
         assert needs(2, 3) == (
-            "voters 2 and 3 have to hold nothing newer: their logs were not given, and the logs of "
-            "1 of 3 voters are no majority",
+            "voters 2 and 3 have to hold nothing newer: their logs were not given, and the whole "
+            "logs of 1 of 3 voters are no majority",
         )
+
+
+def test_a_disk_that_was_restored_is_no_part_of_a_majority_that_holds_all() -> None:
+    """With the voter that wasn't given it may have committed what nobody else holds."""
+    stale = known(1, 2, 3, doubts={1: VoterDoubt.NOT_GIVEN, 3: VoterDoubt.STALE})
+    (need,) = grounded(Preflight("", ()), cluster(quorum=stale)).needs
+    assert need == (
+        "voter 1 has to hold nothing newer: its log was not given, and the whole logs of 1 of 3 "
+        "voters are no majority"
+    )
+    none = known(1, 2, doubts={1: VoterDoubt.NOT_GIVEN, 2: VoterDoubt.STALE})
+    (need,) = grounded(Preflight("", ()), cluster(quorum=none)).needs
+    assert need.endswith("its log was not given, and no voter's whole log is at hand")
 
 
 def test_no_change_is_safe_by_a_log_that_breaks_off() -> None:

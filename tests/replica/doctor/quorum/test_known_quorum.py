@@ -1,5 +1,7 @@
 """What the replicas at hand prove about their quorum: voters, commitment, conflicts."""
 
+from dataclasses import replace
+
 from hypothesis import given
 
 from replica.doctor.quorum.known_quorum import NO_FILES, LogConflict, QuorumFiles, known_quorum
@@ -205,3 +207,24 @@ def test_what_a_run_committed_is_below_the_possible_end_and_what_is_proven_is_co
         while agreed < min(node.committed, len(newest)) and newest[agreed] == node.log[agreed]:
             agreed += 1
         assert agreed <= quorum.possible_end
+
+
+def resigned(key, *epochs, to):
+    """The log of the leader of its last epoch, which went on to a newer epoch."""
+    return replace(log(key, *epochs, quorum_epoch=to), led_epochs=frozenset({epochs[-1]}))
+
+
+def test_a_leader_that_went_on_to_a_newer_epoch_gave_up():
+    leader = resigned(ONE, 1, 1, to=2)
+    assert known(leader, log(TWO, 1)).gave_up == ONE
+    assert known(leader, log(TWO, 1, quorum_epoch=2), log(THREE, 1, 1, quorum_epoch=2)).gave_up
+
+
+def test_nobody_gave_up_where_a_leader_is_or_may_be():
+    leader = resigned(ONE, 1, 1, to=2)
+    follower = replace(log(TWO, 1, 1, quorum_epoch=2), quorum_leader=3)
+    assert known(leader, follower).gave_up is None, "node 2 names the leader of epoch 2"
+    assert known(leader, log(TWO, 1, 1, 2)).gave_up is None, "somebody led epoch 2"
+    assert known(leader).gave_up is None, "nodes 2 and 3 may have elected a leader"
+    still = replace(log(ONE, 1, 1), led_epochs=frozenset({1}), quorum_leader=1)
+    assert known(still, log(TWO, 1, 1, quorum_epoch=2)).gave_up is None, "node 1 leads"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -91,6 +92,21 @@ def test_a_dynamic_quorum_loses_by_no_single_failure_what_two_voters_hold() -> N
     assert loss is not None
     assert loss.scenario == Scenario((ScenarioStep(dead=(1, 2)),))
     assert loss.leader is None
+
+
+def test_what_one_voter_alone_is_known_to_hold_may_be_lost_with_it() -> None:
+    """Voter 2 wasn't given: with voter 1 it may have committed what voter 3 lacks."""
+    whole = captured("dynamic", is_static=False, lagging=3)
+    assert smallest_loss(whole, 1, range(1)).may_lose is None
+    given = {node_id: node for node_id, node in whole.nodes.items() if node_id != 2}
+    known = classify([node.log for node in given.values()])
+    search = smallest_loss(
+        replace(whole, nodes=given, commitment=known, by_logs=known), 1, range(1)
+    )
+    assert search.loss is None
+    assert search.may_lose is not None
+    assert search.may_lose.step == ScenarioStep(dead=(1,))
+    assert search.may_lose.lost[-1].end == given[1].log.end_offset
 
 
 @pytest.mark.parametrize("is_static", [False, True])

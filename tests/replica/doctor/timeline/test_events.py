@@ -152,8 +152,8 @@ def test_unclean_elections_of_one_moment_are_one_event(node: Path) -> None:
     (told,) = events(node, "unclean_election")
     assert told.name == "broker 21"
     assert told.detail == (
-        "elected uncleanly: moved-0, moved-1, moved-2 and 1 more; records that the new leaders "
-        "lacked are lost"
+        "elected uncleanly: moved-0, moved-1, moved-2 and 1 more; any record that the new "
+        "leaders lacked is lost"
     )
 
 
@@ -165,7 +165,7 @@ def test_a_leader_that_is_the_only_replica_is_not_said_to_lack_what_another_one_
     (told,) = events(node, "unclean_election")
     assert "lacked" not in told.detail
     assert told.detail.endswith(
-        "each has no other replica, so what its broker had not written to its disk is lost"
+        "each has no other replica, so any record that its broker hadn't written is lost"
     )
 
 

@@ -1,0 +1,62 @@
+"""Says how far each replica's log is behind the newest one, in records and in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.lineage import LogParting
+from replica.doctor.quorum.log_ends import Behind, lag_ms
+
+
+def behind_newest(
+    logs: Sequence[Examined], partings: Iterable[LogParting]
+) -> tuple[Behind | None, ...]:
+    """For each of these logs of one cluster how far it is behind the newest of them; None where
+    that isn't known: for a file, a copy that breaks off, and a log without records. partings:
+    the places where these logs diverge."""
+    told = [one if _tells_its_end(one) else None for one in logs]
+    newest = max((one for one in told if one is not None), key=_position, default=None)
+    if newest is None:
+        return (None,) * len(told)
+    leader = newest.replica
+    parts = {
+        one.loser: one.offset
+        for one in partings
+        if leader is not None and leader.node_id in one.others
+    }
+
+    def common_end(own: Examined) -> int:
+        end = own.directory.log_end_offset
+        diverges = own.replica is not None and own is not newest
+        return min(end, parts.get(own.owner.key, end)) if diverges else end
+
+    return tuple(None if one is None else behind(one, common_end(one), newest) for one in told)
+
+
+def behind(own: Examined, common_end: int, newest: Examined) -> Behind:
+    """How far a log is behind the newest one: see Behind. common_end: the end (exclusive) of what
+    it has in common with that log."""
+    goes_to = newest.directory.log_end_offset
+    end = min(common_end, goes_to)
+    last = _time_at(own, end - 1)
+    if last is None:  # it has a snapshot in the place of this record, or can't be read there
+        last = _time_at(newest, end - 1)
+    return Behind(goes_to - end, lag_ms(last, _time_at(newest, goes_to - 1)))
+
+
+def _tells_its_end(examined: Examined) -> bool:
+    is_whole = examined.is_directory and examined.is_complete
+    return is_whole and examined.last_batch is not None
+
+
+def _position(examined: Examined) -> tuple[int, int]:
+    last = examined.last_batch
+    assert last is not None, "only logs with records are compared"
+    return last.header.leader_epoch, examined.directory.log_end_offset
+
+
+def _time_at(examined: Examined, offset: int) -> int | None:
+    held = examined.batch_at(offset)
+    at = -1 if held is None else held[1].header.max_timestamp
+    return None if at < 0 else at
