@@ -62,6 +62,11 @@ def is_secret_config(name: str, shown: Collection[str] = _NONE) -> bool:
     return name not in shown and not is_known_config(name)
 
 
+def is_secret_setting(name: str, value: str, shown: Collection[str] = _NONE) -> bool:
+    """Whether this value of a config must not be shown. shown: as in is_secret_config."""
+    return is_secret_config(name, shown) or _USER_INFO.search(value) is not None
+
+
 def holds_secret(record: MetadataRecord | UnknownRecord) -> bool:
     """Whether the record's raw bytes must not be shown. The value of a config that Kafka doesn't
     know counts as a secret here."""
@@ -78,8 +83,7 @@ def _secret_fields(record: MetadataRecord, shown: Collection[str]) -> tuple[str,
     value = record.fields["value"]
     if not isinstance(value, str):
         return ()
-    is_secret = is_secret_config(name, shown) or _USER_INFO.search(value) is not None
-    return ("value",) if is_secret else ()
+    return ("value",) if is_secret_setting(name, value, shown) else ()
 
 
 class Redactor:

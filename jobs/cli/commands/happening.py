@@ -78,7 +78,8 @@ class TimelineOptions:
     where they go back, the events are in the order of the log's offsets, and a line says so.
 
     Changes of topics, configs, ACLs, quotas and credentials are only counted, because there may be
-    very many: --event 'config_*' lists them without their values, `kraftlake history` with them.
+    very many: --event 'topic_*' lists them, without the values of ACLs and quotas;
+    `kraftlake history` gives all values.
 
     \b
     The probable cause of an election:

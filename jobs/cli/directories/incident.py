@@ -122,11 +122,16 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[Told]:
         if outage.began.at is None:
             continue
         ended = None if outage.ended is None else outage.ended.at
-        end = "and some still have none" if ended is None else f"until {clock.words(ended)}"
-        had = f"up to {counted(outage.most, 'partition')} had no leader"
+        had = [f"{counted(outage.at_first, 'partition')} had no leader"]
         if outage.began.at in stopped_before:
-            had += " from here on at the latest (a broker is fenced some time after it stopped)"
-        yield Told(outage.began.at, f"outage: {had}, {end}", outage.began.offset)
+            had[0] += " by then at the latest (a broker is fenced some time after it stopped)"
+        if outage.most > outage.at_first and outage.most_at is not None:
+            had.append(f"{outage.most} had none at {clock.words(outage.most_at)}")
+        if ended is not None:
+            had.append(f"all had one again at {clock.words(ended)}")
+        elif outage.still:
+            had.append(f"{outage.still} still {'has' if outage.still == 1 else 'have'} none")
+        yield Told(outage.began.at, f"outage: {listed(had)}", outage.began.offset)
     if (stop := incident.stop) is not None:
         voters = named("voter", [str(one) for one in stop.voters])
         lacks = f"{voters} had stopped before the change at offset {stop.offset}, which they lack"

@@ -27,6 +27,7 @@ from jobs.cli.output import (
 )
 from jobs.cli.page_file import write_page
 from pipelines.cyclic_garbage import no_search_for_cycles
+from replica.doctor.check.catalogue import files
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import earlier_rounds
 from replica.doctor.check.newest import cluster_id_of
@@ -140,9 +141,15 @@ def incident_of(
     told = timeline(branch, progress.show)
     gaps = tuple(gaps_of(branch, told.unknown))
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
+    other_disks = [
+        member.examined.replica.node_id
+        for member in cluster.members
+        if member.examined.replica is not None
+        and any(one.rule is files.VOTER_DIRECTORY_ID for one in cluster.findings_of(member))
+    ]
     seen = [one for one in outages_of(cluster) or () if one.began is not BEFORE]
     return Incident(
-        verdict, decisive(told.events), seen, stop, gaps, nodes, behind,
+        verdict, decisive(told.events, other_disks), seen, stop, gaps, nodes, behind,
         told.asked_for, told.recent,
     )  # fmt: skip
 

@@ -80,6 +80,10 @@ class Outage:
     """The number of all partitions at that time."""
     most_at: int | None
     """That time, in ms since 1970; the first one of several; None where it is unknown."""
+    at_first: int
+    """The number of partitions without leader after all changes of the time at which it began."""
+    still: int
+    """The number of partitions without leader in the newest state; 0 where it has ended."""
 
 
 def outages(
@@ -90,7 +94,9 @@ def outages(
     partitions: those of the newest state. steps: as for leaderless_since.
     """
     without = {key for key, one in partitions.items() if one.leader == NO_NODE}
-    number = len(partitions)
+    number, still = len(partitions), len(without)
+    at: int | None = None
+    after = still
     earlier: dict[PartitionKey, bool] = {}
     found: list[Outage] = []
     ended: Beginning | None = None
@@ -99,17 +105,19 @@ def outages(
     for step in steps:
         had_any = bool(without)
         here = Beginning(step.offset, step.at)
+        if step.at is None or step.at != at:
+            at, after = step.at, len(without)
         if len(without) >= most:
             most, of, most_at = len(without), number, step.at
         number -= _take_back(step, without, partitions, earlier)
         if without and not had_any:
-            ended, most = here, 0
+            ended, most, still, after = here, 0, 0, len(without)
         if had_any and not without:
-            found.append(Outage(here, ended, most, of, most_at))
+            found.append(Outage(here, ended, most, of, most_at, after, still))
     if without:
         if len(without) > most:
             most, of, most_at = len(without), number, None
-        found.append(Outage(BEFORE, ended, most, of, most_at))
+        found.append(Outage(BEFORE, ended, most, of, most_at, len(without), still))
     return tuple(reversed(found))
 
 

@@ -94,9 +94,9 @@ class Branch:
     """The ids of nodes that have only directories without a metadata log in the newest round."""
 
     @property
-    def members(self) -> Iterator[Examined]:
+    def members(self) -> tuple[Examined, ...]:
         """All directories, of all rounds."""
-        return (examined for one in self.rounds for examined in one)
+        return tuple(examined for one in self.rounds for examined in one)
 
     def holds(self, offset: int, epoch: int, digest: object) -> bool:
         """Whether the entry of this offset and epoch, in a batch with this digest, is on the

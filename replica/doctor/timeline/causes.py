@@ -132,7 +132,7 @@ def cause_of(
     again = (
         ""
         if restarted_ms is None
-        else f"a new process of it registered {_seconds(restarted_ms)} after"
+        else f"a new process of node {former.leader} registered {_seconds(restarted_ms)} after"
     )
     writes = lost.get(former.epoch)
     if writes is not None and writes.committed:

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from replica.metadata.image.settings import migration_name
-from replica.words import listed
+from replica.metadata.redact import is_secret_setting
+from replica.words import listed, shortened
 
 OF_DIRECTORIES = ("broker_directories_changed", "broker_cordoned_directories_changed")
 """The changes of brokers' log directories."""
+BY_NEW_PROCESS = "again, by a new process"
+"""How the detail begins of a registration by another process than before."""
 _AGAIN = ("controller_registered", "broker_registered")
 
 
@@ -34,6 +37,16 @@ def detail_of(what: str, old: Any, new: Any) -> str:
         return ""
     before, after = ("none" if value is None else str(value) for value in (old, new))
     return f"{before} -> {after}"
+
+
+def detail_of_config(name: str, old: str | None, new: str | None) -> str:
+    """The values of a config before and after a change; "" where one may be a secret."""
+    if any(value is not None and is_secret_setting(name, value) for value in (old, new)):
+        return ""
+    before, after = (None if one is None else shortened(one) or '""' for one in (old, new))
+    if before is None:
+        return f"now {after}"
+    return f"was {before}" if after is None else f"{before} -> {after}"
 
 
 def _directories(before: Any, after: Any, lost: str, got: str) -> str:
@@ -73,7 +86,7 @@ def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
     told = "for the first time in this log"
     if old is not None:
         is_new = is_new_process(old, new)
-        told = "again, by a new process" if is_new else "again, by the same process"
+        told = BY_NEW_PROCESS if is_new else "again, by the same process"
         gone = set(old.get("logDirs") or ()) - set(new.get("logDirs") or ())
         told += f", without directory {listed(sorted(gone))}" if gone else ""
     return f"{told}, broker epoch {new['brokerEpoch']}" if "brokerEpoch" in new else told

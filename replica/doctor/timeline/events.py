@@ -21,11 +21,16 @@ from replica.doctor.timeline.asked_for import HOUR_MS, AskedForChanges
 from replica.doctor.timeline.branch import Branch, BranchTail
 from replica.doctor.timeline.causes import Registration
 from replica.doctor.timeline.changes import ChangeWalk, LoggedChange, UnknownOffsets
-from replica.doctor.timeline.details import OF_DIRECTORIES, detail_of, is_new_process
+from replica.doctor.timeline.details import (
+    OF_DIRECTORIES,
+    detail_of,
+    detail_of_config,
+    is_new_process,
+)
 from replica.doctor.timeline.elections import Election, elections_of
 from replica.doctor.timeline.fencings import Fencings
 from replica.doctor.timeline.holders import Holders
-from replica.doctor.timeline.latest_changes import LatestChanges
+from replica.doctor.timeline.latest_changes import ChangeGroup, LatestChanges
 from replica.doctor.timeline.partition_events import (
     NEW_DIRECTORY,
     UNCLEAN,
@@ -63,6 +68,9 @@ OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY)
 EVENTS = (
     ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK, *OF_CHANGES, *OF_PARTITIONS, *OF_HISTORY,
 )  # fmt: skip
+_OF_CONFIGS = ("config_set", "config_removed")
+_OLDEST = 0
+"""The time at which changes of the bootstrap count: a cluster is formatted with them."""
 _SHOWN_PARTITIONS = 3
 
 
@@ -110,16 +118,20 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
     """All events. No field holds a secret. watch: receives the progress. also: the changes of
     OF_HISTORY that are events, too."""
     walk, asked_for = ChangeWalk(branch, None, watch), AskedForChanges()
-    latest = LatestChanges()
+    latest, born = LatestChanges(), None
     changes, of_partitions, fencings = [], PartitionEvents(), Fencings(branch.members)
     for change in walk.changes():
         fencings.take(change)
         what = change.named.change.change
         if what in also or (what in OF_CHANGES and not _is_first_of_nothing(change)):
             changes.append(change)
+        if what == "metadata_version_changed" and change.named.change.old is None:
+            born = change.at
         if what in OF_HISTORY and change.tail is None:
-            asked_for.take(what, change.at)
-            latest.take(change)
+            is_of_bootstrap = change.at == born
+            asked_for.take(what, _OLDEST if is_of_bootstrap else change.at)
+            if not is_of_bootstrap:
+                latest.take(change)
         of_partitions.take(change)
     holders, cluster_id = Holders.of(branch), branch.cluster_id
     placed = [
@@ -141,7 +153,7 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
     ]
     logged = [event for event, on_branch in placed if on_branch]
     recent = (
-        _of_change(cluster_id, one.first, holders, fencings)._replace(name=one.name)
+        _of_group(cluster_id, one, holders, fencings)
         for one in latest.since(last_time(branch) - HOUR_MS)
     )
     return Timeline(_ordered(logged, beside), tuple(walk.unknown), asked_for, (*recent,))
@@ -190,11 +202,24 @@ def _of_change(
     _, name, (what, old, new) = change.named
     values = [None if text is None else json.loads(text) for text in (old, new)]
     nodes = holders.nodes(change.offset, change.leader_epoch, change.tail)
-    detail = "" if what in OF_HISTORY else fencings.detail(change) or detail_of(what, *values)
+    if what in _OF_CONFIGS:
+        detail = detail_of_config(change.named.write.key[-1], *values)
+    elif what in OF_HISTORY:
+        detail = ""
+    else:
+        detail = fencings.detail(change) or detail_of(what, *values)
     return Event(
         cluster_id, change.at, what, name, detail, None,
         change.offset, change.leader_epoch, nodes, change.commitment,
     )  # fmt: skip
+
+
+def _of_group(
+    cluster_id: str | None, group: ChangeGroup, holders: Holders, fencings: Fencings
+) -> Event:
+    """The event of changes of one kind and time. The values of several configs don't fit in it."""
+    event = _of_change(cluster_id, group.first, holders, fencings)
+    return event if len(group.names) == 1 else event._replace(name=group.name, detail="")
 
 
 def _of_partitions(cluster_id: str | None, found: PartitionEvent, holders: Holders) -> Event:
@@ -218,9 +243,10 @@ def _of_election(branch: Branch, one: Election) -> Event:
     won = one.won
     votes = f", by the votes of {_nodes_text(won.granting)}" if won.granting else ""
     after = f" after node {one.former}" if one.former not in (None, won.leader) else ""
-    epochs = "1 epoch" if one.without_winner == 1 else f"{one.without_winner} epochs"
+    first, last = won.epoch - one.without_winner, won.epoch - 1
+    epochs = f"epoch {last}" if first == last else f"epochs {first} to {last}"
     # a candidate may have won all the same: a leader writes quorum-state first, then its record
-    lacking = f"; these logs name no leader of {epochs} before it" if one.without_winner else ""
+    lacking = f"; these logs name no leader of {epochs}" if one.without_winner else ""
     detail = f"leads epoch {won.epoch}{after}{votes}: {one.because}{lacking}"
     tail = None if one.on_branch else branch.tail_with(won.offset, won.epoch, won.digest)
     commitment = branch.commitment(won.offset, tail)

@@ -3,7 +3,7 @@ controller fences it, and no log holds heartbeats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ class Fencings:
     """Takes the changes of a log one by one. members: the directories. A broker's directory has the
     broker's own copy of the log."""
 
-    members: Iterable[Examined]
+    members: Sequence[Examined]
     _seen: dict[int, _Seen] = field(default_factory=dict)
     """The last sign of life of each broker on the branch."""
     _told: dict[tuple[int, BranchTail | None, int], str] = field(default_factory=dict)

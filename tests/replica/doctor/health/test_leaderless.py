@@ -78,7 +78,21 @@ def _outage(counts: list[int], numbers: list[int], began: int, end: int, first: 
     ended = None if end == len(counts) else _at(end)
     at = 1000 * place if place >= first else None
     start = _at(began) if began >= first else BEFORE
-    return Outage(start, ended, max(seen), numbers[place], at)
+    still = counts[-1] if ended is None else 0
+    return Outage(start, ended, max(seen), numbers[place], at, seen[0], still)
+
+
+def test_an_outage_begins_with_all_partitions_that_lost_their_leader_at_that_time() -> None:
+    """A controller writes a record for each partition, all with one time."""
+    lost: list[tuple[tuple[str, int], Partition | None]] = [(key, LED) for key in KEYS]
+    lost += [(key, ALONE) for key in KEYS]
+    state, steps, _ = history([*lost, (KEYS[0], LED)])
+    times = (0, 0, 0, 5000, 5000, 9000, 12_000)
+    timed = [one._replace(at=at) for one, at in zip(steps, reversed(times), strict=True)]
+    (found,) = outages(state, timed)
+    counts = found.at_first, found.most, found.most_at, found.still
+    assert counts == (2, 3, 9000, 2)
+    assert found.ended is None
 
 
 @given(changes=CHANGES)

@@ -74,3 +74,12 @@ def test_each_cluster_has_a_branch_of_its_own() -> None:
 
 def test_of_directories_without_an_entry_there_is_no_branch() -> None:
     assert branches_of([[]]) == []
+
+
+def test_the_members_of_a_branch_can_be_read_again_and_again() -> None:
+    """The second of two fenced brokers was told without the end of its own copy of the log, because
+    the first had used up the members."""
+    branch = the_branch(look(f"{DYNAMIC}/split"))
+    members = branch.members
+    assert [*members] == [*members] == [one for of in branch.rounds for one in of]
+    assert len([*members]) == 5

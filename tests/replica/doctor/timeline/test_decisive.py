@@ -30,6 +30,16 @@ def test_a_broker_that_comes_back_is_told_only_where_it_was_fenced_before() -> N
     assert decisive([up, down, other, up, up]) == [down, up]
 
 
+def test_the_start_of_a_voter_with_another_disk_is_told() -> None:
+    first = _event("controller_registered", "controller 3")
+    again, other = (
+        _event("controller_registered", name)._replace(detail="again, by a new process")
+        for name in ("controller 3", "controller 1")
+    )
+    assert decisive([first, again, other]) == []
+    assert decisive([first, again, other], other_disks=(3,)) == [again]
+
+
 def test_divergences_and_truncations_always_decide() -> None:
     events = [_event("divergence"), _event("truncation")]
     assert decisive(events) == events

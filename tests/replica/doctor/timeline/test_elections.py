@@ -208,4 +208,4 @@ def test_an_epoch_of_which_no_record_is_left_may_have_had_a_winner() -> None:
     branch = the_branch(look(f"{DYNAMIC}/split"))
     events = timeline(branch).events
     (told,) = (one for one in events if (one.event, one.leader_epoch) == ("election", 5))
-    assert told.detail.endswith("; these logs name no leader of 1 epoch before it")
+    assert told.detail.endswith("; these logs name no leader of epoch 4")

@@ -100,6 +100,41 @@ def test_the_last_sign_of_life_of_a_fenced_broker_is_told(node: Path) -> None:
     ]
 
 
+def test_values_of_configs_are_told_unless_they_may_be_secrets(node: Path) -> None:
+    for name, value in (
+        ("retention.ms", "60000"),
+        ("retention.ms", "1000"),
+        ("retention.ms", None),
+        ("some.password", "hidden"),
+        ("of.a.plugin", "hidden"),
+        ("advertised.listeners", "http://user:hidden@host"),
+    ):
+        fields = {"resourceType": 2, "resourceName": "moved", "name": name, "value": value}
+        record(node, "CONFIG_RECORD", **fields)
+    (branch,) = branches_of([[examine(one) for one in discover([str(node)])]])
+    told = timeline(branch, also=("config_set", "config_removed")).events
+    told = [one for one in told if one.name.startswith("topic moved: ")]
+    assert [one.detail for one in told] == ["now 60000", "60000 -> 1000", "was 1000", "", "", ""]
+    assert "hidden" not in str(told)
+
+
+def test_configs_of_the_bootstrap_are_no_late_changes() -> None:
+    """The first leader writes them with metadata.version: nobody changed anything then."""
+    branch = the_branch(look("kafka-4.4.0-dynamic/live"))
+    told = timeline(branch, also=("config_set", "config_removed"))
+    (born,) = (
+        one.at
+        for one in told.events
+        if one.event == "metadata_version_changed" and one.detail.startswith("none -> ")
+    )
+    configs = [one.at for one in told.events if one.event.startswith("config_")]
+    of_bootstrap = configs.count(born)
+    assert of_bootstrap
+    assert told.asked_for.since(0)["config"] == len(configs)
+    assert told.asked_for.since(born - 1)["config"] == len(configs) - of_bootstrap
+    assert all(one.at != born for one in told.recent)
+
+
 def test_a_broker_that_registers_without_a_directory_says_so(node: Path) -> None:
     registers(node, directory_of(21), epoch=5001)
     told = events(node, "broker_registered")[-1]
