@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown
 from replica.doctor.quorum.conditions import unseen_voters
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import UNCOUNTED, VoterDoubt
@@ -45,7 +45,7 @@ def _doubts(cluster: Cluster) -> Iterator[Reason]:
     if cluster.quorum is not None:
         yield from _of_logs(cluster, cluster.quorum)
         if cluster.quorum.gave_up is not None:
-            yield unsafe(
+            yield unknown(
                 "quorum",
                 "had no leader when the directories were copied, so no partition gets another "
                 "leader: start the voters that don't run, and ask again once one of them leads",
