@@ -15,12 +15,11 @@ import pyarrow as pa
 from pipelines.cluster.rows import Row, milliseconds
 from pipelines.finding_rows import finding_row, subjects_text
 from replica.doctor.check.rule import Finding
-from replica.doctor.health.cluster import JUDGED, Beginning, Cluster, Lag
+from replica.doctor.health.cluster import JUDGED, Beginning, Cluster
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import leaderless_in_restart
 from replica.doctor.health.past import WATCHED, Past, VisibleChange
-from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.verdict.evidence import Since, leaderless
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import entity_of, image_of
@@ -104,8 +103,8 @@ def cluster_of(
 
     state_row: cluster_id, source, end_offset, is_whole, now_ms and voters. The voters are node ids
     in the newest leader's epoch, because a static quorum's log names no others. The row may also
-    have refused_at, and quorum, uncommitted_from, uncommitted_at, unstartable and passed_over: see
-    Cluster. entities: as in image_of.
+    have refused_at, and quorum, uncommitted_from, uncommitted_at, unstartable, passed_over and
+    lags: see Cluster. entities: as in image_of.
     """
     image = image_of(one for one in entities if one[0] in JUDGED)
     named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}
@@ -124,15 +123,8 @@ def cluster_of(
         uncommitted_at=state_row.get("uncommitted_at"),
         unstartable=state_row.get("unstartable", {}),
         passed_over=state_row.get("passed_over", ""),
-        lags=dict(_lags(state_row.get("quorum"))),
+        lags=state_row.get("lags", {}),
     )
-
-
-def _lags(quorum: KnownQuorum | None) -> Iterator[tuple[int, Lag]]:
-    """See Cluster.lags: those of voters."""
-    for voter in () if quorum is None else quorum.voters:
-        if voter.behind_ms is not None and voter.held_end is not None:
-            yield voter.key.node_id, Lag(voter.held_end, voter.behind_ms)
 
 
 def steps_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[VisibleChange]:

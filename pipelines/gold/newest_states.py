@@ -7,6 +7,9 @@ from datetime import datetime
 from operator import itemgetter
 
 from pipelines.cluster.rows import Row, milliseconds
+from replica.doctor.health.cluster import Lag
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.log_ends import COPYING_MS
 
 
 def newest_states(
@@ -43,6 +46,20 @@ def newest_states(
         "is_whole": max(agreed_end, *(row["snapshot_end_offset"] or 0 for row in status)) <= end,
         "voters": voters_below(epochs, end),
         "now_ms": None if at is None else milliseconds(at),
+    }
+
+
+def lags_of(status: Iterable[Row], quorum: KnownQuorum) -> dict[int, Lag]:
+    """Cluster.lags by the newest capture group: of a node with several logs the least. status: rows
+    of gold.replica_status. quorum: a voter with a doubt has no lag, as in the doctor."""
+    least: dict[int, Lag] = {}
+    for row in status:
+        node, end, ms = row["node_id"], row["agreed_end_offset"], row["lag_ms"]
+        if row["is_latest"] and end is not None and ms is not None:
+            least[node] = min(least.get(node, Lag(end, ms)), Lag(end, ms), key=itemgetter(1))
+    doubted = {voter.key.node_id for voter in quorum.voters if voter.doubt is not None}
+    return {
+        node: lag for node, lag in least.items() if lag.ms >= COPYING_MS and node not in doubted
     }
 
 

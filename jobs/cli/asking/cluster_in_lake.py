@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,14 +24,14 @@ from jobs.cli.output import ms_of
 from pipelines.dialects import DATA_FUSION
 from pipelines.finding_rows import unstartable_nodes
 from pipelines.gold.health_rules import WATCHED_ENTITIES, cluster_of, steps_of
+from pipelines.gold.newest_states import lags_of
 from pipelines.gold.verdict_rows import quorum_in, verdict_in
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
 from replica.doctor.check.catalogue.log import UNAPPLIABLE_RECORD
-from replica.doctor.health.cluster import Cluster, Lag
+from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.past import VisibleChange, past_of
-from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.doctor.verdict.facts import verdict_on_state
 from replica.doctor.verdict.verdict import Gap, Verdict
 
@@ -69,11 +69,11 @@ def from_lake(
             "uncommitted_from": offset,
             "uncommitted_at": at_ms,
             "unstartable": _unstartable(history, newest["capture_group"]),
+            "lags": lags_of(_status(history), quorum),
         }
     cluster = cluster_of(state_row, held, broker_defaults)
     unproven, _ = _first_change(history, history.proven_end(), end_offset)
-    lags = {} if newest is None else dict(_lags(history))
-    cluster = replace(cluster, unproven_from=unproven, lags=lags)
+    cluster = replace(cluster, unproven_from=unproven)
     return ClusterSource(
         cluster,
         counts,
@@ -85,17 +85,13 @@ def from_lake(
     )
 
 
-def _lags(history: ClusterHistory) -> Iterator[tuple[int, Lag]]:
-    """See Cluster.lags: those of the newest capture group, of each node the least."""
+def _status(history: ClusterHistory) -> Iterable[Mapping[str, Any]]:
+    """The rows of gold.replica_status of the newest capture group."""
     if not open_if_there(history.lake, STATUS):
-        return
-    query = (
-        f"SELECT node_id, agreed_end_offset, lag_ms FROM {STATUS} WHERE {history.mine()} "
-        "AND is_latest AND agreed_end_offset IS NOT NULL AND lag_ms IS NOT NULL "
-        "ORDER BY node_id, lag_ms DESC"
-    )
-    least = {node: Lag(end, ms) for node, end, ms in rows(history.lake, query)}
-    yield from ((node, lag) for node, lag in least.items() if lag.ms >= COPYING_MS)
+        return ()
+    names = "node_id, agreed_end_offset, lag_ms, is_latest"
+    query = f"SELECT {names} FROM {STATUS} WHERE {history.mine()} AND is_latest"
+    return named_rows(history.lake, query)
 
 
 def _first_change(history: ClusterHistory, start: int, end: int) -> tuple[int | None, int | None]:
