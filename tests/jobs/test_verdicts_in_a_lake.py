@@ -18,7 +18,6 @@ from pipelines.lake import Lake
 from replica.doctor.check import membership
 from replica.doctor.check.examined import examine
 from replica.doctor.check.group import judge_group
-from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.doctor.quorum.registered_later import REGISTERING_MS
 from replica.doctor.verdict.evidence_of_directories import clusters_of, evidence_of
 from replica.doctor.verdict.facts import verdict_on
@@ -198,34 +197,6 @@ def test_what_no_majority_holds_is_told_by_the_lake_too(
         [*one.values()] for one in table
     )
     assert "voters 2 and 3: not counted: their logs end together" in exposed[0].err
-
-
-def test_a_voter_that_is_behind_is_counted_by_no_plan_of_a_lake(
-    tmp_path: Path, kraftlake: Kraftlake
-) -> None:
-    quorum = ScriptedQuorum("a voter behind in a lake", Layout(voters=3, observers=1))
-    quorum.begin("orders")
-    quorum.settle()
-    quorum.cut([3])
-    quorum.run_ms(COPYING_MS + 5_000)
-    quorum.append(1, topic_config("orders", "retention.ms", "1"))
-    quorum.run_ms(600)
-    nodes = tmp_path / "nodes"
-    write_capture(quorum.capture(), str(nodes))
-    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
-    change = ("plan", "--json", "--remove-voter", "2")
-    asked = [kraftlake(*change, nodes), kraftlake(*change, "--lake", lake)]
-    by_files, by_lake = (ended.answers[0] for ended in asked)
-    (reason,) = (one for one in by_files["reasons"] if "can't be counted" in one["detail"])
-    assert "voter 3 can't be counted: its log ends " in reason["detail"]
-    assert reason in by_lake["reasons"]
-    assert by_files["answer"] == by_lake["answer"] == "unknown"
-    exposure = ("state", "--exposure", "--json")
-    left = [row["voters_left"] for row in kraftlake(*exposure, "--lake", lake).rows]
-    assert left == [row["voters_left"] for row in kraftlake(*exposure, nodes).rows]
-    assert left[0] == 2
-    table = rows(lake, "SELECT voters_left FROM gold.failure_exposure WHERE kind = 'nothing'")
-    assert [one["voters_left"] for one in table] in ([], [2])
 
 
 def test_plan_stands_on_the_same_ground_in_a_lake(
