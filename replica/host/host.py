@@ -21,7 +21,7 @@ from replica.host.replay import BegunReplay
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.stored import ElectionState, SnapshotFacts
+from replica.model.stored import ElectionState, LeaderAndEpoch, SnapshotFacts
 from replica.raft import inputs
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Reply, SnapshotPart, SnapshotRead
@@ -247,8 +247,11 @@ class Host:
         if put_off.load_snapshot == begun.loads:
             put_off = replace(put_off, load_snapshot=None)
         self._put_off = None
-        if put_off.load_snapshot is None and (put_off.commit or 0) <= self.machine.next_offset:
+        if self._is_other_leader(put_off.leader_change):
             done.leader_change = put_off.leader_change
+            put_off = replace(put_off, leader_change=None)
+        if put_off.load_snapshot is None and (put_off.commit or 0) <= self.machine.next_offset:
+            done.leader_change = done.leader_change or put_off.leader_change
             put_off = Effects()
         self.stepped(done)
         rest = self._without_put_off(put_off)
@@ -289,19 +292,29 @@ class Host:
 
     def _without_put_off(self, effects: Effects) -> Effects:
         """Put off the effects for the state machine, if they would take long or if earlier effects
-        were put off. Returns the other effects."""
+        were put off. Returns the other effects.
+
+        Only a leader waits until its machine has all older records. That another replica leads, the
+        machine hears as soon as no thread gives it anything: a leader's machine loads no snapshot.
+        """
         if effects.commit is not None:
             self.commit_end = effects.commit
         before = self._put_off
         if before is None and not self._takes_long(effects):
             return effects
         before = before or Effects()
+        change = effects.leader_change or before.leader_change
+        is_heard = not self._is_replaying and self._is_other_leader(change)
         self._put_off = Effects(
             load_snapshot=effects.load_snapshot or before.load_snapshot,
             commit=before.commit if effects.commit is None else effects.commit,
-            leader_change=effects.leader_change or before.leader_change,
+            leader_change=None if is_heard else change,
         )
-        return replace(effects, load_snapshot=None, commit=None, leader_change=None)
+        heard = change if is_heard else None
+        return replace(effects, load_snapshot=None, commit=None, leader_change=heard)
+
+    def _is_other_leader(self, change: LeaderAndEpoch | None) -> bool:
+        return change is not None and change.leader_id != self.raft.local_id
 
     def _takes_long(self, effects: Effects) -> bool:
         """Whether these effects give the state machine more records than it may get within a

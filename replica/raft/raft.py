@@ -102,6 +102,11 @@ class Raft:
         return snapshots.may_create(self._core, snapshot_id)
 
     @property
+    def local_id(self) -> int:
+        """The node id of this replica; NO_NODE if it has none."""
+        return self._core.local_id
+
+    @property
     def role(self) -> Role:
         return self._core.role
 

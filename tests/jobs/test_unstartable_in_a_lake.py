@@ -12,7 +12,7 @@ import pytest
 
 from replica.format.file_names import METADATA_FOLDER
 from tests.jobs.conftest import Kraftlake
-from tests.jobs.test_verdicts_in_a_lake import lake_of, rows
+from tests.jobs.lake_verdicts import lake_of, rows
 
 
 def without_its_beginning(node: Path) -> None:

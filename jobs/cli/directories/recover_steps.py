@@ -1,43 +1,19 @@
-"""The steps of a recovery plan, with the commands of Kafka and of kraftlake that carry them out."""
+"""The steps of a recovery plan, in the order in which an operator takes them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from jobs.cli.directories.recover_fixed_steps import (
-    COMBINED_FILE,
-    CONTROLLER_FILE,
     FIND_OUT_WHY_NOBODY_LEADS,
-    RESTART_BROKERS,
     RecoverStep,
-    kept_replicas,
-    lost_replicas,
 )
-from jobs.cli.directories.recover_names import bundle_of, endpoints_of, shown_paths
-from jobs.cli.directories.recover_second_logs import one_log_each, second_logs
-from jobs.cli.directories.recover_stand_ins import StandIns
+from jobs.cli.directories.recover_quorum import PlannedQuorum
 from replica.doctor.check.examined import Examined
-from replica.doctor.check.partition import PartitionFolder, partition_of
 from replica.doctor.health.hosted import HostedReplicas
-from replica.doctor.quorum.known_voter import NOT_AT_HAND, VoterDoubt
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
-from replica.doctor.rehearsal import step as rehearsal
 from replica.model.keys import ReplicaKey
-from replica.shell_text import Shell, identifier, line, noted, paths, word
-from replica.words import named, sentence
-
-_START = ("bin/kafka-server-start.sh", "-daemon")
-_RUN = ("kraftlake", "replica", "run", "-c", "server.properties")
-_OF_VOTERS = ("--type", "KRAFT_VOTERS", "--type", "LEADER_CHANGE")
-_STATIC_VOTERS = (
-    Shell("\"$(sed -n 's/^controller.quorum.voters=//p' "),
-    Shell(" | sed 's/[0-9]*@//g')\""),
-)
-"""The shell text around the name of a node's properties that gives host:port of each voter of a
-static quorum. The logs of such a quorum don't hold the addresses."""
-
 
 NO_BROKERS: HostedReplicas = MappingProxyType({})
 
@@ -49,7 +25,7 @@ def steps_of(
 ) -> Iterator[RecoverStep]:
     """The steps, in the order in which a person takes them. kraftlake itself takes none. hosted:
     the partition replicas of voters that are brokers, too."""
-    quorum = _Quorum(plan, by_key, hosted)
+    quorum = PlannedQuorum(plan, by_key, hosted)
     if quorum.bundles:
         yield quorum.unpack()
     elif plan.is_whole:
@@ -66,7 +42,7 @@ def steps_of(
         yield from _without_majority(quorum)
 
 
-def _with_majority(quorum: _Quorum) -> Iterator[RecoverStep]:
+def _with_majority(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
     plan = quorum.plan
     yield from quorum.keep()
     if quorum.doubted:
@@ -88,7 +64,7 @@ def _with_majority(quorum: _Quorum) -> Iterator[RecoverStep]:
             yield quorum.empty(voter)
 
 
-def _without_majority(quorum: _Quorum) -> Iterator[RecoverStep]:
+def _without_majority(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
     plan = quorum.plan
     if plan.missing or not plan.voters:
         yield quorum.name_others()
@@ -101,325 +77,3 @@ def _without_majority(quorum: _Quorum) -> Iterator[RecoverStep]:
         yield quorum.look()
     else:
         yield from quorum.without_majority()
-
-
-class _Quorum:
-    """The quorum of a recovery plan, and the names in the commands of its steps: its cluster, its
-    voters with their addresses, and the remaining directories."""
-
-    def __init__(
-        self,
-        plan: RecoveryPlan,
-        by_key: Mapping[ReplicaKey, Examined],
-        hosted: HostedReplicas,
-    ) -> None:
-        self.plan = plan
-        self.by_key = by_key
-        self.hosted = hosted
-        self.winner = by_key[plan.winner.key]
-        self.cluster_id = identifier(
-            self.winner.owner.cluster_id, f"{self.winner.shown}: meta.properties: cluster.id"
-        )
-        self.partition: PartitionFolder = partition_of(self.winner)
-        ranked = [by_key[standing.log.key] for standing in plan.ranking]
-        self.shown = [examined.shown for examined in ranked]
-        self.bundles = sorted({b for path in self.shown if (b := bundle_of(path)) is not None})
-        self.hosts = endpoints_of(ranked)
-        self.voters = sorted(plan.voters or ())
-        self.doubted = [voter.key for voter in plan.doubted]
-        self.not_given = [voter.key for voter in plan.quorum.in_doubt(*NOT_AT_HAND)]
-        replaced = plan.quorum.in_doubt(VoterDoubt.ANOTHER_DIRECTORY)
-        self.replaced_disks = [voter.key for voter in replaced]
-        known = (*self.voters, *(voter.key for voter in plan.quorum.leaving))
-        self.left = [v for v in known if v not in plan.missing and v not in self.doubted]
-        stopped = {voter.node_id for voter in self.doubted}
-        observers = {s.log.key.node_id for s in plan.ranking if s.is_voter is False}
-        self.observers = sorted(observers - stopped)
-
-    @property
-    def _bootstrap(self) -> str:
-        known = [self.hosts[v.node_id] for v in self.voters if v.node_id in self.hosts]
-        if not known:
-            before, behind = _STATIC_VOTERS
-            return word(before, self._file(self._asked), behind)
-        return ",".join(f"{host}:{port}" for host, port in known)
-
-    @property
-    def _asked(self) -> int:
-        """The node on which the tools run: their commands name files of this node's Kafka."""
-        return next(iter((*self.left, *self.voters, self.plan.winner.key))).node_id
-
-    def _on(self, node_id: int, *words: str) -> Shell:
-        """The command line of these words, which runs on a node's host."""
-        host = self.hosts.get(node_id)
-        return noted(line(*words), f"on node {node_id}" + ("" if host is None else f", {host[0]}"))
-
-    def unpack(self) -> RecoverStep:
-        """The step that unpacks a bundle, because commands can't name files in it."""
-        folders = [shown for shown in self.shown if bundle_of(shown) is None]
-        return RecoverStep(
-            "Unpack the bundles, and make the plan again for the folders: its commands name what "
-            "they hold.",
-            (
-                line("kraftlake", "capture", *paths(self.bundles), "-o", "unpacked"),
-                line("kraftlake", "recover", "--plan", "unpacked", *shown_paths(folders)),
-            ),
-        )
-
-    def name_others(self) -> RecoverStep:
-        """The step before the first step that changes anything: a directory that was not given is
-        no lost disk."""
-        text = "Name the directories of all other controllers too"
-        if self.voters:
-            nodes = named("node", [str(voter.node_id) for voter in self.not_given])
-            which = "directory" if len(self.not_given) == 1 else "directories"
-            text = f"Name the {which} of {nodes} too"
-        if self.voters and not self.not_given:
-            nodes = named("node", [str(voter.node_id) for voter in sorted(self.plan.missing)])
-            text = f"Name a better copy of the disks of {nodes}"
-        return RecoverStep(
-            f"{text}, if a disk still exists or a node runs, and make the plan again: what a "
-            "majority of the voters holds is all there.",
-            (
-                noted(Shell("DIRECTORY=/mnt/disk"), "of each of these nodes, or a copy of it"),
-                line(
-                    "kraftlake",
-                    "recover",
-                    "--plan",
-                    *shown_paths(self.shown),
-                    Shell('"$DIRECTORY"'),
-                ),
-            ),
-        )
-
-    def stop(self) -> RecoverStep:
-        nodes = [voter.node_id for voter in self.voters] or [
-            standing.log.key.node_id for standing in self.plan.ranking
-        ]
-        what = "controller" if self.partition.is_metadata else "replica of the quorum"
-        first = "Only if these disks are gone: " if self.not_given else ""
-        return RecoverStep(sentence(f"{first}stop every {what}"), self._stopping(nodes))
-
-    def start_with_own_disk(self, voter: ReplicaKey) -> RecoverStep:
-        """The step for a voter about which only this is known: its directory was not given."""
-        return RecoverStep(
-            f"If node {voter.node_id} still has its own disk, start it with that disk, and leave "
-            "out the next step. If the disk was restored from a backup, name its directory here "
-            "before, and make the plan again.",
-            (self._on(voter.node_id, *self._start(voter.node_id)),),
-        )
-
-    def _start(self, node_id: int) -> tuple[str, ...]:
-        return (*_START, self._file(node_id)) if self.partition.is_metadata else _RUN
-
-    def _file(self, node_id: int) -> str:
-        """The path of a node's properties in Kafka's own archive."""
-        if not self.partition.is_metadata:
-            return _RUN[-1]
-        return COMBINED_FILE if node_id in self.hosted else CONTROLLER_FILE
-
-    def leave_stopped(self) -> RecoverStep:
-        """The step that leaves voters stopped whose disks may have forgotten votes, so that they
-        don't vote."""
-        nodes = [voter.node_id for voter in self.doubted]
-        which = named("node", [str(node) for node in nodes])
-        return RecoverStep(
-            f"Keep {which} stopped until the step below that formats a new disk: a voter whose "
-            "directory has forgotten a vote may vote twice in one epoch.",
-            self._stopping(nodes),
-        )
-
-    def _stopping(self, nodes: Iterable[int]) -> tuple[Shell, ...]:
-        if not self.partition.is_metadata:
-            running = Shell("$(pgrep -f 'kraftlake replica run')")
-            return tuple(self._on(node, "kill", running) for node in nodes)
-        tool = "bin/kafka-server-stop.sh"
-        return tuple(self._on(node, tool, f"--node-id={node}") for node in nodes)
-
-    def keep(self) -> Iterator[RecoverStep]:
-        """The steps before the first start."""
-        folder = f"kept-{self.cluster_id}"
-        yield RecoverStep(
-            "Keep a copy of each directory that was given.",
-            (line("kraftlake", "capture", *shown_paths(self.shown), "-o", folder),),
-        )
-        if self.plan.answer is not RecoveryDecision.REFUSED:
-            yield from map(one_log_each, second_logs(self.plan, self.by_key))
-
-    def look(self) -> RecoverStep:
-        winner, others = self.shown[0], self.shown[1:]
-        return RecoverStep(
-            "Start none of them before it is known which history is right: `check` says what is "
-            "damaged, `diff` shows both branches.",
-            (
-                line("kraftlake", "check", *shown_paths(self.shown)),
-                *(line("kraftlake", "diff", *shown_paths((winner, other))) for other in others),
-            ),
-        )
-
-    def start(self, text: str, voters: Iterable[ReplicaKey]) -> RecoverStep:
-        started = [voter.node_id for voter in voters]
-        lines = tuple(self._on(node_id, *self._start(node_id)) for node_id in started)
-        nodes = tuple(sorted({*started, *self.observers}))
-        return RecoverStep(text, lines, plays=(rehearsal.ScenarioStep(start=nodes),))
-
-    def describe(self, text: str) -> RecoverStep:
-        if not self.partition.is_metadata:
-            topic = self.partition.name.rpartition("-")[0]
-            words = ("kraftlake", "replica", "describe", "-b", self._bootstrap, "--topic", topic)
-            return RecoverStep(text, (self._on(self._asked, *words),))
-        described = self._on(self._asked, *self._tool, "describe", "--replication")
-        return RecoverStep(text, (described,))
-
-    @property
-    def _tool(self) -> tuple[str, ...]:
-        return ("bin/kafka-metadata-quorum.sh", "--bootstrap-controller", self._bootstrap)
-
-    def replace(self, voter: ReplicaKey) -> RecoverStep:
-        """The step that replaces a lost voter by a node with the same id and an empty disk, when
-        the other nodes run again."""
-        on = partial(self._on, voter.node_id)
-        first = ""
-        if voter in self.not_given:
-            first = f"Only if the disk of node {voter.node_id} is gone: "
-        if not self.partition.is_metadata:
-            return RecoverStep(
-                sentence(
-                    f"{first}format node {voter.node_id} anew, on an empty log.dirs, and start it"
-                ),
-                (
-                    on("kraftlake", "replica", "format", *_RUN[-2:], "-t", self.cluster_id),
-                    on(*_RUN),
-                ),
-            )
-        form, brokers = self._format(voter), self._replicas_of(voter)
-        own = self._file(voter.node_id)
-        if not self.plan.is_dynamic:
-            return RecoverStep(
-                sentence(
-                    f"{first}format node {voter.node_id} anew, on an empty disk; not before the "
-                    "others have a leader, for an empty voter votes for anybody"
-                )
-                + brokers,
-                (on(*form), on(*self._start(voter.node_id))),
-                plays=(rehearsal.ScenarioStep(empty=(voter.node_id,)),),
-            )
-        tool, *bootstrap = self._tool
-        removed = ("remove-controller", "--controller-id", str(voter.node_id))
-        directory = f"--controller-directory-id={voter.directory_id}"
-        return RecoverStep(
-            sentence(
-                f"{first}take node {voter.node_id} out of the voters, format an empty disk for "
-                "it, and add it again once it has caught up (`describe` above shows it)"
-            )
-            + brokers,
-            (
-                self._on(self._asked, tool, *bootstrap, *removed, directory),
-                on(*form, "--no-initial-controllers"),
-                on(*self._start(voter.node_id)),
-                on(tool, "--command-config", own, *bootstrap, "add-controller"),
-            ),
-            plays=(
-                rehearsal.ScenarioStep(remove_voter=voter.node_id),
-                rehearsal.ScenarioStep(empty=(voter.node_id,)),
-                rehearsal.ScenarioStep(add_voter=voter.node_id),
-            ),
-        )
-
-    def admit(self, voter: ReplicaKey) -> RecoverStep:
-        """The step that makes a node a voter again by the disk that it has now, when the others
-        run."""
-        node = voter.node_id
-        tool, *bootstrap = self._tool
-        directory = f"--controller-directory-id={voter.directory_id}"
-        removed = (tool, *bootstrap, "remove-controller", "--controller-id", str(node), directory)
-        added = (tool, "--command-config", self._file(node), *bootstrap, "add-controller")
-        return RecoverStep(
-            f"Node {node} has another disk than the voter, so its votes don't count. If the disk "
-            f"with directory id {voter.directory_id} still exists, start the node with that disk, "
-            "and leave out the commands. If it is gone, take it out of the voters, and add the "
-            "node with the disk that it has, once it has caught up (`describe` above shows it).",
-            (
-                self._on(self._asked, *removed),
-                self._on(node, *self._start(node)),
-                self._on(node, *added),
-            ),
-            plays=(
-                rehearsal.ScenarioStep(remove_voter=node),
-                rehearsal.ScenarioStep(add_voter=node),
-            ),
-        )
-
-    def empty(self, voter: ReplicaKey) -> RecoverStep:
-        """The step that gives an empty disk to a node that the newest log no longer names as a
-        voter."""
-        on = partial(self._on, voter.node_id)
-        return RecoverStep(
-            f"Format an empty disk for node {voter.node_id}, and start it. The newest log names it "
-            "a voter no more; where Kafka still lists it as one (see the step before), take it out "
-            f"of the voters first.{self._replicas_of(voter)}",
-            (
-                on(*self._format(voter), "--no-initial-controllers"),
-                on(*self._start(voter.node_id)),
-            ),
-            plays=(rehearsal.ScenarioStep(empty=(voter.node_id,)),),
-        )
-
-    def without_majority(self) -> Iterator[RecoverStep]:
-        """The steps without a majority. Kafka has no command for this case. A voter is its node id
-        and directory id, so a copy of the newest log under both can replace a lost voter."""
-        if not self.voters:
-            yield RecoverStep(
-                "Find out who the voters are.",
-                (
-                    line("kraftlake", "dump", *_OF_VOTERS, *shown_paths(self.shown)),
-                    noted(
-                        line("grep", "controller.quorum", self._file(self._asked)),
-                        "on each controller",
-                    ),
-                ),
-            )
-            return
-        missing = sorted(self.plan.missing)
-        stand_ins = StandIns(self.plan, self.winner, self.cluster_id, missing)
-        nodes = named("node", [str(voter.node_id) for voter in missing])
-        yield RecoverStep(
-            f"Accept that what only {nodes} held is lost. Make directories for {nodes} from the "
-            f"log of node {self.plan.winner.key.node_id}, each with a quorum-state without a vote, "
-            "in an epoch that nobody has voted in.",
-            stand_ins.commands(),
-            makes_stand_ins=True,
-            plays=(stand_ins.played(),),
-        )
-        yield RecoverStep(
-            "Copy each of them into the empty log directory of its node: metadata.log.dir, or the "
-            f"first of log.dirs.{''.join(map(self._replicas_of, missing))}",
-            (
-                noted(Shell("LOG_DIR=/var/lib/kafka/metadata"), "of each of these nodes"),
-                *(line("scp", "-rp", f"stand-in-{v.node_id}/.", self._place(v)) for v in missing),
-            ),
-        )
-        yield self.start("Start all voters.", self.voters)
-        yield self.describe("See that one of them leads and the others follow it.")
-        if self.partition.is_metadata:
-            yield RESTART_BROKERS
-
-    def _format(self, voter: ReplicaKey) -> tuple[str, ...]:
-        """Kafka's command that formats a voter's disk. A combined node may have other log.dirs that
-        are formatted already."""
-        cluster = ("--cluster-id", self.cluster_id, "--config", self._file(voter.node_id))
-        kept = ("--ignore-formatted",) if voter.node_id in self.hosted else ()
-        return ("bin/kafka-storage.sh", "format", *cluster, *kept)
-
-    def _replicas_of(self, voter: ReplicaKey) -> str:
-        """What happens to the partition replicas on a voter's node; "" where it is no broker."""
-        replicas = self.hosted.get(voter.node_id)
-        if replicas is None:
-            return ""
-        say = lost_replicas if voter in self.not_given else kept_replicas
-        return say(voter, replicas)
-
-    def _place(self, voter: ReplicaKey) -> Shell:
-        """The host and the log directory of a voter, in the form host:path that scp takes."""
-        host = self.hosts.get(voter.node_id)
-        return word(f"node{voter.node_id}" if host is None else host[0], Shell(':"$LOG_DIR"/'))

@@ -159,6 +159,31 @@ def snapshot_bytes(snapshot_id):
     return snapshots.read(snapshot_id, 0, 2**20)
 
 
+@pytest.mark.parametrize("is_replaying", [True, False])
+def test_a_machine_hears_of_another_leader_before_it_loads_that_leader_s_snapshot(
+    filled, is_replaying
+):
+    """Else a machine that leads would be given a snapshot (campaign, seed 4049812)."""
+    folder, _ = filled  # noqa: F811
+    host, _ = reopened(folder)
+    newer, other = OffsetAndEpoch(100, 9), LeaderAndEpoch(2, 9)
+    fetched = Effects(snapshot_parts=[SnapshotPart(newer, 0, snapshot_bytes(newer), is_last=True)])
+    asked = [Effects(leader_change=other), fetched, Effects(),
+             Effects(reset_to=newer, load_snapshot=newer, commit=100)]  # fmt: skip
+    begun = host.begin_replay() if is_replaying else None
+    host.raft.step = lambda event, now_ms: asked.pop(0)
+    done = [*host.step(Tick(), 2), *host.step(Tick(), 2), *host.step(Tick(), 2)]
+    if begun is not None:
+        begun.run()
+        done += host.end_replay(begun)
+    if (rest := host.begin_replay()) is not None:
+        rest.run()
+        done += host.end_replay(rest)
+    order = [name for each in done for name, value in each.in_order()
+             if name == "load_snapshot" or value == other]  # fmt: skip
+    assert order == ["leader_change", "load_snapshot"]
+
+
 def test_the_power_goes_between_any_parts_of_a_replay_and_a_restart_recovers():
     """Nothing of a replay is on the disk: what is lost is given to the machine again."""
     node = only_node()

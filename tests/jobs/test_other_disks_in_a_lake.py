@@ -1,0 +1,178 @@
+"""What directories say of each other, as a lake tells it: other clusters, names and leaders."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines import build as building
+from replica.doctor.check import membership
+from replica.format.file_names import METADATA_FOLDER
+from tests.jobs.conftest import Kraftlake
+from tests.jobs.lake_verdicts import lake_of, row_of, rows, verdicts_by_check
+from tests.replica.doctor.check.first_start import start
+
+SPLIT = "kafka-4.1.1-dynamic/split"
+
+
+def renamed(data: Path, folder: Path) -> None:
+    """A quorum of which a node's meta.properties names another cluster."""
+    shutil.copytree(data / "kafka-4.1.1-dynamic/final", folder)
+    meta = folder / "3/meta.properties"
+    text = meta.read_text()
+    name = next(line for line in text.splitlines() if line.startswith("cluster.id="))
+    meta.write_text(text.replace(name, "cluster.id=SeqmQktRQ9eNfuKic4TCIg"))
+
+
+def of_two_clusters(data: Path, folder: Path) -> None:
+    """Two voters of one cluster, and the disk of another cluster's in place of the third's."""
+    for node, source in ((1, "kafka-4.1.1-dynamic"), (2, "kafka-4.1.1-dynamic"),
+                         (3, "kafka-4.4.0-dynamic")):  # fmt: skip
+        shutil.copytree(data / source / f"final/{node}", folder / str(node))
+
+
+def two_leaders(data: Path, folder: Path) -> None:
+    """A quorum of which two nodes' quorum-state files name two leaders of one epoch."""
+    shutil.copytree(data / "kafka-4.1.1-dynamic/final", folder)
+    path = folder / f"3/{METADATA_FOLDER}/quorum-state"
+    state = json.loads(path.read_text())
+    path.write_text(json.dumps(state | {"leaderId": 3 if state["leaderId"] != 3 else 1}))
+
+
+def formatted_apart(data: Path, folder: Path) -> None:
+    """Nodes that name each other as voters, formatted with three cluster ids, and never led."""
+    ids = ("wK4Z31XJSxyKdzPVlZaFsg", "umhhrJzySwu63ILwBFi6wQ", "SeqmQktRQ9eNfuKic4TCIg")
+    for node, cluster_id in enumerate(ids, start=1):
+        start(folder / str(node), node, cluster_id)
+
+
+def foreign_and_empty(data: Path, folder: Path) -> None:
+    """A voter's node started with a disk of another cluster that holds no record."""
+    shutil.copytree(data / "kafka-4.1.1-dynamic/final/2", folder / "2")
+    start(folder / "1", 1)
+
+
+@pytest.mark.parametrize(
+    "nodes_of", [renamed, of_two_clusters, two_leaders, formatted_apart, foreign_and_empty]
+)
+def test_the_verdict_counts_what_directories_say_of_each_other(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, nodes_of: Callable[[Path, Path], None]
+) -> None:
+    nodes = tmp_path / "nodes"
+    nodes_of(data, nodes)
+    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
+    told = {row["cluster_id"]: row for row in rows(lake, "SELECT * FROM gold.verdicts")}
+    expected = {one.cluster_id: one for one in verdicts_by_check(nodes)}
+    assert told.keys() == expected.keys()
+    for cluster_id, verdict in expected.items():
+        row = told[cluster_id]
+        assert (row["level"], row["headline"]) == (verdict.level.value, verdict.headline)
+        assert [tuple(fact["rules"]) for fact in row["facts"]] == [
+            fact.rules for fact in verdict.facts
+        ]
+        if row["end_offset"] is not None:  # a lake has other words where no record tells a state
+            assert tuple(row["next_steps"]) == verdict.next_steps
+        assert [one["next_step"] for one in row["facts"]] == [
+            fact.next_step for fact in verdict.facts
+        ]
+        assert row["notes"] == verdict.notes
+    between = {rule.id for rule in membership.RULES}
+    assert between & {rule for row in told.values() for fact in row["facts"] for rule in
+                      fact["rules"]}  # fmt: skip
+
+
+def test_a_later_build_keeps_what_directories_said_of_each_other(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    of_two_clusters(data, tmp_path / "nodes")
+    lake = lake_of(kraftlake, tmp_path / "lake", tmp_path / "nodes")
+    before = rows(lake, "SELECT * FROM gold.verdicts ORDER BY cluster_id")
+    # an older capture of both, so that no round is new that has their newest ones
+    old = ("--captured-at", "2020-01-01T00:00:00Z")
+    earlier = data / "kafka-4.1.1-dynamic/live"
+    assert kraftlake("ingest", "--lake", lake, *old, earlier).code in (0, 1)
+    assert kraftlake("build", "--lake", lake).code == 0
+    after = rows(lake, "SELECT * FROM gold.verdicts ORDER BY cluster_id")
+    assert [one["headline"] for one in after] == [one["headline"] for one in before]
+    assert [len(one["facts"]) for one in after] == [len(one["facts"]) for one in before]
+
+
+def test_a_build_of_more_captures_replaces_the_verdict(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    lake = lake_of(kraftlake, tmp_path / "lake", data / "kafka-4.1.1-dynamic/live")
+    assert row_of(lake)["level"] == "healthy"
+    lake_of(kraftlake, lake, data / SPLIT)
+    assert row_of(lake)["level"] == "outage"
+
+
+def test_disks_of_two_clusters_are_told_by_the_lake_too(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    nodes = tmp_path / "nodes"
+    of_two_clusters(data, nodes)
+    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
+    found = rows(lake, "SELECT * FROM gold.findings WHERE rule = 'disk-of-another-cluster'")
+    (expected,) = (
+        one
+        for one in kraftlake("check", "--json", nodes).findings
+        if one["rule"] == "disk-of-another-cluster"
+    )
+    assert [(one["message"], one["file"]) for one in found] == [
+        (expected["message"], expected["file"])
+    ]
+
+
+def test_a_voter_whose_node_has_another_cluster_s_disk_is_counted_by_no_plan_of_a_lake(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    nodes = tmp_path / "nodes"
+    of_two_clusters(data, nodes)
+    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
+    held = rows(lake, "SELECT cluster_id, voters FROM gold.verdicts")
+    doubts = {tuple(one["doubt"] for one in row["voters"]) for row in held}
+    foreign = "of-another-cluster"
+    assert doubts == {(None, None, foreign), (foreign, foreign, None)}
+    ours = next(row["cluster_id"] for row in held if row["voters"][0]["doubt"] is None)
+    plan = "plan", "--json", "--roll", "--cluster", ours
+    of_lake, of_files = kraftlake(*plan, "--lake", lake), kraftlake(*plan, nodes)
+    told = [[(one["answer"], one["detail"]) for one in ended.answers[0]["reasons"]]
+            for ended in (of_lake, of_files)]  # fmt: skip
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("derived", ["in one unit", "in several stages", "grown"])
+def test_a_lake_counts_the_voters_beside_another_cluster_s_disk_that_check_counts(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch, derived: str
+) -> None:
+    nodes, lake = tmp_path / "nodes", tmp_path / "lake"
+    of_two_clusters(data, nodes)
+    if derived == "in several stages":
+        monkeypatch.setattr(building, "_MOST_RECORDS", 100)
+    elif derived == "grown":
+        live = data / "kafka-4.1.1-dynamic/live"
+        lake_of(kraftlake, lake, live / "1", live / "2")
+    lake_of(kraftlake, lake, nodes)
+    health = [row for row in kraftlake("check", "--json", nodes).findings
+              if row["family"] == "health"]  # fmt: skip
+    found = rows(lake, "SELECT * FROM gold.findings WHERE family = 'health'")
+    assert {(one["rule"], one["message"]) for one in health} == {
+        (one["rule"], one["message"]) for one in found
+    }
+    left = {}
+    for row in rows(lake, "SELECT cluster_id FROM gold.verdicts"):
+        cluster = row["cluster_id"]
+        by_files = kraftlake("state", "--exposure", "--json", "--cluster", cluster, nodes).rows
+        where = f"WHERE cluster_id = '{cluster}'"
+        table = rows(lake, f"SELECT * FROM gold.failure_exposure {where}")
+        figures = ("leaderless", "below_min_isr", "voters_left", "has_majority")
+        assert {(one["kind"], ",".join(one["gone"])): [one[name] for name in figures]
+                for one in by_files} == {
+            (one["kind"], one["gone"]): [one[name] for name in figures] for one in table
+        }  # fmt: skip
+        left[cluster] = next(one["voters_left"] for one in table if one["kind"] == "nothing")
+    assert sorted(left.values()) == [1, 2]
