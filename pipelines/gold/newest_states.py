@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
+from typing import Any
 
 from pipelines.cluster.rows import Row, milliseconds
 from replica.doctor.health.cluster import Lag
@@ -49,7 +50,7 @@ def newest_states(
     }
 
 
-def lags_of(status: Iterable[Row], quorum: KnownQuorum) -> dict[int, Lag]:
+def lags_of(status: Iterable[Mapping[str, Any]], quorum: KnownQuorum) -> dict[int, Lag]:
     """Cluster.lags by the newest capture group: of a node with several logs the least. status: rows
     of gold.replica_status. quorum: a voter with a doubt has no lag, as in the doctor."""
     least: dict[int, Lag] = {}
