@@ -199,7 +199,7 @@ def test_above_its_share_a_cluster_is_sampled_by_rules_that_the_page_names(
     assert ("leader_changed", "orders-0") in kept
     assert sum(name.startswith("topic t") for _, name in kept) < 12
     assert {row["name"] for row in found.versions.rows} >= {"broker 11", "broker 12", "orders-0"}
-    monkeypatch.setattr("pipelines.report.page.MAX_CHANGES", 12)
+    monkeypatch.setattr("pipelines.report.gathering.MAX_CHANGES", 12)
     page = read_page(render(report_of(lake)))
     assert "Sampled: " in page.text
     assert "of 60 changes" in page.text
@@ -221,7 +221,7 @@ def test_a_report_keeps_no_rows_of_a_journey(
         made.append(ref(history))
         return history
 
-    monkeypatch.setattr("pipelines.report.page.gather_history", gathered)
+    monkeypatch.setattr("pipelines.report.gathering.gather_history", gathered)
     report = report_of(small_lake.write_lake(tmp_path / "lake", journey()))
     assert report.clusters[0].travel is not None
     assert [one() for one in made] == [None]
