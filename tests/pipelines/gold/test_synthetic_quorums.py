@@ -205,9 +205,9 @@ def test_the_history_follows_the_branch_the_majority_holds(history: dict[str, li
 def test_an_unproven_epoch_still_follows_the_log_that_would_win(
     history: dict[str, list[Row]],
 ) -> None:
-    # nor is epoch 1 proven: one of its two holders knows a newer epoch
+    # epoch 1 is proven: its leader, which knows a newer epoch, wrote it, and voter 2 holds it
     assert _spans(history["one voter away"]) == [
-        (1, 1, 0, 10, "unproven"),
+        (1, 1, 0, 10, "proven"),
         (2, 3, 10, None, "unproven"),
     ]
 
@@ -265,7 +265,7 @@ def test_an_unproven_epoch_ends_where_a_newer_group_shows_another_entry(
     ("cluster", "runs"),
     [
         ("split", [(0, 9, 1, "proven"), (10, 29, 2, "proven")]),
-        ("one voter away", [(0, 9, 1, "unproven"), (10, 29, 2, "unproven")]),
+        ("one voter away", [(0, 9, 1, "proven"), (10, 29, 2, "unproven")]),
         ("lost epoch", [(0, 9, 1, "proven"), (10, 29, 3, "proven")]),
         ("trimmed", [(5, 9, 1, "proven"), (10, 29, 2, "proven")]),
         ("lagging", [(0, 9, 1, "proven"), (10, 29, 2, "proven")]),
