@@ -84,10 +84,13 @@ def looked_at(*nodes: Path) -> list[Examined]:
 
 
 def test_a_voter_whose_disk_went_back_is_named_beside_an_earlier_look(tmp_path: Path) -> None:
-    """2 did not vote in the last epochs, so no other file shows that its disk is old."""
+    """2 did not vote in the last epochs. Its process registered later, which shows that its disk is
+    old; an earlier look shows how old."""
     before = copied(tmp_path / "before", DYNAMIC, dict.fromkeys((1, 2, 3), "final"))
     now = copied(tmp_path / "now", DYNAMIC, {1: "final", 2: "live", 3: "final"})
-    assert doubts(known(*now)) == {1: None, 2: None, 3: None}
+    (stale,) = known(*now).in_doubt(VoterDoubt.STALE)
+    assert (stale.key.node_id, stale.attested_epoch, stale.went_back) == (2, 5, None)
+    assert stale.registered_later is not None
     looks = looked_at(*before), looked_at(*now)
     *_, (earlier, _) = each_round(looks)
     judged_now = judge_group(looks[1], newest=True, earlier=earlier)
@@ -102,9 +105,11 @@ def test_a_voter_whose_disk_went_back_is_named_beside_an_earlier_look(tmp_path: 
 
 
 def test_the_vote_of_a_voter_that_did_not_win_counts_as_well(tmp_path: Path) -> None:
-    # 1 voted for 3 in the last epoch; 2 did not vote in it.
+    # 1 voted for 3 in the last epoch; 2 did not vote in it, and its process registered later.
     quorum = known(*copied(tmp_path, DYNAMIC, {1: "live", 2: "live", 3: "final"}))
-    assert doubts(quorum) == {1: VoterDoubt.STALE, 2: None, 3: None}
+    attested = {voter.key.node_id: voter.attested_epoch for voter in quorum.voters}
+    assert (attested[1], attested[2]) == (6, 5)
+    assert doubts(quorum)[1] is VoterDoubt.STALE
 
 
 def test_a_voter_without_its_quorum_state_is_in_doubt(tmp_path: Path) -> None:
