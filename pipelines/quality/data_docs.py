@@ -55,7 +55,7 @@ class CheckpointProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process still runs and takes runs."""
+        """Whether the process is alive, so that `ask` can give it work."""
         return self.process.poll() is None
 
     def ask(self, run: CountedRun) -> int:

@@ -54,8 +54,8 @@ class ClusterSource:
     readings: tuple[NodeReading, ...] = ()
     """For each directory of the cluster, what the release of Wanted.read_by can't read."""
     not_judged: str = ""
-    """Other files that must be readable, too, and could not be judged here; "" where there are
-    none."""
+    """Text about other files that Kafka has to read, and that were not judged here; "" if there
+    are none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class NoPlan:
     why: str
     """The reason as a clause, which follows a colon."""
     reasons: tuple[str, ...]
-    """Sentences with details of the reason."""
+    """Sentences that say more about the reason."""
     steps: tuple[str, ...]
     """A sentence for each step that a person takes."""
 

@@ -210,6 +210,18 @@ class PlannedQuorum:
     def _tool(self) -> tuple[str, ...]:
         return ("bin/kafka-metadata-quorum.sh", "--bootstrap-controller", self._bootstrap)
 
+    def _removal(self, voter: ReplicaKey) -> Shell:
+        """The command that takes a voter out of a dynamic quorum."""
+        removed = ("remove-controller", "--controller-id", str(voter.node_id))
+        directory = f"--controller-directory-id={voter.directory_id}"
+        return self._on(self._asked, *self._tool, *removed, directory)
+
+    def _addition(self, node_id: int) -> Shell:
+        """The command by which a node becomes a voter of a dynamic quorum, with its own disk."""
+        tool, *bootstrap = self._tool
+        own = self._file(node_id)
+        return self._on(node_id, tool, "--command-config", own, *bootstrap, "add-controller")
+
     def replace(self, voter: ReplicaKey) -> RecoverStep:
         """The step that replaces a lost voter by a node with the same id and an empty disk, when
         the other nodes run again."""
@@ -228,7 +240,6 @@ class PlannedQuorum:
                 ),
             )
         form, brokers = self._format(voter), self._replicas_of(voter)
-        own = self._file(voter.node_id)
         if not self.plan.is_dynamic:
             return RecoverStep(
                 sentence(
@@ -239,9 +250,6 @@ class PlannedQuorum:
                 (on(*form), on(*self._start(voter.node_id))),
                 plays=(rehearsal.ScenarioStep(empty=(voter.node_id,)),),
             )
-        tool, *bootstrap = self._tool
-        removed = ("remove-controller", "--controller-id", str(voter.node_id))
-        directory = f"--controller-directory-id={voter.directory_id}"
         return RecoverStep(
             sentence(
                 f"{first}take node {voter.node_id} out of the voters, format an empty disk for "
@@ -249,10 +257,10 @@ class PlannedQuorum:
             )
             + brokers,
             (
-                self._on(self._asked, tool, *bootstrap, *removed, directory),
+                self._removal(voter),
                 on(*form, "--no-initial-controllers"),
                 on(*self._start(voter.node_id)),
-                on(tool, "--command-config", own, *bootstrap, "add-controller"),
+                self._addition(voter.node_id),
             ),
             plays=(
                 rehearsal.ScenarioStep(remove_voter=voter.node_id),
@@ -265,19 +273,15 @@ class PlannedQuorum:
         """The step that makes a node a voter again by the disk that it has now, when the others
         run."""
         node = voter.node_id
-        tool, *bootstrap = self._tool
-        directory = f"--controller-directory-id={voter.directory_id}"
-        removed = (tool, *bootstrap, "remove-controller", "--controller-id", str(node), directory)
-        added = (tool, "--command-config", self._file(node), *bootstrap, "add-controller")
         return RecoverStep(
             f"Node {node} has another disk than the voter, so its votes don't count. If the disk "
             f"with directory id {voter.directory_id} still exists, start the node with that disk, "
             "and leave out the commands. If it is gone, take it out of the voters, and add the "
             "node with the disk that it has, once it has caught up (`describe` above shows it).",
             (
-                self._on(self._asked, *removed),
+                self._removal(voter),
                 self._on(node, *self._start(node)),
-                self._on(node, *added),
+                self._addition(node),
             ),
             plays=(
                 rehearsal.ScenarioStep(remove_voter=node),

@@ -21,7 +21,7 @@ class Family(StrEnum):
 
 
 class Subject(NamedTuple):
-    """One part of a cluster for which a rule of health holds."""
+    """A part of a cluster, such as a partition or a broker, that a finding is about."""
 
     name: str
     """The name of the partition, node, directory, feature or config."""

@@ -15,9 +15,12 @@ Only times of the one leader are compared: the clocks of two leaders may differ.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from replica.doctor.quorum.log_ends import LogEnd, newest_end
@@ -91,10 +94,11 @@ class LogsBehind(NamedTuple):
         if self.newest.batch_at(own.end) is None:
             return None
         batches = self.newest.batches
+        first = bisect_left(batches, own.end, key=attrgetter("last_offset"))
         lacked = next(
             max(one.base_offset, own.end)
-            for one in batches
-            if one.last_offset >= own.end and one.epoch == registered.epoch
+            for one in islice(batches, first, None)
+            if one.epoch == registered.epoch
         )
         then, now = time_of(lacked), time_of(registered.offset)
         if then is None or now is None or (registered.epoch == own.epoch and then < own.at_ms):

@@ -61,7 +61,8 @@ class ScenarioLake:
 def each_scenario(
     wanted: Callable[[NamedScenario], bool] = lambda _: True,
 ) -> pytest.MarkDecorator:
-    """A test for each wanted scenario, by `name`."""
+    """A mark that runs a test once for each scenario that `wanted` accepts. The test gets the
+    scenario's name as its argument `name`."""
     return pytest.mark.parametrize("name", [one.name for one in SCENARIOS if wanted(one)])
 
 

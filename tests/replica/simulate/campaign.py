@@ -33,7 +33,7 @@ from replica.simulate.nemesis import FAULTS
 PAGE = Path(__file__).with_name("CAMPAIGN.md")
 START = "<!-- what follows is written by python -m tests.replica.simulate.campaign --write -->\n"
 WHOLE = 1_000_000
-"""The number of seeds of the campaign to which the page extrapolates."""
+"""How many seeds a whole campaign has. The page estimates how long they all take."""
 _EVERY_S = 10.0
 
 
