@@ -158,6 +158,8 @@ class QuorumFiles:
     """For each replica with an incomplete copy, whose log may continue: the name of the copy."""
     registered_later: Mapping[ReplicaKey, RegisteredLater] = field(default_factory=dict)
     """For each controller whose registration is newer than its log: the registration."""
+    ended_ms: Mapping[ReplicaKey, int] = field(default_factory=dict)
+    """For each replica the time of the last record of its log, in ms since 1970 (UTC)."""
 
     @property
     def hidden(self) -> frozenset[ReplicaKey]:
@@ -327,7 +329,12 @@ def _known(
         next((files.cut[log.key] for log in own if log.key in files.cut), ""),
         _behind_ms(own, held_end, files.behind_ms),
         next((later[log.key] for log in own if log.key in later), None),
-    )
+        None if any(log.key in files.hidden for log in own) else held_end,
+        min(
+            (files.ended_ms[log.key] for log in own if log.position().offset == held_end
+             and log.key in files.ended_ms), default=None,
+        ),
+    )  # fmt: skip
 
 
 def _behind_ms(

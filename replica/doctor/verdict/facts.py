@@ -22,6 +22,7 @@ from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.judging import judge_health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts
+from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
@@ -218,8 +219,8 @@ def _of_replaced_disks(evidence: ClusterEvidence) -> Iterator[Fact]:
         Severity.WARNING,
         f"{told}: the quorum needs each of the other voters ({listed(left)}), and stops "
         "when one of them stops.",
-        "Stop none of the other voters. `kraftlake recover --plan` says how the voter is made to "
-        "count again.",
+        f"Keep the other voters ({listed(left)}) running. `kraftlake recover --plan` says how "
+        f"{named('voter', evidence.replaced)} is made to count again.",
     )
 
 
@@ -246,6 +247,9 @@ def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> 
         is_told = is_cause or rule.id in AT_RISK or rule.id in _HAPPENED
         evidence = found[0].finding.message if is_told else ""
         fact = _of_place(rule, _places(where), evidence)
+        if rule.id in OLD_DISKS:
+            messages = [one.finding.message for one in found[:_SHOWN]]
+            fact = replace(fact, text=old_disks_text(rule.id, _begun(_places(where)), messages))
         yield replace(fact, level=Level.AT_RISK, severity=Severity.ERROR) if is_cause else fact
 
 
@@ -268,8 +272,9 @@ def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
 def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Iterator[Fact]:
     """The facts of these findings. Among the warnings the one about lost records stands first."""
 
-    def place(finding: Finding) -> tuple[Any, bool]:
-        return by_severity(finding), finding.rule is not health.UNCLEAN_LEADER
+    def place(finding: Finding) -> tuple[Any, ...]:
+        is_loss = finding.rule is health.UNCLEAN_LEADER
+        return finding.severity.rank, not is_loss, by_severity(finding)
 
     for finding in sorted(findings, key=place):
         if finding.severity is Severity.INFO or finding.rule.id in mentioned:

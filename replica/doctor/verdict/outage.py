@@ -37,8 +37,8 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     writes, then a quorum that accepts no change."""
     found = {finding.rule.id: finding for finding in evidence.health or ()}
     leaderless = [found[rule] for rule in _LEADERLESS if rule in found]
+    causes = [found[rule] for rule in _BROKERS if rule in found]
     if leaderless:
-        causes = [found[rule] for rule in _BROKERS if rule in found]
         yield Fact(
             Level.OUTAGE,
             Severity.ERROR,
@@ -47,18 +47,19 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
                 leaderless,
                 causes,
                 evidence.leaderless_in_restart,
-                health.UNCLEAN_LEADER.id in found,
+                found.get(health.UNCLEAN_LEADER.id),
             ),
             tuple(one.rule.id for one in (*leaderless, *causes)),
         )
     refused = found.get(health.BELOW_MIN_ISR.id)
     if refused is not None:
+        why = listed([text for finding in causes for text in _cause(finding)])
         yield Fact(
             Level.OUTAGE,
             refused.severity,
             f"{_of_partitions((refused,), evidence)} "
             f"{'refuses' if len(refused.subjects) == 1 else 'refuse'} writes with acks=all: too "
-            "few replicas are in sync.",
+            f"few replicas are in sync{f', and {why}' if why else ''}.",
             refused.rule.next_step,
             (refused.rule.id,),
         )
@@ -98,7 +99,24 @@ def _of_quorum(evidence: ClusterEvidence) -> Iterator[Fact]:
             newest = max(found, key=lambda one: (one.epoch or 0, one.offset or 0))
             level, what = _CERTAINTY[rule]
             text = f"{what}: {newest.message}.{_FATE.get(rule, '')}"
-            yield Fact(level, newest.severity, text, newest.rule.next_step, (rule,))
+            yield Fact(level, newest.severity, text, _start_of_voters(newest), (rule,))
+
+
+def _start_of_voters(finding: Finding) -> str:
+    """The step that brings a leader back. A finding that knows which voters stopped names them as
+    its subjects."""
+    nodes = [subject.name.removeprefix("voter ") for subject in finding.subjects]
+    if not nodes:
+        return finding.rule.next_step
+    if len(nodes) == 1:
+        why = finding.subjects[0].what
+    else:
+        why = listed([f"{one.name}: {one.what}" for one in finding.subjects], limit=_SHOWN)
+    return (
+        f"Start {named('node', nodes, limit=_SHOWN)}: {why}. Then start the other voters that "
+        "don't run. If you stopped the quorum yourself, nothing is wrong. Stop no broker before "
+        "there is a leader."
+    )
 
 
 def _without_leader(
@@ -186,21 +204,21 @@ def _next_step(
     leaderless: Iterable[Finding],
     causes: Iterable[Finding],
     in_restart: Mapping[int, int],
-    was_unclean: bool,
+    unclean: Finding | None,
 ) -> str:
     """The step that brings the leaders back: stopped brokers first, then directories. in_restart:
-    see ClusterEvidence.leaderless_in_restart. was_unclean: whether partitions have a leader that
+    see ClusterEvidence.leaderless_in_restart. unclean: the finding about partitions whose leader
     was elected uncleanly. Other replicas truncate to its log when their brokers start."""
     by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: _brokers(one) for one in causes}
     down = [*by_rule.get(health.FENCED_BROKER.id, ()),
             *by_rule.get(health.UNREGISTERED_BROKER.id, ())]  # fmt: skip
     lost = by_rule.get(health.LOST_DIRECTORY.id, ())
     steps = []
-    if down and was_unclean:
-        folders = named("broker", down, limit=_SHOWN)
+    if down and unclean is not None:
+        folders = listed([shortened(one.name) for one in unclean.subjects], limit=_SHOWN)
         steps.append(
-            "First copy the folders of the partitions below, which were elected uncleanly, from "
-            f"{folders}: the start truncates them."
+            f"First copy the partition folders of {folders}, whose leaders were elected uncleanly, "
+            f"from {named('broker', down, limit=_SHOWN)}: the start truncates them."
         )
     if down:
         steps.append(f"Start {named('broker', down, limit=_SHOWN)}.")
