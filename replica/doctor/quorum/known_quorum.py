@@ -222,7 +222,7 @@ def _behind(
 def _gave_up(
     newest: ReplicaLog, logs: Sequence[ReplicaLog], voters: Sequence[KnownVoter]
 ) -> ReplicaKey | None:
-    """The leader who gave up (see KnownQuorum.is_leaderless). A leader whom no majority fetches from
+    """The leader who gave up (KnownQuorum.is_leaderless). A leader whom no majority fetches from
     resigns, and goes on to a newer epoch when it has heard of no other leader (Kafka:
     checkQuorumTimeout)."""
     epoch = newest.last_epoch
