@@ -60,7 +60,7 @@ def lags_of(status: Iterable[Mapping[str, Any]], quorum: KnownQuorum) -> dict[in
         if row["is_latest"] and end is not None and ms is not None:
             least[node] = min(least.get(node, Lag(end, ms)), Lag(end, ms), key=itemgetter(1))
     doubted = {voter.key.node_id for voter in quorum.voters if voter.doubt is not None}
-    late = set() if quorum.gave_up is None else {one.key.node_id for one in quorum.behind}
+    late = {one.key.node_id for one in quorum.behind} if quorum.is_leaderless else set()
     return {
         node: lag
         for node, lag in least.items()

@@ -91,20 +91,18 @@ def judge_health(cluster: Cluster) -> list[Finding]:
         found.append(health.STATE_NOT_WHOLE.at(cluster.file, message))
     if cluster.uncommitted_from is not None:
         found.append(_uncommitted(cluster, cluster.uncommitted_from))
-    if (quorum := cluster.quorum) is not None and quorum.gave_up is not None:
+    if (quorum := cluster.quorum) is not None and quorum.is_leaderless:
         found.append(_without_quorum_leader(cluster, quorum.gave_up))
     return sorted(found, key=by_severity)
 
 
-def _without_quorum_leader(cluster: Cluster, leader: ReplicaKey) -> Finding:
+def _without_quorum_leader(cluster: Cluster, leader: ReplicaKey | None) -> Finding:
+    who = "the last leader" if leader is None else f"node {leader.node_id}, the last leader,"
     since = "" if cluster.now is None else f" after {ms_text(cluster.now)}"
     lags = {one: cluster.lags[one] for one in sorted(cluster.voters & cluster.lags.keys())}
     behind = [f"voter {one} {lag.ms / 1000:.1f} s" for one, lag in lags.items()]
     stopped = f"; a log that ended earlier: {listed(behind)} before" if behind else ""
-    message = (
-        f"node {leader.node_id}, the last leader, gave up{since}, and no directory here names a "
-        f"leader since{stopped}"
-    )
+    message = f"{who} gave up{since}, and no directory here names a leader since{stopped}"
     subjects = tuple(
         Subject(f"voter {one}", _log_end(lag), lag.end - 1)
         for one, lag in lags.items()

@@ -34,8 +34,12 @@ _SHOWN = 5
 
 def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     """The outages of the newest state: partitions without leader, then partitions that refuse
-    writes, then a quorum that accepts no change."""
+    writes, then a quorum that accepts no change. A quorum that is known to have no leader stands
+    first: no broker that starts is unfenced before it has one."""
     found = {finding.rule.id: finding for finding in evidence.health or ()}
+    of_quorum = [*_of_quorum(evidence)]
+    sure = [fact for fact in of_quorum if health.LEADER_GAVE_UP.id in fact.rules]
+    yield from sure
     leaderless = [found[rule] for rule in _LEADERLESS if rule in found]
     causes = [found[rule] for rule in _BROKERS if rule in found]
     if leaderless:
@@ -64,7 +68,7 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             (refused.rule.id,),
         )
 
-    yield from _of_quorum(evidence)
+    yield from (fact for fact in of_quorum if fact not in sure)
     yield from _without_winner(evidence)
 
 

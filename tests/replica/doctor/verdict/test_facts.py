@@ -92,8 +92,8 @@ def test_disks_that_leave_no_majority_put_committed_records_at_risk() -> None:
     verdict = verdict_on(of_two)
     assert verdict.level is Level.AT_RISK
     assert verdict.headline == (
-        "The disk of voter 2 can't be relied on, and the other voters are no majority (1 of 2): "
-        "committed records may be lost."
+        "The disk of voter 2 can't be relied on, and the voters that are left are no majority (1 "
+        "of 2): committed records may be lost."
     )
     assert "recover --plan" in verdict.next_steps[0]
     assert verdict_on(replace(of_two, voters=THREE)).level is Level.HEALTHY, "2 of 3 are a majority"
@@ -133,8 +133,9 @@ def test_the_step_of_a_leader_that_gave_up_names_the_voters_that_stopped_first()
         ((), health.LEADER_GAVE_UP.next_step),
     ):
         found = about(health.LEADER_GAVE_UP, *gone)
-        verdict = verdict_on(replace(LEADERLESS, health=(found, DOWN)))
-        assert verdict.next_steps[0].startswith(step)
+        verdict = verdict_on(replace(LEADERLESS, health=(*(LEADERLESS.health or ()), found)))
+        assert verdict.next_steps[0].startswith(step), "no broker comes back before"
+        assert verdict.next_steps[1].startswith("Start broker 11.")
 
 
 def test_what_an_unclean_election_took_weighs_more_than_a_single_replica() -> None:
@@ -148,6 +149,16 @@ def test_what_an_unclean_election_took_weighs_more_than_a_single_replica() -> No
             "uncleanly, from broker 11: the start truncates them. Start broker 11. Run no unclean "
             "election before: it may lose data."
         )
+
+
+def test_unreliable_and_replaced_disks_are_counted_once_for_both_facts() -> None:
+    of_both = ClusterEvidence(nodes=3, voters=THREE, unreliable=("1",), replaced=("2",))
+    facts = verdict_on(of_both).facts
+    assert {fact.level for fact in facts} == {Level.OUTAGE, Level.AT_RISK}
+    assert all("the voters that are left are no majority (1 of 3)" in one.text for one in facts)
+    of_five = replace(of_both, voters=("1", "2", "3", "4", "5"))
+    (fact,) = verdict_on(of_five).facts
+    assert "each of the other voters (3, 4 and 5)" in fact.text
 
 
 @pytest.mark.parametrize("cause", [groups.VOTER_SETS_DIFFER, groups.INITIAL_VOTERS_DIFFER])
