@@ -106,8 +106,8 @@ class KnownVoter:
         if self.disk_end >= log_end:
             return "; it lacks no record of the newest log"
         since = "" if self.ended_ms is None else f"since {ms_text(self.ended_ms)} "
-        last = log_end - 1
-        which = f"offsets {self.disk_end} to {last}" if self.disk_end < last else f"offset {last}"
+        first, last = self.disk_end, log_end - 1
+        which = f"offsets {first} to {last}" if first < last else f"offset {last}"
         return f"; {since}it lacks {which}"
 
     @property
