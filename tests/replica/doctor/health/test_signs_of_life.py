@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from replica.doctor.health.cluster import Beginning, Cluster
 from replica.doctor.health.past import VisibleChange
-from replica.doctor.health.signs_of_life import LastSign, last_signs
+from replica.doctor.health.signs_of_life import LastSign, SignsBackwards
 from replica.doctor.verdict.evidence import leaderless
 from replica.model.keys import NO_NODE
 from tests.replica.doctor.health.clusters import a_broker, a_partition, cluster_after, healthy
@@ -31,6 +32,14 @@ def step(offset: int, state: Cluster, table: str, key: Any) -> VisibleChange:
     """The change at this offset, a second for each, of what `state` had before."""
     values = state.partitions if table == "partitions" else state.values(table)
     return VisibleChange(offset, 1000 * offset, ((table, key, values.get(key)),))
+
+
+def last_signs(cluster: Cluster, steps: Iterable[VisibleChange]) -> dict[int, LastSign]:
+    back = SignsBackwards(cluster)
+    for one in steps:
+        assert not back.is_complete
+        back.take_back(one)
+    return back.found
 
 
 GONE = a_state(NO_NODE, fenced=True)
