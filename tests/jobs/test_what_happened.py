@@ -21,16 +21,19 @@ pytestmark = pytest.mark.usefixtures("recorded")
 def test_an_incident_is_told_on_one_page(kraftlake: Kraftlake) -> None:
     ended = kraftlake("what-happened", f"{DYNAMIC}/split")
     assert (ended.code, ended.err) == (1, "")
-    assert len(ended.lines) <= 27
+    assert len(ended.lines) <= 28
     assert ended.lines[0] == kraftlake("check", "-q", f"{DYNAMIC}/split").lines[0]
     told = ended.lines.index("What happened:")
     to_do = ended.lines.index("What to do:")
-    events = [line.split()[3] for line in ended.lines[told + 1 : to_do - 1]]
+    assert ended.lines[told + 1] == (
+        "  7 less grave or older events are left out: `kraftlake timeline` lists all"
+    )
+    events = [line.split()[3] for line in ended.lines[told + 2 : to_do - 1]]
     assert events == [
         "election:", "election:", "election:", "topic", "voters", "voters", "topic", "divergence:",
         "election:", "broker", "outage:", "topic",
     ]  # fmt: skip
-    times = [line[:25] for line in ended.lines[told + 1 : to_do - 1]]
+    times = [line[:25] for line in ended.lines[told + 2 : to_do - 1]]
     assert times == sorted(times)
     assert ended.lines[to_do + 1 :] == [
         "  1. Start broker 11. Run no unclean election before: it may lose data."
