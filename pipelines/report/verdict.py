@@ -99,7 +99,7 @@ class ReportVerdict:
         if not others:
             return ""
         weighty, less = facts_besides(others)
-        also = f" And {counted(len(less), 'other warning')}." if less else ""
+        also = f" And {counted(len(less), 'other finding')}." if less else ""
         return " ".join(["Now:", others[0].text, *(fact.text for fact in weighty)]) + also
 
     @property
@@ -331,7 +331,8 @@ def _now(facts: ReportFacts) -> Iterator[Clause]:
         yield Clause(Level.ATTENTION, f"{newest} the replicas don't agree")
     elif "disjoint" in pairs:
         apart = counted(pairs["disjoint"], "pair")
-        yield Clause(Level.ATTENTION, f"{newest} {apart} of replicas have no offset in common")
+        has = "has" if pairs["disjoint"] == 1 else "have"
+        yield Clause(Level.ATTENTION, f"{newest} {apart} of replicas {has} no offset in common")
     elif "prefix" in pairs:
         yield Clause(
             Level.HEALTHY,

@@ -75,8 +75,12 @@ class Examined:
     @property
     def breaks_off(self) -> bool:
         """Whether the node's log may continue: this is a part of a log, or an incomplete copy."""
-        is_cut = isinstance(self.location, DirectoryPath) and self.location.is_cut
-        return is_cut or self.directory.is_fragment
+        return self.is_cut or self.directory.is_fragment
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether this is an incomplete copy, as of an archive that breaks off."""
+        return isinstance(self.location, DirectoryPath) and self.location.is_cut
 
     @property
     def replica(self) -> ReplicaId | None:

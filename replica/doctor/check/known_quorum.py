@@ -20,7 +20,7 @@ from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_q
 from replica.doctor.quorum.lacks_own import lacks_own
 from replica.doctor.quorum.log_ends import LogEnd, behind_ms
 from replica.doctor.quorum.recovery import RecoveryPlan, plan_compared
-from replica.doctor.quorum.went_back import ComparedRound, WentBack, went_back
+from replica.doctor.quorum.went_back import ComparedRound, WentBack, each_once, went_back
 from replica.format.file_names import FileKind
 from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
 from replica.history.log import ReplicaLog
@@ -99,7 +99,7 @@ def went_back_since(
 ) -> tuple[WentBack, ...]:
     """The replicas that lack now what earlier rounds of the cluster show, each replica once."""
     rounds = earlier.get(cluster_id, ())
-    return tuple({one.key: one for then in rounds for one in went_back(then, now)}.values())
+    return tuple(each_once(one for then in rounds for one in went_back(then, now)).values())
 
 
 def earlier_rounds(rounds: Iterable[Sequence[Examined]]) -> EarlierRounds:

@@ -140,15 +140,21 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     """The verdict on one cluster, before further findings are added to it."""
     health_found = evidence.health or ()
     everything = [*(one.finding for one in evidence.findings), *health_found]
-    outage = [*outage_facts(evidence), *loss_facts(evidence.to_lose)]
+    by_state = [*outage_facts(evidence)]
+    outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     if evidence.to_lose:
         mentioned |= set(LOSS_RULES)
+    of_health = (*_of_health(health_found, mentioned),)
+    if any(one.finding.rule is groups.CONFLICT for one in evidence.findings):
+        told = {fact: _of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
+        outage = [told.get(fact, fact) for fact in outage]
+        of_health = tuple(told[fact] for fact in of_health)
     return VerdictDraft(
         evidence.cluster_id,
         (*outage, *_of_majority(evidence)),
         evidence.findings,
-        (*_of_health(health_found, mentioned),),
+        of_health,
         frozenset(mentioned),
         evidence.missing,
         (*evidence.gaps, *_gaps(everything)),
@@ -156,6 +162,14 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
         _well(evidence),
         evidence.state,
     )
+
+
+def _of_one_history(fact: Fact, state: KnownState | None) -> Fact:
+    """A fact about the state, where logs conflict: the state is that of one of two histories. It
+    has no step, for nobody may start a node before it is known which history is right."""
+    source = state.source if state is not None and state.source else "one node"
+    text = f"By the log of {source}, which may hold the wrong history: {fact.text}"
+    return replace(fact, text=text, next_step="")
 
 
 def _all_gaps(

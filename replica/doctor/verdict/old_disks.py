@@ -13,7 +13,7 @@ _VOTER = re.compile(r"voter \d+: ")
 
 class _Words(NamedTuple):
     """one, several: what is wrong with one disk, and with several; "" where the findings say it.
-    then: a sentence on what that means."""
+    then: a sentence on what that means; "" where the findings say it."""
 
     one: str
     several: str
@@ -23,7 +23,7 @@ class _Words(NamedTuple):
 _OLDER = _Words(
     "its disk is older than what the node did: ",
     "their disks are older than what the nodes did: ",
-    "A start with such a disk may lose committed data.",
+    "",
 )
 _WORDS: Mapping[str, _Words] = {
     groups.STALE_VOTER.id: _OLDER,
@@ -48,5 +48,7 @@ def old_disks_text(rule: str, place: str, messages: Sequence[str]) -> str:
     """The text about the nodes at `place`. messages: the message of each finding of the rule."""
     words = _WORDS[rule]
     if len(messages) == 1:
-        return f"{place}: {words.one}{_VOTER.sub('', messages[0], count=1)}. {words.then}"
-    return f"{place}: {words.several}{'; '.join(messages)}. {words.then}"
+        told = f"{place}: {words.one}{_VOTER.sub('', messages[0], count=1)}."
+    else:
+        told = f"{place}: {words.several}{'; '.join(messages)}."
+    return f"{told} {words.then}".rstrip()

@@ -249,7 +249,7 @@ CASES = {
     "no offset in common": (
         replace(HEALTHY, relations={"disjoint": 1, "prefix": 2}),
         Level.ATTENTION,
-        "In the newest captures 1 pair of replicas have no offset in common; all 2 snapshots "
+        "In the newest captures 1 pair of replicas has no offset in common; all 2 snapshots "
         "are valid; no capture shows a replica that lost records.",
     ),
     "a single replica": (
@@ -362,7 +362,7 @@ def test_what_users_feel_now_leads_whatever_the_logs_say() -> None:
     others = tuple(replace(WORN, text=f"Broker {one}: so it is.") for one in (13, 14))
     answer = verdict(replace(HEALTHY, now=(DOWN, also_down, WORN, *others)))
     assert answer.headline == (
-        f"Now: {DOWN.text} 6 partitions refuse writes. {WORN.text} And 2 other warnings."
+        f"Now: {DOWN.text} 6 partitions refuse writes. {WORN.text} And 2 other findings."
     )
     assert verdict(HEALTHY).headline == ""
     harmless = verdict(replace(HEALTHY, losses=(GHOSTS,), now=(DOWN,)))

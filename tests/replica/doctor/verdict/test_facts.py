@@ -139,13 +139,10 @@ def test_an_old_disk_is_told_by_its_node_and_by_what_it_lacks_since_when() -> No
     ]
     verdict = verdict_on(ClusterEvidence(nodes=3, findings=tuple(found[1:])))
     assert verdict.level is Level.AT_RISK
-    assert verdict.headline == (
-        f"Node 3: its disk is older than what the node did: {lacks}. A start with such a disk may "
-        "lose committed data."
-    )
+    assert verdict.headline == (f"Node 3: its disk is older than what the node did: {lacks}.")
     both = verdict_on(ClusterEvidence(nodes=3, findings=tuple(found)))
     assert both.headline.startswith("Nodes 2 and 3: their disks are older than what the nodes did")
-    assert f"voter 2: {lacks}; voter 3: {lacks}. A start" in both.headline
+    assert f"voter 2: {lacks}; voter 3: {lacks}." in both.headline
     behind = PlacedFinding("node 2", groups.VOTER_BEHIND.at("", f"voter 2: {lacks}"))
     verdict = verdict_on(ClusterEvidence(nodes=3, findings=(behind,)))
     assert verdict.headline.startswith(f"Node 2: {lacks}. The node was stopped or cut off")
@@ -354,6 +351,11 @@ def test_a_conflict_is_a_risk_whose_step_comes_before_that_of_an_outage() -> Non
     assert [one.level for one in verdict.facts] == [Level.OUTAGE, Level.AT_RISK]
     assert verdict.next_steps[0] == f"Node 1: {groups.CONFLICT.next_step}"
     assert verdict.facts[1].text == "Node 1: two histories under one cluster id: other bytes."
+    # the state is that of one history, and a step that starts nodes would contradict the conflict's
+    alone = verdict_on(LEADERLESS)
+    assert verdict.headline.endswith(f", which may hold the wrong history: {alone.headline}")
+    assert len(alone.next_steps) == 1
+    assert not {*alone.next_steps} & {*verdict.next_steps}
 
 
 @pytest.mark.parametrize(("nodes", "level"), [(2, Level.OUTAGE), (1, Level.ATTENTION)])
