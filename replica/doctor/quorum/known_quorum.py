@@ -215,8 +215,7 @@ def known_quorum(
 def _behind(
     group: GroupComparison, newest: ReplicaLog, doubts: Collection[ReplicaKey]
 ) -> Iterator[LogBehind]:
-    for log in group.logs:
-        end = _common_end(group, newest, log)
+    for log, end in ((one, _common_end(group, newest, one)) for one in group.logs):
         if end < newest.end_offset and log.key not in doubts:
             yield LogBehind(log.key, end)
 

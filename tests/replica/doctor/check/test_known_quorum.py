@@ -106,7 +106,6 @@ def test_a_voter_whose_disk_went_back_is_named_beside_an_earlier_look(tmp_path: 
         "; it may vote a second time in an epoch in which it voted already, and lacks records that "
         "it acknowledged: it may help to elect a leader that lacks committed records"
     )
-    )
     assert " UTC it lacks offsets 1524 to " in found.message
     (state,) = judged_now.states
     assert state.quorum is not None
