@@ -16,6 +16,7 @@ from pipelines.cluster.rows import Row, milliseconds
 from pipelines.finding_rows import finding_row, subjects_text
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import JUDGED, Beginning, Cluster
+from replica.doctor.health.copy_first import CopyFirst, copies_first
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import leaderless_in_restart
@@ -73,6 +74,8 @@ class JudgedState:
     where no time is known."""
     leaderless_in_restart: Mapping[int, int]
     """The result of replica.doctor.health.leaderless.leaderless_in_restart."""
+    copy_first: tuple[CopyFirst, ...]
+    """The result of replica.doctor.health.copy_first.copies_first."""
 
 
 def judged_state(
@@ -91,6 +94,7 @@ def judged_state(
         len(cluster.partitions),
         leaderless(cluster, steps),
         leaderless_in_restart(cluster),
+        copies_first(cluster),
     )
 
 

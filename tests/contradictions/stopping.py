@@ -68,6 +68,7 @@ def a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one(answers: Answer
         if then is None or now is None or stop.answer is not ChangeSafety.UNSAFE:
             continue
         same = then.has_majority is not False and then.harm == now.harm
+        same = same and not any(one.subject == "quorum" for one in stop.reasons)  # nobody leads it
         below = any("min.insync.replicas" in one.detail for one in stop.reasons)
         if same and not below:
             why = stop.reasons[0].detail

@@ -230,6 +230,12 @@ class Cluster:
         return self.voters - self.voters_down - self.uncounted_voters
 
     @property
+    def is_led(self) -> bool:
+        """Whether nothing shows that the quorum has no leader. Without one no partition gets
+        another leader, and no change is accepted."""
+        return self.quorum is None or self.quorum.gave_up is None
+
+    @property
     def stopped_together(self) -> frozenset[int]:
         """The voters whose logs all end at the same offset, behind which the newest log has
         changes, if they are a majority and nothing shows that they ran later. They stopped at one

@@ -19,6 +19,7 @@ from replica.doctor.check.catalogue import (
 )
 from replica.doctor.check.rule import Finding, Rule, by_severity
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.copy_first import copies_first, copy_step, what_is_discarded
 from replica.doctor.health.judging import judge_health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts
@@ -143,9 +144,11 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     if evidence.to_lose:
         mentioned |= set(LOSS_RULES)
+    if _unclean(health_found) <= {name for one in evidence.copy_first for name in one.truncated}:
+        mentioned.add(health.UNCLEAN_LEADER.id)
     return VerdictDraft(
         evidence.cluster_id,
-        (*outage, *_of_majority(evidence), *_of_replaced_disks(evidence)),
+        (*outage, *_of_copies(evidence), *_of_majority(evidence), *_of_replaced_disks(evidence)),
         evidence.findings,
         (*_of_health(health_found, mentioned),),
         frozenset(mentioned),
@@ -171,6 +174,27 @@ def _all_gaps(
 
 def _notes(findings: Iterable[Finding]) -> int:
     return sum(one.severity is Severity.INFO for one in findings)
+
+
+def _of_copies(evidence: ClusterEvidence) -> Iterator[Fact]:
+    """The fact that the start of brokers discards records that only they may hold."""
+    copies = evidence.copy_first
+    if copies:
+        names = sorted({shortened(name) for one in copies for name in one.truncated})
+        yield Fact(
+            Level.AT_RISK,
+            health.UNCLEAN_LEADER.severity,
+            what_is_discarded(copies),
+            f"{copy_step(copies)} After the start compare {listed(names, limit=_SHOWN)} with what "
+            "their producers sent.",
+            (health.UNCLEAN_LEADER.id,),
+        )
+
+
+def _unclean(findings: Iterable[Finding]) -> set[str]:
+    """The partitions whose leader was elected uncleanly."""
+    found = (one for one in findings if one.rule is health.UNCLEAN_LEADER)
+    return {subject.name for one in found for subject in one.subjects}
 
 
 def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
@@ -374,6 +398,7 @@ def verdict_on_state(cluster: Cluster, *gaps: Gap) -> Verdict:
             cluster.cluster_id,
             health=(*judge_health(cluster),),
             partitions=len(cluster.partitions),
+            copy_first=copies_first(cluster),
             state=KnownState(cluster.end_offset, cluster.now),
             gaps=gaps,
         )
