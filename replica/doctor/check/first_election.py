@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from replica.doctor.check.catalogue import startup
-from replica.doctor.check.examined import Examined, voter_sets
+from replica.doctor.check.examined import Examined
 from replica.doctor.check.rule import Finding
 from replica.errors import DataError
 from replica.format import meta_properties
@@ -87,8 +87,8 @@ def _has_snapshot(examined: Examined) -> bool:
 
 def _node(examined: Examined) -> FormattedNode:
     state = examined.directory.quorum_state
-    newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
-    initial = frozenset() if newest is None else newest.voters
+    newest = examined.newest_voters
+    initial = frozenset() if newest is None else newest[0].voters
     static = frozenset(() if state is None else state.current_voters)
     if initial:
         is_alone = {one.node_id for one in initial} == {examined.owner.node_id}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from replica.doctor.check.catalogue import files
 from replica.doctor.check.epochs import EpochRun
-from replica.doctor.check.examined import Examined, LeaderChangeBatch, voter_sets
+from replica.doctor.check.examined import Examined, LeaderChangeBatch
 from replica.doctor.check.rule import Finding
 from replica.format.directory import MetadataDirectory
 from replica.format.file_names import METADATA_FOLDER, FileKind
@@ -39,14 +39,14 @@ def known_of(
     examined: Examined, runs: Sequence[EpochRun], changes: tuple[LeaderChangeBatch, ...]
 ) -> Known:
     """Gathers the facts about the log and its snapshots."""
-    found = tuple(voter_sets(examined))
-    by_records = {key.node_id for voters in found for key in voters.voters}
+    named = (voters.voters for voters, _ in examined.voters_records)
+    by_records = {key.node_id for voters in named for key in voters}
     by_leaders = {voter.voter_id for change in changes for voter in change.message.voters}
     return Known(
         runs[-1].epoch if runs else None,
         changes,
         frozenset(by_records | by_leaders),
-        max(found, key=lambda voters: voters.offset, default=None),
+        None if examined.newest_voters is None else examined.newest_voters[0],
     )
 
 

@@ -233,7 +233,7 @@ class Cluster:
     def is_led(self) -> bool:
         """Whether nothing shows that the quorum has no leader. Without one no partition gets
         another leader, and no change is accepted."""
-        return self.quorum is None or self.quorum.gave_up is None
+        return self.quorum is None or not self.quorum.is_leaderless
 
     @property
     def stopped_together(self) -> frozenset[int]:

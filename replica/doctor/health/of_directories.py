@@ -76,7 +76,7 @@ def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
         return
     logs = {one.owner.key: one for one in known.members if one.replica is not None}
     late = {one.key for one in known.quorum.behind}
-    least_ms = COPYING_MS if known.quorum.gave_up is None else 0
+    least_ms = 0 if known.quorum.is_leaderless else COPYING_MS
     caught_up = {key.node_id for key in known.quorum.at_hand - late}  # by another of its disks
     for one in known.quorum.behind:
         ms = behind(logs.get(one.key, known.examined), one.end, known.examined).ms

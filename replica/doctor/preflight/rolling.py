@@ -73,7 +73,7 @@ def _in_sync(cluster: Cluster) -> Cluster:
         name: EntityTable(changed.get(name, table.values), table.offsets)
         for name, table in cluster.image.tables.items()
     }
-    quorum = None if cluster.quorum is None else replace(cluster.quorum, gave_up=None)
+    quorum = None if cluster.quorum is None else replace(cluster.quorum, is_leaderless=False)
     return replace(cluster, image=Image(tables), quorum=quorum)
 
 

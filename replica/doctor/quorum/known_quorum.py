@@ -81,10 +81,11 @@ class KnownQuorum:
     """The replicas whose files are at hand and may be relied on."""
     at_hand: frozenset[ReplicaKey] = frozenset()
     """All replicas whose files are at hand."""
+    is_leaderless: bool = False
+    """Whether the leader of the newest log's last epoch gave up its epoch, and nobody is known to
+    lead since; False where the voters who could tell are no majority of the voters."""
     gave_up: ReplicaKey | None = None
-    """The leader of the newest log's last epoch, if it gave up its epoch and nobody is known to
-    lead since; None otherwise, and where the voters who could tell are no majority of the
-    voters."""
+    """The leader who gave up; None where no leader did, or where it isn't known which one did."""
     behind: tuple[LogBehind, ...] = ()
     """The replicas at hand, voters or not, that may be relied on and lack the end of the newest
     log."""
@@ -190,6 +191,7 @@ def known_quorum(
     ]
     is_known = not (conflicts or commitment.contested)
     possible = _possible_end(newest, known) if is_known else newest.end_offset
+    gave_up = None if conflicts else _gave_up(newest, logs, known[0] if known else ())
     return KnownQuorum(
         known[0] if known else (),
         _leaving(*known),
@@ -202,7 +204,8 @@ def known_quorum(
         commitment.contested,
         frozenset(log.key for log in logs if log.key not in doubts),
         frozenset(log.key for log in logs),
-        None if conflicts else _gave_up(newest, logs, known[0] if known else ()),
+        gave_up is not None,
+        gave_up,
         tuple(sorted(_behind(group, newest, doubts))),
     )
 
@@ -219,8 +222,9 @@ def _behind(
 def _gave_up(
     newest: ReplicaLog, logs: Sequence[ReplicaLog], voters: Sequence[KnownVoter]
 ) -> ReplicaKey | None:
-    """See KnownQuorum.gave_up. A leader whom no majority fetches from resigns, and goes on to a
-    newer epoch when it has heard of no other leader (Kafka: checkQuorumTimeout)."""
+    """The leader who gave up (KnownQuorum.is_leaderless). A leader whom no majority fetches from
+    resigns, and goes on to a newer epoch when it has heard of no other leader (Kafka:
+    checkQuorumTimeout)."""
     epoch = newest.last_epoch
     told = sum(voter.doubt not in NOT_AT_HAND for voter in voters)
     if told < majority(len(voters)) or any(

@@ -189,6 +189,11 @@ class ClusterEvidence:
     gaps: tuple[Gap, ...] = ()
     """The other gaps: what could not be judged."""
 
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The voters that count: their disks are neither unreliable nor replaced."""
+        return tuple(one for one in self.voters if one not in (*self.unreliable, *self.replaced))
+
     def with_unread(self, unread: Iterable[Finding]) -> ClusterEvidence:
         """The evidence together with findings about unreadable files. The place of each finding is
         its file, or the node that it names."""

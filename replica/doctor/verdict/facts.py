@@ -148,7 +148,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
         mentioned.add(health.UNCLEAN_LEADER.id)
     return VerdictDraft(
         evidence.cluster_id,
-        (*outage, *_of_copies(evidence), *_of_majority(evidence), *_of_replaced_disks(evidence)),
+        (*outage, *_of_copies(evidence), *_of_majority(evidence)),
         evidence.findings,
         (*_of_health(health_found, mentioned),),
         frozenset(mentioned),
@@ -198,27 +198,22 @@ def _unclean(findings: Iterable[Finding]) -> set[str]:
 
 
 def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that the reliable disks are no majority of the voters. Committed records may then be
-    only on unreliable disks, whatever the missing disks hold."""
-    left = len(evidence.voters) - len(evidence.unreliable)
-    if evidence.unreliable and left < majority(len(evidence.voters)):
+    """The facts that voters don't count, because their disks are unreliable or were replaced: if
+    the voters that are left are no majority, or, with replaced disks, only just a majority. Without
+    a majority committed records may be only on unreliable disks, whatever the missing disks
+    hold."""
+    left, needed = evidence.left, majority(len(evidence.voters))
+    none = f"the voters that are left are no majority ({len(left)} of {len(evidence.voters)})"
+    if evidence.unreliable and len(left) < needed:
         disks = "disk of voter" if len(evidence.unreliable) == 1 else "disks of voters"
         yield Fact(
             Level.AT_RISK,
             Severity.WARNING,
-            f"The {disks} {listed(evidence.unreliable)} can't be relied on, and the other voters "
-            f"are no majority ({left} of {len(evidence.voters)}): committed records may be lost.",
+            f"The {disks} {listed(evidence.unreliable)} can't be relied on, and {none}: committed "
+            "records may be lost.",
             "Start no controller that is stopped, and keep a copy of each directory. `kraftlake "
             "recover --plan` says how the quorum can go on.",
         )
-
-
-def _of_replaced_disks(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that voters don't count because their disks were replaced, if the other voters are
-    no majority, or only just a majority."""
-    gone = {*evidence.replaced, *evidence.unreliable}
-    left = [voter for voter in evidence.voters if voter not in gone]
-    needed = majority(len(evidence.voters))
     if not evidence.replaced or len(left) > needed:
         return
     disks = (
@@ -231,8 +226,7 @@ def _of_replaced_disks(evidence: ClusterEvidence) -> Iterator[Fact]:
         yield Fact(
             Level.OUTAGE,
             Severity.ERROR,
-            f"{told}, and the other voters are no majority ({len(left)} of "
-            f"{len(evidence.voters)}): the quorum elects no leader.",
+            f"{told}, and {none}: the quorum elects no leader.",
             "Give these nodes their own disks. `kraftlake recover --plan` says how the quorum can "
             "go on without them.",
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from replica.doctor.check import epoch_checkpoint
-from replica.doctor.check.examined import examine, leader_changes
+from replica.doctor.check.examined import examine
 from replica.doctor.check.group import judge_group
 from replica.doctor.check.state_files import judge_state_files, known_of
 from replica.errors import UnreadableFileError
@@ -262,7 +262,7 @@ def test_a_leader_who_was_removed_before_the_log_s_start_is_no_stranger(node: Pa
     """The LeaderChange of its epoch, and the voters of that time, are behind a snapshot."""
     edit_quorum_state(node, leaderId=9, votedId=-1)
     (one,) = judged(node).members
-    known = known_of(one.examined, (), leader_changes(one.examined))
+    known = known_of(one.examined, (), one.examined.leader_changes)
     found = judge_state_files(one.examined, replace(known, last_epoch=6, changes=()))
     assert "quorum-state-vote" not in {finding.rule.id for finding in found}
     found = judge_state_files(one.examined, replace(known, last_epoch=6))

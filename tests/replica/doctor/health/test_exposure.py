@@ -28,7 +28,7 @@ from replica.doctor.preflight.certainty import grounded
 from replica.doctor.preflight.stopping import stop_brokers
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.log_ends import COPYING_MS
-from replica.model.keys import NO_NODE, ReplicaKey
+from replica.model.keys import NO_NODE
 from tests.replica.doctor.health.clusters import (
     a_broker,
     a_partition,
@@ -96,7 +96,7 @@ def test_a_partition_whose_last_candidate_fails_needs_an_unclean_election() -> N
 def test_without_a_leader_of_the_quorum_no_other_replica_takes_over() -> None:
     """check, plan and the exposure agree: nobody is left who could choose another leader."""
     of = cluster_after([*healthy(), a_partition(1, (12, 11), leader=12)])
-    unled = replace(of, quorum=known(1, 2, 3, gave_up=ReplicaKey(1)))
+    unled = replace(of, quorum=known(1, 2, 3, is_leaderless=True))
     found = by_gone(unled)
     assert found["nothing", ()].harm == Harm()
     assert found["broker", ("11",)].harm == found["broker", ("12",)].harm == Harm(leaderless=1)

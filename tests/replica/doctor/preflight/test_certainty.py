@@ -69,7 +69,7 @@ def test_an_unsafe_answer_stays_unsafe_and_a_doubt_stands_before_its_notes() -> 
 
 def test_a_change_that_needs_a_leader_is_unsafe_while_nobody_leads_the_quorum() -> None:
     """It can't be carried out: that is known, and no wait for a better copy changes it."""
-    unled = cluster(quorum=known(1, 2, 3, gave_up=ONE))
+    unled = cluster(quorum=known(1, 2, 3, is_leaderless=True))
     (reason,) = grounded(SAFE, unled).reasons
     assert (reason.answer, reason.subject) == (ChangeSafety.UNSAFE, "quorum")
     assert reason.detail.startswith("had no leader when the directories were copied: it accepts no")
