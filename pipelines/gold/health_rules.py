@@ -21,6 +21,7 @@ from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposu
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import leaderless_in_restart
 from replica.doctor.health.past import WATCHED, Past, VisibleChange
+from replica.doctor.health.shortened import shortened_while_down
 from replica.doctor.verdict.evidence import Since, leaderless
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import entity_of, image_of
@@ -86,7 +87,9 @@ def judged_state(
     state_row: a row of pipelines.gold.newest_states. past: since when the state has held. steps:
     gives the visible changes that led to the state, for `leaderless`.
     """
-    found = (*judge_health(replace(cluster, starts=past.starts)),)
+    shortened = shortened_while_down(cluster, steps)
+    cluster = replace(cluster, starts=past.starts, shortened=shortened)
+    found = (*judge_health(cluster),)
     rows = [*(_finding_row(state_row, one) for one in found), *_exposure_rows(cluster, past)]
     return JudgedState(
         rows,

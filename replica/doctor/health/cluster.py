@@ -62,6 +62,19 @@ class Beginning(NamedTuple):
     """The time of the record, in ms since 1970 (UTC); None if its batch has no time."""
 
 
+class Shortened(NamedTuple):
+    """A config by which a broker deletes more records of a topic than by its value when it went
+    down."""
+
+    broker: int
+    topic: str
+    config: str
+    was: str
+    now: str
+    offset: int
+    """The offset of the record that changed it."""
+
+
 @dataclass(frozen=True)
 class Cluster:
     """The newest state of one cluster. `unproven_from` and `uncommitted_from` are None if there is
@@ -84,6 +97,8 @@ class Cluster:
     """The configs of a broker's server.properties; empty if unknown."""
     starts: Mapping[PartitionKey, Beginning] = field(default_factory=dict)
     """The beginnings of running reassignments, as far as the log shows them."""
+    shortened: tuple[Shortened, ...] = ()
+    """See shortened_while_down."""
     now: int | None = None
     """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None

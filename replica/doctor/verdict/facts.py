@@ -57,6 +57,7 @@ _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
 _SHOWN = 3
+_LOSING = (health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
 _KINDS = ("node", "nodes", "broker", "controller", "voter")
 
 
@@ -75,7 +76,7 @@ _DOWN = {
 """The texts of a rule for one subject and for several, if the rule's meaning names no subject."""
 _BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
-    partition_folders.REPLICA_WITHOUT_FOLDER.id,
+    partition_folders.REPLICA_WITHOUT_FOLDER.id, health.RETENTION_SHORTENED.id,
 )  # fmt: skip
 """The rules whose subjects say too little. Those of a migration are it and the brokers that are
 known, and what is to be done may be about others, such as those that are missing. Those of missing
@@ -178,7 +179,7 @@ def _notes(findings: Iterable[Finding]) -> int:
 
 def _of_copies(evidence: ClusterEvidence) -> Iterator[Fact]:
     """The fact that the start of brokers discards records that only they may hold."""
-    copies = evidence.copy_first
+    copies = [one._replace(shortened=()) for one in evidence.copy_first if one.truncated]
     if copies:
         names = sorted({shortened(name) for one in copies for name in one.truncated})
         yield Fact(
@@ -284,10 +285,10 @@ def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
 
 
 def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Iterator[Fact]:
-    """The facts of these findings. Among the warnings the one about lost records stands first."""
+    """The facts of these findings. Among the warnings those about lost records stand first."""
 
-    def place(finding: Finding) -> tuple[Any, bool]:
-        return by_severity(finding), finding.rule is not health.UNCLEAN_LEADER
+    def place(finding: Finding) -> tuple[int, bool, Any]:
+        return finding.severity.rank, finding.rule not in _LOSING, by_severity(finding)
 
     for finding in sorted(findings, key=place):
         if finding.severity is Severity.INFO or finding.rule.id in mentioned:

@@ -170,6 +170,14 @@ FENCED_BROKER = warning(
     "caught up.",
     ("strimzi/strimzi-kafka-operator#12760",),
 )
+RETENTION_SHORTENED = warning(
+    "retention-shortened-while-down",
+    "The retention of a topic was shortened while a broker with its replicas was down.",
+    "Applies the new value when the broker starts: it deletes the records that are older, or more, "
+    "than the value allows, and those that were compacted.",
+    "If you need these records, copy the broker's log directories before its start, or set the old "
+    "value again until they are copied.",
+)
 UNREGISTERED_BROKER = warning(
     "replica-on-unregistered-broker",
     "Partitions have replicas on a broker that isn't registered.",
