@@ -244,8 +244,8 @@ def test_a_voter_that_is_behind_is_counted_by_no_plan_of_a_lake(
     assert reason in by_lake["reasons"]
     assert by_files["answer"] == by_lake["answer"] == "unknown"
     exposure = ("state", "--exposure", "--json")
-    left = [row["voters_left"] for row in kraftlake(*exposure, *lake.asked("behind")).rows]
-    assert left == [row["voters_left"] for row in kraftlake(*exposure, nodes).rows]
+    left = [row["voters_left"] for row in kraftlake(*exposure, *lake.asked("behind")).answers]
+    assert left == [row["voters_left"] for row in kraftlake(*exposure, nodes).answers]
     assert left[0] == 2
     table = lake.rows("behind", "gold.failure_exposure", "kind = 'nothing'")
     assert [one["voters_left"] for one in table] in ([], [2])

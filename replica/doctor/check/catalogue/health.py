@@ -175,8 +175,8 @@ RETENTION_SHORTENED = warning(
     "The retention of a topic was shortened while a broker with its replicas was down.",
     "Applies the new value when the broker starts: it deletes the records that are older, or more, "
     "than the value allows, and those that were compacted.",
-    "If you need these records, copy the broker's log directories before its start, or set the old "
-    "value again until they are copied.",
+    "If you need what the broker would delete, copy its log directories before its start, or set "
+    "the old value again until they are copied.",
 )
 UNREGISTERED_BROKER = warning(
     "replica-on-unregistered-broker",
