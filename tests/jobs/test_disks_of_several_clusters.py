@@ -51,8 +51,8 @@ def test_a_foreign_disk_is_told_first_by_each_command(
         assert "not given: the directory of" not in ended.out
     exposure = kraftlake("state", "--exposure", "--cluster", ours, nodes)
     assert told in exposure.err
-    left = [row for row in kraftlake("state", "--exposure", "--json", "--cluster", ours, nodes).answers
-            if row["kind"] == "nothing"]  # fmt: skip
+    exposed = kraftlake("state", "--exposure", "--json", "--cluster", ours, nodes).answers
+    left = [row for row in exposed if row["kind"] == "nothing"]
     assert [row["voters_left"] for row in left] == [2]
     for command in (("rehearse",), ("restore", "--release", "4.1", "--dry-run"),
                     ("plan", "--roll"), ("state", "--exposure")):  # fmt: skip

@@ -63,8 +63,7 @@ class Beginning(NamedTuple):
 
 
 class Shortened(NamedTuple):
-    """A config by which a broker deletes more records of a topic than by its value when it went
-    down."""
+    """A config by which a broker deletes more of a topic than by the value when it went down."""
 
     broker: int
     topic: str
@@ -115,6 +114,9 @@ class Cluster:
     lags: Mapping[int, Lag] = field(default_factory=dict)
     """For each node at hand whose log is so far behind the newest one that copying running nodes
     doesn't explain it: how far."""
+    own_ends: Mapping[int, Beginning] = field(default_factory=dict)
+    """The last record in the own copy of the log of each node at hand. The node was alive at its
+    time."""
     unstartable: Mapping[int, str] = field(default_factory=dict)
     """For each node that refuses to start with its directories: the rule and the finding; empty if
     `check` has not run."""

@@ -9,7 +9,13 @@ import pytest
 from replica.doctor.check.catalogue import RULES, files, groups, health, log, snapshots
 from replica.doctor.check.rule import Finding, Rule, Subject
 from replica.doctor.health.copy_first import CopyFirst
-from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
+from replica.doctor.verdict.evidence import (
+    ClusterEvidence,
+    PlacedFinding,
+    Since,
+    StoppedBefore,
+    ToLose,
+)
 from replica.doctor.verdict.facts import draft_on, verdict_on
 from replica.doctor.verdict.outage import since_text
 from replica.doctor.verdict.verdict import Gap, Level
@@ -85,28 +91,51 @@ def test_without_an_outage_a_broker_that_must_be_copied_first_is_a_risk() -> Non
     ("signs", "told"),
     [
         (
-            ((11, OUTAGE_AT - 20_000),),
+            (StoppedBefore(11, OUTAGE_AT - 20_000),),
             "The log's last sign of life of broker 11 is of 2025-11-21 05:56:02 UTC: the outage "
             "may have begun at any time after it.",
         ),
         (
-            ((11, OUTAGE_AT - 20_000), (12, OUTAGE_AT - 21_000)),
+            (StoppedBefore(11, OUTAGE_AT - 20_000), StoppedBefore(12, OUTAGE_AT - 21_000)),
             "The log's last signs of life of brokers 11 and 12 are of 2025-11-21 05:56:01 UTC and "
             "later: the outage may have begun at any time after them.",
         ),
         (
-            ((11, None), (12, OUTAGE_AT)),
+            (StoppedBefore(11, None), StoppedBefore(12, OUTAGE_AT)),
             "The log has no earlier sign of life of broker 11: the outage may have begun before.",
         ),
+        (
+            (StoppedBefore(11, OUTAGE_AT - 9_000, is_own_end=True),),
+            "The last sign of life of broker 11 is the end of its own copy of the log, of "
+            "2025-11-21 05:56:13 UTC: the outage may have begun at any time after it.",
+        ),
+        (
+            (
+                StoppedBefore(11, OUTAGE_AT - 9_000, is_own_end=True),
+                StoppedBefore(12, OUTAGE_AT - 8_999, is_own_end=True),
+            ),
+            "The last signs of life of brokers 11 and 12 are the ends of their own copies of the "
+            "log, of 2025-11-21 05:56:13 UTC: the outage may have begun at any time after them.",
+        ),
+        (
+            (
+                StoppedBefore(11, OUTAGE_AT - 9_000, is_own_end=True),
+                StoppedBefore(12, OUTAGE_AT - 20_000),
+            ),
+            "The last signs of life of brokers 11 and 12 are records in the log and ends of their "
+            "own copies of it, of 2025-11-21 05:56:02 UTC and later: the outage may have begun at "
+            "any time after them.",
+        ),
+        ((StoppedBefore(11, OUTAGE_AT),), ""),
     ],
 )
 def test_an_outage_is_not_said_to_begin_only_when_a_broker_was_fenced(
-    signs: tuple[tuple[int, int | None], ...], told: str
+    signs: tuple[StoppedBefore, ...], told: str
 ) -> None:
     """Kafka fences a broker some time after its last heartbeat, and no heartbeat is in the log."""
-    since = Since(OUTAGE_AT, OUTAGE_AT, last_signs=signs)
+    since = Since(OUTAGE_AT, OUTAGE_AT, stopped=signs)
     verdict = verdict_on(replace(LEADERLESS, leaderless=since))
-    assert verdict.headline.endswith(f"Broker 11 is down. {told}")
+    assert verdict.headline.endswith(f"Broker 11 is down. {told}".rstrip())
 
 
 def test_several_brokers_that_are_down_are_told_as_several() -> None:
