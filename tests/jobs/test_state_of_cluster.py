@@ -163,7 +163,7 @@ def test_a_lake_tells_the_same_as_its_directories(
     directories = kraftlake("state", "--exposure", "--since", "--json", data / ILL).answers
     earlier = kraftlake("state", "--exposure", "--since", *of_lake).answers
     assert without_voters(earlier) == without_voters(directories)
-    sizes = by_name(kraftlake("state", "--sizes", *of_lake).answers)
-    for key, row in by_name(kraftlake("state", "--sizes", "--json", data / ILL).answers).items():
+    sizes = by_name(kraftlake("state", "--sizes", *of_lake).rows)
+    for key, row in by_name(kraftlake("state", "--sizes", "--json", data / ILL).rows).items():
         assert sizes[key]["count"] == row["count"], key
         assert sizes[key]["replicas"] == row["replicas"], key

@@ -222,7 +222,9 @@ def test_what_no_majority_holds_is_told_by_the_lake_too(
     figures = ("kind", "gone", "voters_left", "has_majority")
     exposed = [kraftlake("state", "--exposure", "--json", nodes),
                kraftlake("state", "--exposure", "--json", *lake.asked("stopped"))]  # fmt: skip
-    by_files, by_lake = ([[one[name] for name in figures] for one in each.rows] for each in exposed)
+    by_files, by_lake = (
+        [[one[name] for name in figures] for one in each.answers] for each in exposed
+    )
     assert by_files[0] == ["nothing", [], 1, False]
     assert by_files == by_lake
     table = lake.rows("stopped", "gold.failure_exposure")

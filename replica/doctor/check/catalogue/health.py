@@ -299,8 +299,8 @@ REASSIGNMENT_STUCK = warning(
     "A reassignment can't end, because an added replica is on a broker that is fenced or not "
     "registered, or in a lost log directory; or it has been under way for more than a day.",
     "Waits for the added replicas without end, and keeps the old ones until then.",
-    "Start that broker or repair the directory, or cancel: "
-    "`kafka-reassign-partitions.sh --cancel`.",
+    "Start that broker, after a copy of its log directories where replica-on-fenced-broker says "
+    "so, or repair the directory, or cancel: `kafka-reassign-partitions.sh --cancel`.",
     ("StephenSorriaux/ansible-kafka-admin#197",),
 )
 NOT_PREFERRED = info(
