@@ -56,12 +56,12 @@ def answer(query: LakeQuery) -> QueryResult:
 
 def rows(lake: Lake, sql: str) -> Iterator[Sequence[Any]]:
     """The rows of a query of our own, which names only tables that the lake has."""
-    return OwnQueries(lake).answer(sql).rows
+    return OwnQueries(lake).rows(sql)
 
 
 def named_rows(lake: Lake, sql: str) -> Iterator[dict[str, Any]]:
     """The rows of a query of our own, as dictionaries by column name. The names must differ."""
-    return OwnQueries(lake).answer(sql).by_name()
+    return OwnQueries(lake).named_rows(sql)
 
 
 class OwnQueries:
@@ -72,6 +72,14 @@ class OwnQueries:
         self._lake = lake
         self._builder: QueryBuilder | None = None
         self._opened: set[str] = set()
+
+    def rows(self, sql: str) -> Iterator[Sequence[Any]]:
+        """As the function of this name."""
+        return self.answer(sql).rows
+
+    def named_rows(self, sql: str) -> Iterator[dict[str, Any]]:
+        """As the function of this name."""
+        return self.answer(sql).by_name()
 
     def answer(self, sql: str, tables: Collection[str] | None = None) -> QueryResult:
         """Run a query, which may only read. tables: the tables of the lake that it names; None

@@ -81,7 +81,7 @@ def judge_directory(facts: DirectoryFacts, replayed: FoldedImages) -> Iterator[F
     yield from judge_leftovers(examined)
     yield from judge_log_start(examined)
     if examined.directory.bootstrap is not None:
-        yield from snapshot_damage(examined.directory.bootstrap)
+        yield from snapshot_damage(examined, examined.directory.bootstrap)
     yield from judge_transactions(facts.noted.transactions)
     logs = {segment.file.path for segment in examined.directory.segments}
     yield from (finding for finding in facts.noted.findings if finding.file in logs)

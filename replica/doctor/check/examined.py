@@ -13,7 +13,13 @@ from replica.errors import DataError
 from replica.format.byte_source import Source
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
-from replica.format.control import ControlMessage, KRaftVoters, LeaderChange, decode_control
+from replica.format.control import (
+    ControlMessage,
+    KRaftVoters,
+    LeaderChange,
+    LeaderVoter,
+    decode_control,
+)
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import (
     DirectoryFile,
@@ -69,8 +75,12 @@ class Examined:
     @property
     def breaks_off(self) -> bool:
         """Whether the node's log may continue: this is a part of a log, or an incomplete copy."""
-        is_cut = isinstance(self.location, DirectoryPath) and self.location.is_cut
-        return is_cut or self.directory.is_fragment
+        return self.is_cut or self.directory.is_fragment
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether this is an incomplete copy, as of an archive that breaks off."""
+        return isinstance(self.location, DirectoryPath) and self.location.is_cut
 
     @property
     def replica(self) -> ReplicaId | None:
@@ -266,7 +276,7 @@ class Examined:
         if self.newest_voters is not None:
             return self.newest_voters[0].voters
         if self.leader_changes:
-            return leaders_of(self.leader_changes[-1].message)
+            return leaders_of(self.leader_changes[-1].message.voters)
         state = self.directory.quorum_state
         named = () if state is None else state.current_voters
         configured = (voter.voter_id for voter in self.directory.configured_voters or ())
@@ -351,8 +361,6 @@ def keys_of(message: KRaftVoters) -> VoterKeys:
     return frozenset(voter.key for voter in message.voters)
 
 
-def leaders_of(message: LeaderChange) -> VoterKeys:
+def leaders_of(voters: Iterable[LeaderVoter]) -> VoterKeys:
     """The voters that a LeaderChange record names, with ZERO_UUID for a missing directory id."""
-    return frozenset(
-        ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID) for voter in message.voters
-    )
+    return frozenset(ReplicaKey(one.voter_id, one.directory_id or ZERO_UUID) for one in voters)

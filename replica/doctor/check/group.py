@@ -41,7 +41,6 @@ from replica.doctor.check.snapshot_validity import SnapshotVerdict
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.format.formatted import FormattedDirectory
 from replica.format.snapshot import SnapshotState
-from replica.history.voters import is_voter
 from replica.metadata.image.image import Image
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.voters import VoterKeys
@@ -248,7 +247,7 @@ def _quorum(
         return None
     replicas = (facts.examined.replica for facts in group if facts.partition.is_metadata)
     keys = {one.key for one in replicas if one is not None and one.cluster_id == cluster_id}
-    missing = {voter for voter in voters if not any(is_voter(frozenset({voter}), k) for k in keys)}
+    missing = {voter for voter in voters if not any(map(voter.matches, keys))}
     return GroupQuorum(
         cluster_id,
         voters,

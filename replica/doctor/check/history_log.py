@@ -56,7 +56,7 @@ def _log_of(examined: Examined, unknown: str, batches: Sequence[LogBatch]) -> Re
         quorum_epoch=UNDEFINED_EPOCH if state is None else state.leader_epoch,
         voter_sets=tuple(voters for voters, _ in examined.voters_records),
         leader_changes=tuple(
-            VotersAt(one.offset, one.epoch, leaders_of(one.message)) for one in changes
+            VotersAt(one.offset, one.epoch, leaders_of(one.message.voters)) for one in changes
         ),
         led_epochs=frozenset(one.epoch for one in changes if one.message.leader_id == key.node_id),
         unsynced_from=_unsynced_from(directory.segments),

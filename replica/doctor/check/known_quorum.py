@@ -20,12 +20,11 @@ from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_q
 from replica.doctor.quorum.lacks_own import lacks_own
 from replica.doctor.quorum.log_ends import LogEnd, behind_ms
 from replica.doctor.quorum.recovery import RecoveryPlan, plan_compared
-from replica.doctor.quorum.went_back import ComparedRound, WentBack, went_back
-from replica.format.control import LeaderVoter
+from replica.doctor.quorum.went_back import ComparedRound, WentBack, each_once, went_back
 from replica.format.file_names import FileKind
 from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
 from replica.history.log import ReplicaLog
-from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.keys import NO_NODE, ReplicaKey
 
 MAX_COMPARED = 400
 """The most logs of a cluster that are compared pair by pair. A cluster has fewer than ten voters;
@@ -100,7 +99,7 @@ def went_back_since(
 ) -> tuple[WentBack, ...]:
     """The replicas that lack now what earlier rounds of the cluster show, each replica once."""
     rounds = earlier.get(cluster_id, ())
-    return tuple({one.key: one for then in rounds for one in went_back(then, now)}.values())
+    return tuple(each_once(one for then in rounds for one in went_back(then, now)).values())
 
 
 def earlier_rounds(rounds: Iterable[Sequence[Examined]]) -> EarlierRounds:
@@ -203,8 +202,8 @@ def _attested(examined: Examined) -> Iterator[tuple[ReplicaKey, int]]:
     """(replica, epoch) for each leader and each voter of an election that a directory records."""
     for change in examined.leader_changes:
         message = change.message
-        granting = frozenset(map(_key, message.granting_voters))
-        yield from by_election(change.epoch, message.leader_id, leaders_of(message), granting)
+        voters, granting = leaders_of(message.voters), leaders_of(message.granting_voters)
+        yield from by_election(change.epoch, message.leader_id, voters, granting)
     state = examined.directory.quorum_state
     if state is not None:
         voted = ReplicaKey(state.voted_id, state.voted_directory_id)
@@ -214,10 +213,6 @@ def _attested(examined: Examined) -> Iterator[tuple[ReplicaKey, int]]:
             None if state.leader_id == NO_NODE else state.leader_id,
             is_static=state.version == 0,
         )
-
-
-def _key(voter: LeaderVoter) -> ReplicaKey:
-    return ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID)
 
 
 def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
@@ -232,8 +227,3 @@ def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
         seen.add(log.key)
         found.append(log)
     return found
-
-
-def by_log(compared: ComparedLogs) -> Mapping[ReplicaKey, Examined]:
-    """The directories by the key of their log."""
-    return {log.key: one for one, log in compared.members}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from replica.doctor.quorum.known_voter import (
     ABSENT,
     BAD_DISKS,
-    MAY_VOTE_TWICE,
+    MAY_HAVE_LOST,
     NOT_AT_HAND,
     KnownVoter,
     VoterDoubt,
@@ -331,7 +331,22 @@ def _known(
         next((files.cut[log.key] for log in own if log.key in files.cut), ""),
         _behind_ms(own, held_end, files.behind_ms),
         next((later[log.key] for log in own if log.key in later), None),
+        any(_forgets_votes(log, files) for log in own),
     )
+
+
+def _forgets_votes(log: ReplicaLog, files: QuorumFiles) -> bool:
+    """Whether a voter is known to have been in an epoch that its quorum-state doesn't know, so that
+    the file may lack a vote of it: a voter persists an epoch, and its vote, before it acts in it
+    (Kafka: QuorumState). Without the file it is unknown in which epochs it voted."""
+    epochs = [log.position().epoch]
+    if (attested := _attested(log.key, files.attested)) is not None:
+        epochs.append(attested)
+    if (back := files.went_back.get(log.key)) is not None and back.epoch_before is not None:
+        epochs.append(back.epoch_before)
+    if (later := files.registered_later.get(log.key)) is not None:
+        epochs.append(later.epoch)
+    return log.quorum_epoch == UNDEFINED_EPOCH or max(epochs) > log.quorum_epoch
 
 
 def _behind_ms(
@@ -364,7 +379,7 @@ def _possible_end(newest: ReplicaLog, sets: Sequence[Sequence[KnownVoter]]) -> i
     it."""
 
     def may_have_held(voter: KnownVoter) -> int:
-        is_unknown = voter.held_end is None or voter.doubt in MAY_VOTE_TWICE
+        is_unknown = voter.held_end is None or voter.doubt in MAY_HAVE_LOST
         return newest.end_offset if is_unknown else voter.held_end or 0
 
     ends = [

@@ -19,10 +19,10 @@ from replica.doctor.check.catalogue import (
 )
 from replica.doctor.check.rule import Finding, Rule, by_severity
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.copy_first import copies_first, copy_step, what_is_discarded
+from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
-from replica.doctor.verdict.losses import LOSS_RULES, loss_facts
+from replica.doctor.verdict.losses import LOSS_RULES, copy_facts, loss_facts
 from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
@@ -141,17 +141,21 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     """The verdict on one cluster, before further findings are added to it."""
     health_found = evidence.health or ()
     everything = [*(one.finding for one in evidence.findings), *health_found]
-    outage = [*outage_facts(evidence), *loss_facts(evidence.to_lose)]
+    by_state = [*outage_facts(evidence), *copy_facts(evidence)]
+    outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     if evidence.to_lose:
         mentioned |= set(LOSS_RULES)
-    if _unclean(health_found) <= {name for one in evidence.copy_first for name in one.truncated}:
-        mentioned.add(health.UNCLEAN_LEADER.id)
+    of_health = (*_of_health(health_found, mentioned),)
+    if any(one.finding.rule is groups.CONFLICT for one in evidence.findings):
+        told = {fact: _of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
+        outage = [told.get(fact, fact) for fact in outage]
+        of_health = tuple(told[fact] for fact in of_health)
     return VerdictDraft(
         evidence.cluster_id,
-        (*outage, *_of_copies(evidence), *_of_majority(evidence)),
+        (*outage, *_of_majority(evidence)),
         evidence.findings,
-        (*_of_health(health_found, mentioned),),
+        of_health,
         frozenset(mentioned),
         evidence.missing,
         (*evidence.gaps, *_gaps(everything)),
@@ -159,6 +163,14 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
         _well(evidence),
         evidence.state,
     )
+
+
+def _of_one_history(fact: Fact, state: KnownState | None) -> Fact:
+    """A fact about the state, where logs conflict: the state is that of one of two histories. It
+    has no step, for nobody may start a node before it is known which history is right."""
+    source = state.source if state is not None and state.source else "one node"
+    text = f"By the log of {source}, which may hold the wrong history: {fact.text}"
+    return replace(fact, text=text, next_step="")
 
 
 def _all_gaps(
@@ -175,27 +187,6 @@ def _all_gaps(
 
 def _notes(findings: Iterable[Finding]) -> int:
     return sum(one.severity is Severity.INFO for one in findings)
-
-
-def _of_copies(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that the start of brokers discards records that only they may hold."""
-    copies = [one._replace(shortened=()) for one in evidence.copy_first if one.truncated]
-    if copies:
-        names = sorted({shortened(name) for one in copies for name in one.truncated})
-        yield Fact(
-            Level.AT_RISK,
-            health.UNCLEAN_LEADER.severity,
-            what_is_discarded(copies),
-            f"{copy_step(copies)} After the start compare {listed(names, limit=_SHOWN)} with what "
-            "their producers sent.",
-            (health.UNCLEAN_LEADER.id,),
-        )
-
-
-def _unclean(findings: Iterable[Finding]) -> set[str]:
-    """The partitions whose leader was elected uncleanly."""
-    found = (one for one in findings if one.rule is health.UNCLEAN_LEADER)
-    return {subject.name for one in found for subject in one.subjects}
 
 
 def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:

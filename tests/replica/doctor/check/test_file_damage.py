@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import struct
 from collections.abc import Callable
@@ -238,6 +239,14 @@ CHANGES: tuple[Change, ...] = (
 def test_damage_is_found_by_rule_file_and_byte(node: Path, change: Change) -> None:
     expected = change(node)
     assert places(findings(node)) == sorted(expected, key=str)
+
+
+def test_an_observer_without_a_quorum_state_has_no_vote_that_it_could_forget(node: Path) -> None:
+    no_quorum_state(node)
+    meta = node / META
+    meta.write_text(re.sub("node.id=.*", "node.id=12", meta.read_text()))
+    assert ("observer-without-quorum-state", "", None) in places(findings(node), info=True)
+    assert places(findings(node)) == []
 
 
 def test_other_voters_in_the_quorum_state_of_a_static_quorum(static: Path) -> None:

@@ -335,6 +335,11 @@ def test_a_conflict_is_a_risk_whose_step_comes_before_that_of_an_outage() -> Non
     assert [one.level for one in verdict.facts] == [Level.OUTAGE, Level.AT_RISK]
     assert verdict.next_steps[0] == f"Node 1: {groups.CONFLICT.next_step}"
     assert verdict.facts[1].text == "Node 1: two histories under one cluster id: other bytes."
+    # the state is that of one history, and a step that starts nodes would contradict the conflict's
+    alone = verdict_on(LEADERLESS)
+    assert verdict.headline.endswith(f", which may hold the wrong history: {alone.headline}")
+    assert len(alone.next_steps) == 1
+    assert not {*alone.next_steps} & {*verdict.next_steps}
 
 
 @pytest.mark.parametrize(("nodes", "level"), [(2, Level.OUTAGE), (1, Level.ATTENTION)])
