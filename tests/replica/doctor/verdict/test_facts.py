@@ -8,7 +8,6 @@ import pytest
 
 from replica.doctor.check.catalogue import RULES, files, groups, health, log, snapshots
 from replica.doctor.check.rule import Finding, Rule, Subject
-from replica.doctor.health.copy_first import CopyFirst
 from replica.doctor.verdict.evidence import (
     ClusterEvidence,
     PlacedFinding,
@@ -56,35 +55,6 @@ def test_an_outage_says_what_since_when_why_and_what_to_do() -> None:
         "Start broker 11. Run no unclean election before: it may lose data.",
     )
     assert len(verdict.facts) == 1, "the broker that is down is told once"
-
-
-UNCLEAN = about(health.UNCLEAN_LEADER, Subject("b-1", "led by 12 of [11, 12]"))
-TO_COPY = (CopyFirst(11, ("b-1",)),)
-
-
-def test_each_step_that_starts_a_broker_begins_with_the_copy_of_what_the_start_discards() -> None:
-    refused = of_partitions(health.BELOW_MIN_ISR, "b-1")
-    found = (*(LEADERLESS.health or ()), refused, UNCLEAN)
-    verdict = verdict_on(replace(LEADERLESS, health=found, copy_first=TO_COPY))
-    copy = "First copy the log directories of broker 11."
-    assert verdict.next_steps == (
-        f"{copy} After the start compare b-1 with what their producers sent.",
-        f"{copy} Then start broker 11. Run no unclean election before: it may lose data.",
-        f"{copy} {health.BELOW_MIN_ISR.next_step}",
-    )
-    (risk,) = (fact for fact in verdict.facts if fact.level is Level.AT_RISK)
-    assert risk.text == (
-        "The start of broker 11 discards records that only it may hold: it truncates partition b-1 "
-        "to the log of a leader that was elected uncleanly while it was down."
-    )
-
-
-def test_without_an_outage_a_broker_that_must_be_copied_first_is_a_risk() -> None:
-    found = verdict_on(ClusterEvidence(health=(DOWN, UNCLEAN), copy_first=TO_COPY))
-    assert found.level is Level.AT_RISK
-    assert found.next_steps[0].startswith("First copy the log directories of broker 11.")
-    whole = verdict_on(ClusterEvidence(health=(UNCLEAN,)))
-    assert whole.level is Level.ATTENTION, "nobody is down: nothing is left to copy"
 
 
 @pytest.mark.parametrize(
