@@ -44,7 +44,7 @@ def test_no_step_that_needs_a_voter_without_a_log_is_safe(
 
 
 def test_the_voters_left_are_those_with_a_log(kraftlake: Kraftlake, emptied: Path) -> None:
-    rows = kraftlake("state", "--exposure", "--json", emptied).rows
+    rows = kraftlake("state", "--exposure", "--json", emptied).answers
     assert [row["voters_left"] for row in rows if row["kind"] == "nothing"] == [2]
     left = {row["gone"][0]: row["has_majority"] for row in rows if row["kind"] == "voter"}
     assert left == {"1": False, "2": False}

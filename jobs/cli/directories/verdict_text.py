@@ -30,12 +30,15 @@ def verdict_line(verdict: Verdict) -> str:
 
 
 def only_line(verdict: Verdict) -> str:
-    """The verdict in one line that is printed alone. An outage may not hide a fact that forbids a
-    start."""
-    risk = next((fact for fact in verdict.facts if fact.level is Level.AT_RISK), None)
-    if risk is None or verdict.level is Level.AT_RISK:
+    """The verdict in one line that is printed alone. Its first fact may not hide a fact that
+    forbids a start, first of all one about disks of several clusters."""
+    risks = [fact for fact in verdict.facts if fact.level is Level.AT_RISK]
+    if verdict.level is Level.AT_RISK:
+        risks = []
+    hidden = [fact for fact in (*verdict.of_other_clusters, *risks) if fact is not verdict.facts[0]]
+    if not hidden:
         return verdict_line(verdict)
-    return f"{verdict_line(verdict)} Before any start: {one_line(risk.text)}"
+    return f"{verdict_line(verdict)} Before any start: {one_line(hidden[0].text)}"
 
 
 def describe_verdict(

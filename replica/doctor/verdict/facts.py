@@ -19,9 +19,10 @@ from replica.doctor.check.catalogue import (
 )
 from replica.doctor.check.rule import Finding, Rule, by_severity
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
-from replica.doctor.verdict.losses import LOSS_RULES, loss_facts
+from replica.doctor.verdict.losses import LOSS_RULES, copy_facts, loss_facts
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts
 from replica.doctor.verdict.verdict import (
@@ -57,6 +58,7 @@ _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
 _SHOWN = 3
+_LOSING = (health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
 _KINDS = ("node", "nodes", "broker", "controller", "voter")
 
 
@@ -75,7 +77,7 @@ _DOWN = {
 """The texts of a rule for one subject and for several, if the rule's meaning names no subject."""
 _BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
-    partition_folders.REPLICA_WITHOUT_FOLDER.id,
+    partition_folders.REPLICA_WITHOUT_FOLDER.id, health.RETENTION_SHORTENED.id,
 )  # fmt: skip
 """The rules whose subjects say too little. Those of a migration are it and the brokers that are
 known, and what is to be done may be about others, such as those that are missing. Those of missing
@@ -140,7 +142,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     """The verdict on one cluster, before further findings are added to it."""
     health_found = evidence.health or ()
     everything = [*(one.finding for one in evidence.findings), *health_found]
-    by_state = [*outage_facts(evidence)]
+    by_state = [*outage_facts(evidence), *copy_facts(evidence)]
     outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     if evidence.to_lose:
@@ -278,11 +280,10 @@ def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
 
 
 def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Iterator[Fact]:
-    """The facts of these findings. Among the warnings the one about lost records stands first."""
+    """The facts of these findings. Among the warnings those about lost records stand first."""
 
-    def place(finding: Finding) -> tuple[Any, ...]:
-        is_loss = finding.rule is health.UNCLEAN_LEADER
-        return finding.severity.rank, not is_loss, by_severity(finding)
+    def place(finding: Finding) -> tuple[int, bool, Any]:
+        return finding.severity.rank, finding.rule not in _LOSING, by_severity(finding)
 
     for finding in sorted(findings, key=place):
         if finding.severity is Severity.INFO or finding.rule.id in mentioned:
@@ -387,6 +388,7 @@ def verdict_on_state(cluster: Cluster, *gaps: Gap) -> Verdict:
             cluster.cluster_id,
             health=(*judge_health(cluster),),
             partitions=len(cluster.partitions),
+            copy_first=copies_first(cluster),
             state=KnownState(cluster.end_offset, cluster.now),
             gaps=gaps,
         )

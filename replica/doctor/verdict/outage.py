@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.check.rule import Finding
+from replica.doctor.health.copy_first import copy_step
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
-from replica.doctor.verdict.verdict import Fact, Level
+from replica.doctor.verdict.verdict import Fact, Level, Verdict
 from replica.model.voters import majority
 from replica.severity import Severity
 from replica.words import counted, listed, ms_text, named, shortened
@@ -27,6 +28,8 @@ _CERTAINTY = {
 were copied before the others."""
 _FATE = {health.MAJORITY_STOPPED.id: " A start of the voters may discard these records."}
 """A sentence about the future of the records that a rule names."""
+NO_CHANGE = (health.LEADER_GAVE_UP.id, log.ENDLESS_ELECTIONS.id, files.ELECTIONS_WITHOUT_WINNER.id)
+"""The rules whose facts, if they are an outage, mean that the cluster accepts no change."""
 OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id, *_CERTAINTY)
 """The rules whose findings users notice, or may notice."""
 _SHOWN = 5
@@ -51,7 +54,7 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
                 leaderless,
                 causes,
                 evidence.leaderless_in_restart,
-                found.get(health.UNCLEAN_LEADER.id),
+                copy_step(evidence.copy_first),
             ),
             tuple(one.rule.id for one in (*leaderless, *causes)),
         )
@@ -64,12 +67,21 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             f"{_of_partitions((refused,), evidence)} "
             f"{'refuses' if len(refused.subjects) == 1 else 'refuse'} writes with acks=all: too "
             f"few replicas are in sync{f', and {why}' if why else ''}.",
-            refused.rule.next_step,
+            " ".join(filter(None, (copy_step(evidence.copy_first), refused.rule.next_step))),
             (refused.rule.id,),
         )
 
     yield from (fact for fact in of_quorum if fact not in sure)
     yield from _without_winner(evidence)
+
+
+def why_no_change(verdict: Verdict) -> str:
+    """Why the cluster accepts no change, as a clause; "" where nothing shows that it accepts
+    none."""
+    for fact in verdict.facts:
+        if fact.level is Level.OUTAGE and not set(NO_CHANGE).isdisjoint(fact.rules):
+            return "has no leader, by the verdict"
+    return ""
 
 
 def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
@@ -221,24 +233,17 @@ def _next_step(
     leaderless: Iterable[Finding],
     causes: Iterable[Finding],
     in_restart: Mapping[int, int],
-    unclean: Finding | None,
+    copy: str,
 ) -> str:
     """The step that brings the leaders back: stopped brokers first, then directories. in_restart:
-    see ClusterEvidence.leaderless_in_restart. unclean: the finding about partitions whose leader
-    was elected uncleanly. Other replicas truncate to its log when their brokers start."""
+    see ClusterEvidence.leaderless_in_restart. copy: from copy_step."""
     by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: _brokers(one) for one in causes}
     down = [*by_rule.get(health.FENCED_BROKER.id, ()),
             *by_rule.get(health.UNREGISTERED_BROKER.id, ())]  # fmt: skip
     lost = by_rule.get(health.LOST_DIRECTORY.id, ())
-    steps = []
-    if down and unclean is not None:
-        folders = listed([shortened(one.name) for one in unclean.subjects], limit=_SHOWN)
-        steps.append(
-            f"First copy the partition folders of {folders}, whose leaders were elected uncleanly, "
-            f"from {named('broker', down, limit=_SHOWN)}: the start truncates them."
-        )
+    steps = [copy] if copy else []
     if down:
-        steps.append(f"Start {named('broker', down, limit=_SHOWN)}.")
+        steps.append(f"{'Then start' if copy else 'Start'} {named('broker', down, limit=_SHOWN)}.")
     if lost:
         steps.append(f"Repair the disk of {named('broker', lost, limit=_SHOWN)}, and restart it.")
         more = [(one, in_restart.get(int(one), 0)) for one in lost]
@@ -248,6 +253,6 @@ def _next_step(
             for one, count in more
             if count
         ]
-    if not steps:
+    if not down and not lost:
         return next(finding.rule.next_step for finding in leaderless)
     return f"{' '.join(steps)} Run no unclean election before: it may lose data."
