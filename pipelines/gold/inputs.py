@@ -31,7 +31,7 @@ from pipelines.gold.health_rules import FINDING, JudgedState
 from pipelines.gold.known_epochs import known_epochs
 from pipelines.gold.known_quorums import furthest_captures, newest_captures, quorum_files_of
 from pipelines.gold.leader_epoch_history import leader_epoch_history
-from pipelines.gold.newest_states import lags_of, newest_states
+from pipelines.gold.newest_states import lags_of, newest_states, own_ends_in
 from pipelines.gold.other_disks import NOTHING_BESIDE, BesideCluster
 from pipelines.gold.replica_status import replica_status
 from pipelines.gold.retention_forecast import MAX_MS
@@ -269,6 +269,7 @@ class Gold:
             "passed_over": self.passed_over,
             "unstartable": {**refusing, **self.silver.beside.unstartable},
             "lags": lags_of(self.status, self.quorum),
+            "own_ends": own_ends_in(self.newest_captures, self.silver.held),
         }
         return [{**state_row, **also} for state_row in newest_states(self.status, *of)]
 

@@ -21,7 +21,7 @@ from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_
 from replica.doctor.quorum.known_quorum import QuorumFiles
 from replica.doctor.quorum.lacks_own import lacks_own
 from replica.doctor.quorum.log_ends import LogEnd, behind_ms
-from replica.doctor.quorum.went_back import ComparedRound, went_back
+from replica.doctor.quorum.went_back import ComparedRound, each_once, went_back
 from replica.format.file_names import FileKind, classify
 from replica.history.commitment import compare_group
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
@@ -130,7 +130,7 @@ def quorum_files_of(
         unreadable=frozenset(logs.key(one) for one in ids if one in damaged),
         attested=attested,
         configured=next((keys for keys in configured if keys), frozenset()),
-        went_back={one.key: one for each in before for one in went_back(each, now)},
+        went_back=each_once(one for each in before for one in went_back(each, now)),
         unreadable_states=frozenset(logs.key(one) for one in ids if one in hidden),
         lacks_own=lacks_own(ends),
         behind_ms=behind_ms(ends),

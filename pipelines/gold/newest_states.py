@@ -7,10 +7,15 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
+from pipelines.cluster.batches import NO_TIME
+from pipelines.cluster.replica_logs import HeldBatches
 from pipelines.cluster.rows import Row, milliseconds
-from replica.doctor.health.cluster import Lag
+from replica.doctor.health.cluster import Beginning, Lag
+from replica.doctor.health.signs_of_life import own_ends_of
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.log_ends import COPYING_MS
+
+_US_PER_MS = 1000
 
 
 def newest_states(
@@ -62,6 +67,22 @@ def lags_of(status: Iterable[Mapping[str, Any]], quorum: KnownQuorum) -> dict[in
     return {
         node: lag for node, lag in least.items() if lag.ms >= COPYING_MS and node not in doubted
     }
+
+
+def own_ends_in(captures: Iterable[Row], held: HeldBatches) -> dict[int, Beginning]:
+    """Cluster.own_ends by the newest capture group. captures: its rows of bronze.captures. held:
+    the batches that they held."""
+    return own_ends_of(_ends(captures, held))
+
+
+def _ends(captures: Iterable[Row], held: HeldBatches) -> Iterator[tuple[int, Beginning]]:
+    batches = held.batches
+    for capture in captures:
+        places = held.places(capture["capture_id"])
+        if len(places):
+            at = int(batches.max_timestamp[places[-1]])
+            time = None if at == NO_TIME else at // _US_PER_MS
+            yield capture["node_id"], Beginning(int(batches.last_offset[places[-1]]), time)
 
 
 def _places(captures: Iterable[Row]) -> dict[str, str]:

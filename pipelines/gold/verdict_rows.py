@@ -13,7 +13,7 @@ from replica.doctor.quorum.known_quorum import KnownQuorum, LogConflict
 from replica.doctor.quorum.known_voter import KnownVoter, VoterDoubt
 from replica.doctor.verdict.verdict import Fact, Gap, KnownState, Level, Verdict
 from replica.history.log import OffsetRange
-from replica.model.keys import NO_NODE, ReplicaKey
+from replica.model.keys import ReplicaKey
 from replica.severity import Severity
 
 _US_PER_MS = 1000
@@ -63,7 +63,8 @@ def _voter(voter: KnownVoter) -> Row:
 
 def quorum_in(row: Row) -> KnownQuorum:
     """The facts about the quorum in a row of gold.verdicts. Its conflicts name nodes without their
-    directories. Its voters have stopped together only where the verdict says so."""
+    directories, and it doesn't name the leader who gave up. Its voters have stopped together only
+    where the verdict says so."""
     rules = {rule for fact in row["facts"] for rule in fact["rules"]}
 
     def keys(name: str) -> Iterable[ReplicaKey]:
@@ -85,7 +86,7 @@ def quorum_in(row: Row) -> KnownQuorum:
         tuple(voters),
         proven_end=row["proven_end"],
         possible_end=row["possible_end"],
-        gave_up=ReplicaKey(NO_NODE) if health.LEADER_GAVE_UP.id in rules else None,
+        is_leaderless=health.LEADER_GAVE_UP.id in rules,
         conflicts=tuple(map(LogConflict, keys("node_a"), keys("node_b"), offsets)),
         contested=tuple(OffsetRange(one["start"], one["end"]) for one in row["contested"]),
     )

@@ -99,7 +99,7 @@ class ReportVerdict:
         if not others:
             return ""
         more = len(others) - 1
-        also = f" And {counted(more, 'other warning')}." if more else ""
+        also = f" And {counted(more, 'other finding')}." if more else ""
         return f"Now: {others[0].text}{also}"
 
     @property
@@ -331,7 +331,8 @@ def _now(facts: ReportFacts) -> Iterator[Clause]:
         yield Clause(Level.ATTENTION, f"{newest} the replicas don't agree")
     elif "disjoint" in pairs:
         apart = counted(pairs["disjoint"], "pair")
-        yield Clause(Level.ATTENTION, f"{newest} {apart} of replicas have no offset in common")
+        has = "has" if pairs["disjoint"] == 1 else "have"
+        yield Clause(Level.ATTENTION, f"{newest} {apart} of replicas {has} no offset in common")
     elif "prefix" in pairs:
         yield Clause(
             Level.HEALTHY,

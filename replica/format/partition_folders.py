@@ -21,6 +21,7 @@ from replica.model.keys import ReplicaId
 _INT32 = range(-(2**31), 2**31)
 _NO_PARTITIONS = frozenset({METADATA_FOLDER, "remote-log-index-cache"})
 """Folders that Kafka ignores."""
+_SEGMENT = ".log"
 _OF_BROKERS = ("-offset-checkpoint", ".kafka_cleanshutdown")
 """The endings of the files that a broker keeps in each log directory."""
 
@@ -51,7 +52,7 @@ class PartitionFolder:
     topic_id: str | None
     """The topic id in partition.metadata; None if this file is missing or can't be read."""
     size_bytes: int
-    """The size of all files in the folder, in bytes."""
+    """The size of the partition's segments, in bytes: see _size_of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +123,14 @@ def _topic_id_in(folder: str) -> str | None:
 
 
 def _size_of(folder: str) -> int:
-    """The size of the files in a folder in bytes, without files whose size can't be read."""
+    """The size of the segments in a folder in bytes, as kafka-log-dirs counts it. The indexes say
+    nothing about the data: a broker allocates 10 MiB for each index of the newest segment. Segments
+    whose size can't be read are left out."""
     found = 0
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.is_file(follow_symlinks=False):
+                if entry.name.endswith(_SEGMENT) and entry.is_file(follow_symlinks=False):
                     found += entry.stat(follow_symlinks=False).st_size
     except OSError:  # a running broker deletes segments meanwhile
         pass

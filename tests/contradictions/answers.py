@@ -23,8 +23,9 @@ from pipelines.report.gathering import make_report
 from pipelines.report.view import ClusterView
 from pipelines.tables.gold import GOLD
 from replica.doctor.check.catalogue import groups
-from replica.doctor.check.examined import Examined, examine, replica_log
+from replica.doctor.check.examined import Examined, examine
 from replica.doctor.check.group import JudgedGroup, judge_group
+from replica.doctor.check.history_log import replica_log
 from replica.doctor.check.known_quorum import EarlierRounds, earlier_rounds
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.exposure import Exposure, Failure, exposures

@@ -111,7 +111,7 @@ def named(name: str) -> Given:
     return (kinds[kind[0]](whole, int(number)) if kind else None) or whole
 
 
-_seed = lru_cache(maxsize=4)(seed)
+_seed = lru_cache(maxsize=16)(seed)
 
 
 def _on_disk(folder: Path) -> dict[int, Files]:

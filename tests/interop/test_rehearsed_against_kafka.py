@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from jobs.cli.directories.diff import examine_one
-from replica.doctor.check.examined import replica_log
+from replica.doctor.check.history_log import replica_log
 from replica.history.divergence import compare
 from replica.history.log import ReplicaLog
 from tests.interop.controllers import Quorum, made, started

@@ -4,6 +4,7 @@ nothing."""
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -20,6 +21,7 @@ OTHER_TOPIC = uuid_text(b"another-topic-id")
 def _folder(folder: Path, topic_id: str | None) -> None:
     folder.mkdir()
     (folder / f"{0:020d}.log").write_bytes(bytes(4096))
+    (folder / f"{0:020d}.index").write_bytes(bytes(10_000))  # a broker allocates it beforehand
     if topic_id is not None:
         (folder / FILE_NAME).write_bytes(encode(topic_id))
 
@@ -56,10 +58,25 @@ def test_folders_that_the_metadata_assigns_are_counted_and_no_finding(
     (row,) = (one for one in ended.rows if one["kind"] == "log-directory")
     folders = [one for one in node.iterdir() if one.is_dir() and "__cluster" not in one.name]
     assert (row["node_id"], row["partitions"], row["path"]) == (BROKER, len(folders), str(node))
-    assert row["size_bytes"] == sum(
-        file.stat().st_size for folder in folders for file in folder.iterdir()
-    )
+    assert row["size_bytes"] == 4096 * len(folders), "as kafka-log-dirs counts: without indexes"
     assert _listed(node) == before
+
+
+def test_the_size_is_that_of_the_counted_partitions_and_others_have_their_own(
+    kraftlake: Kraftlake, node: Path
+) -> None:
+    served = sum(one.is_dir() and "__cluster" not in one.name for one in node.iterdir())
+    for state, number in (("delete", 1), ("stray", 2), ("stray", 3)):
+        _folder(node / f"gone-{number}.{number:032x}-{state}", OTHER_TOPIC)
+    asked = "check", "--partitions", node
+    (row,) = (one for one in kraftlake(*asked, "--json").rows if one["kind"] == "log-directory")
+    assert (row["partitions"], row["size_bytes"]) == (served, 4096 * served)
+    assert (row["deleted"], row["deleted_bytes"]) == (1, 4096)
+    assert (row["stray"], row["stray_bytes"]) == (2, 8192)
+    lines = kraftlake(*asked).lines
+    (header,) = (at for at, line in enumerate(lines) if line.startswith("broker  partitions"))
+    cells = re.split("  +", lines[header + 2].strip())
+    assert cells[3:-1] == ["0", "1 (4.0 KiB)", "2 (8.0 KiB)"]
 
 
 @pytest.mark.parametrize("name", ["3.7.2-static", "4.1.1-dynamic", "4.4.0-dynamic"])

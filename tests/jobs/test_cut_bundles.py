@@ -52,6 +52,21 @@ def test_a_file_that_a_cut_archive_lost_is_not_called_missing(
     assert "The archive is cut off" in kraftlake("check", bundle).lines[0]
 
 
+@pytest.mark.parametrize("last", ["00000.log", "-0000000006.checkpoint"])
+def test_the_file_in_which_an_archive_breaks_off_is_not_called_damaged(
+    kraftlake: Kraftlake, recorded: Path, tmp_path: Path, last: str
+) -> None:
+    """Also where another segment follows it in the log."""
+    node = recorded / "kafka-4.1.1-dynamic/final/1"
+    bundle = bundle_without(node, tmp_path / "node.tar", last, kept=5_000)
+    ended = kraftlake("check", "--json", bundle)
+    rules = {row["rule"] for row in ended.findings}
+    assert "bundle" in rules
+    assert not {"torn-segment", "offset-gap", "torn-tail"} & rules
+    (verdict,) = (row for row in ended.rows if row["kind"] == "verdict")
+    assert not any("closed segment" in fact["text"] for fact in verdict["facts"])
+
+
 @pytest.mark.parametrize("last", LAST)
 def test_the_same_files_missing_in_a_directory_are_a_finding(
     kraftlake: Kraftlake, recorded: Path, tmp_path: Path, last: str

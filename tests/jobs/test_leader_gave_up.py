@@ -33,6 +33,15 @@ def test_the_outage_is_said(kraftlake: Kraftlake, leaderless: Path) -> None:
         said = kraftlake(*command, leaderless)
         assert any(FIRST.removeprefix("OUTAGE      ") in line for line in said.lines[:4]), command
     assert "leader-gave-up" in kraftlake("check", leaderless).out
+    told = kraftlake("what-happened", leaderless).lines
+    events = told[told.index("What happened:") + 1 : told.index("What to do:") - 1]
+    assert " leader gave up: node " in events[-1]
+    (row,) = (
+        one
+        for one in kraftlake("what-happened", "--json", leaderless).rows
+        if one["kind"] == "leader_gave_up"
+    )
+    assert f"leader gave up: node {row['node_id']} gave up after this" in events[-1]
 
 
 def test_no_broker_is_stopped_safely_meanwhile(kraftlake: Kraftlake, leaderless: Path) -> None:

@@ -34,6 +34,17 @@ def test_no_command_refers_to_itself_and_nothing_else_is_said_to_be_found(
     assert "Nothing else" not in out
 
 
+def test_a_plan_of_a_static_quorum_needs_its_voters_in_the_configuration(
+    kraftlake: Kraftlake, data: Path
+) -> None:
+    """Kafka starts without them, and waits for ever."""
+    needed = "  needs: controller.quorum.voters of each node names voters 1, 2 and 3; "
+    static = kraftlake("recover", "--plan", data / "kafka-3.7.2-static/final").lines
+    assert any(one.startswith(needed) for one in static)
+    dynamic = kraftlake("recover", "--plan", data / f"{DYNAMIC}/final").out
+    assert "controller.quorum.voters" not in dynamic
+
+
 def test_what_only_a_broker_s_copy_of_the_log_has_is_counted(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:

@@ -6,10 +6,15 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from jobs.build import run as build
+from jobs.cli.commands.lake import BuildOptions, IngestOptions
+from jobs.ingest import run as ingest
 from pipelines import build as building
+from pipelines.lake import Lake
 from replica.doctor.check import membership
 from replica.format.file_names import METADATA_FOLDER
 from tests.jobs.conftest import Kraftlake
@@ -56,15 +61,38 @@ def foreign_and_empty(data: Path, folder: Path) -> None:
     start(folder / "1", 1)
 
 
+class Mixed(NamedTuple):
+    """The directories of of_two_clusters, and a lake of them. Read only."""
+
+    nodes: Path
+    lake: Path
+
+
+@pytest.fixture(scope="module")
+def mixed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Mixed:
+    folder = tmp_path_factory.mktemp("mixed")
+    of_two_clusters(data, folder / "nodes")
+    lake = Lake(folder / "lake")
+    assert ingest(IngestOptions([str(folder / "nodes")], lake)) in (0, 1)
+    assert build(BuildOptions(lake)) == 0
+    return Mixed(folder / "nodes", folder / "lake")
+
+
 @pytest.mark.parametrize(
     "nodes_of", [renamed, of_two_clusters, two_leaders, formatted_apart, foreign_and_empty]
 )
 def test_the_verdict_counts_what_directories_say_of_each_other(
-    data: Path, tmp_path: Path, kraftlake: Kraftlake, nodes_of: Callable[[Path, Path], None]
+    data: Path,
+    tmp_path: Path,
+    kraftlake: Kraftlake,
+    mixed: Mixed,
+    nodes_of: Callable[[Path, Path], None],
 ) -> None:
-    nodes = tmp_path / "nodes"
-    nodes_of(data, nodes)
-    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
+    nodes, lake = mixed
+    if nodes_of is not of_two_clusters:
+        nodes = tmp_path / "nodes"
+        nodes_of(data, nodes)
+        lake = lake_of(kraftlake, tmp_path / "lake", nodes)
     told = {row["cluster_id"]: row for row in rows(lake, "SELECT * FROM gold.verdicts")}
     expected = {one.cluster_id: one for one in verdicts_by_check(nodes)}
     assert told.keys() == expected.keys()
@@ -86,10 +114,9 @@ def test_the_verdict_counts_what_directories_say_of_each_other(
 
 
 def test_a_later_build_keeps_what_directories_said_of_each_other(
-    data: Path, tmp_path: Path, kraftlake: Kraftlake
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, mixed: Mixed
 ) -> None:
-    of_two_clusters(data, tmp_path / "nodes")
-    lake = lake_of(kraftlake, tmp_path / "lake", tmp_path / "nodes")
+    lake = Path(shutil.copytree(mixed.lake, tmp_path / "lake"))
     before = rows(lake, "SELECT * FROM gold.verdicts ORDER BY cluster_id")
     # an older capture of both, so that no round is new that has their newest ones
     old = ("--captured-at", "2020-01-01T00:00:00Z")
@@ -110,12 +137,8 @@ def test_a_build_of_more_captures_replaces_the_verdict(
     assert row_of(lake)["level"] == "outage"
 
 
-def test_disks_of_two_clusters_are_told_by_the_lake_too(
-    data: Path, tmp_path: Path, kraftlake: Kraftlake
-) -> None:
-    nodes = tmp_path / "nodes"
-    of_two_clusters(data, nodes)
-    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
+def test_disks_of_two_clusters_are_told_by_the_lake_too(kraftlake: Kraftlake, mixed: Mixed) -> None:
+    nodes, lake = mixed
     found = rows(lake, "SELECT * FROM gold.findings WHERE rule = 'disk-of-another-cluster'")
     (expected,) = (
         one
@@ -128,11 +151,9 @@ def test_disks_of_two_clusters_are_told_by_the_lake_too(
 
 
 def test_a_voter_whose_node_has_another_cluster_s_disk_is_counted_by_no_plan_of_a_lake(
-    data: Path, tmp_path: Path, kraftlake: Kraftlake
+    kraftlake: Kraftlake, mixed: Mixed
 ) -> None:
-    nodes = tmp_path / "nodes"
-    of_two_clusters(data, nodes)
-    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
+    nodes, lake = mixed
     held = rows(lake, "SELECT cluster_id, voters FROM gold.verdicts")
     doubts = {tuple(one["doubt"] for one in row["voters"]) for row in held}
     foreign = "of-another-cluster"
@@ -145,18 +166,27 @@ def test_a_voter_whose_node_has_another_cluster_s_disk_is_counted_by_no_plan_of_
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize("derived", ["in one unit", "in several stages", "grown"])
+@pytest.mark.parametrize(
+    "derived",
+    ["in one unit", pytest.param("in several stages", marks=pytest.mark.slow), "grown"],
+)
 def test_a_lake_counts_the_voters_beside_another_cluster_s_disk_that_check_counts(
-    data: Path, tmp_path: Path, kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch, derived: str
+    data: Path,
+    tmp_path: Path,
+    kraftlake: Kraftlake,
+    mixed: Mixed,
+    monkeypatch: pytest.MonkeyPatch,
+    derived: str,
 ) -> None:
-    nodes, lake = tmp_path / "nodes", tmp_path / "lake"
-    of_two_clusters(data, nodes)
-    if derived == "in several stages":
-        monkeypatch.setattr(building, "_MOST_RECORDS", 100)
-    elif derived == "grown":
-        live = data / "kafka-4.1.1-dynamic/live"
-        lake_of(kraftlake, lake, live / "1", live / "2")
-    lake_of(kraftlake, lake, nodes)
+    nodes, lake = mixed
+    if derived != "in one unit":
+        lake = tmp_path / "lake"
+        if derived == "in several stages":
+            monkeypatch.setattr(building, "_MOST_RECORDS", 100)
+        else:
+            live = data / "kafka-4.1.1-dynamic/live"
+            lake_of(kraftlake, lake, live / "1", live / "2")
+        lake_of(kraftlake, lake, nodes)
     health = [row for row in kraftlake("check", "--json", nodes).findings
               if row["family"] == "health"]  # fmt: skip
     found = rows(lake, "SELECT * FROM gold.findings WHERE family = 'health'")

@@ -48,6 +48,8 @@ def test_check_judges_the_state_behind_them_and_says_what_it_takes_for_granted(
     before = kraftlake("check", node)
     assert "vendor-record-type" in before.out
     assert "state-not-whole" in before.out
+    # no release of kraftlake reads another product's records
+    assert "use a kraftlake release" not in before.out
     ended = kraftlake("check", "--pass-over", "vendors", "--json", node)
     rules = {row["rule"]: row for row in ended.rows if row["kind"] == "finding"}
     assert "vendor-record-type" not in rules

@@ -164,7 +164,9 @@ def test_a_working_majority_is_left_running_and_a_stale_voter_is_kept_from_votin
     unproven = kraftlake("recover", "--plan", tmp_path)
     assert unproven.code == 1
     assert "only 1 of 3 voters can be relied on" in unproven.out
-    assert "it has no quorum-state, so it may vote twice in one epoch" in unproven.out
+    twice = "may vote a second time in an epoch in which it voted already"
+    assert f"that formats a new disk: node 3 {twice}." in ended.out
+    assert f"it has no quorum-state, so it {twice}" in unproven.out
 
 
 @pytest.mark.usefixtures("recorded")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from jobs.cli.directories.diff import examine_one
-from replica.doctor.check.examined import replica_log
+from replica.doctor.check.history_log import replica_log
 from replica.history.divergence import compare
 from replica.history.log import ReplicaLog
 from tests.jobs.conftest import Ended, Kraftlake
@@ -308,9 +308,9 @@ def test_a_voter_that_may_vote_twice_makes_the_answer_unknown_until_it_is_said_t
         (tmp_path / "now/3/__cluster_metadata-0/quorum-state").unlink()
     ended = kraftlake("rehearse", *FEW, tmp_path / "now")
     assert ended.code == 3
-    why = "its directory is of epoch 5, and" if is_stale else "it has no quorum-state:"
+    why = "its directory is of epoch 5, and" if is_stale else "it has no quorum-state):"
     twice = "voter 3 may vote a second time in an epoch in which it voted already"
-    assert f"{twice}, because {why}" in ended.out
+    assert f"{twice} ({why}" in ended.out
     script = tmp_path / "dead.toml"
     script.write_text("[[step]]\ndead = [3]\n")
     assert kraftlake("rehearse", *FEW, "--scenario", script, tmp_path / "now").code == 0

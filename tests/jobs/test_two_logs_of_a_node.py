@@ -47,8 +47,8 @@ def test_the_plan_leaves_the_node_one_log_before_it_starts_it(
     kraftlake: Kraftlake, data: Path, folder: Path
 ) -> None:
     lines = kraftlake("recover", "--plan", folder / "node1").lines
-    (leaves,) = (one for one in lines if "Leave node 1 the metadata log of" in one)
-    assert f"Leave node 1 the metadata log of {folder}/node1/b/" in leaves
+    (leaves,) = (one for one in lines if "Leave node 1 only the metadata log of" in one)
+    assert f"Leave node 1 only the metadata log of {folder}/node1/b/" in leaves
     assert f"of {folder}/node1/a/__cluster_metadata-0 out of log.dirs." in leaves
     starts = next(i for i, one in enumerate(lines) if "Start all voters." in one)
     assert lines.index(leaves) < starts
@@ -58,7 +58,7 @@ def test_the_plan_leaves_the_node_one_log_before_it_starts_it(
         shutil.copytree(data / DYNAMIC / f"final/{node}", folder / f"node{node}/x")
     lines = kraftlake("recover", "--plan", folder).lines
     assert [one[:27] for one in lines if "Leave node 1" in one] == [
-        "  2. Leave node 1 the metad"[:27]
+        "  2. Leave node 1 only the m"[:27]
     ]
     (start,) = (one for one in lines if "start the others" in one)
     assert start.startswith("  3. ")

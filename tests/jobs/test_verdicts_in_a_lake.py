@@ -4,12 +4,18 @@ there."""
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jobs.build import run as build
+from jobs.cli.commands.lake import BuildOptions, IngestOptions
+from jobs.ingest import run as ingest
 from pipelines import build as building
+from pipelines.lake import Lake
 from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.doctor.quorum.registered_later import REGISTERING_MS
 from replica.simulate.metadata_records import topic_config
@@ -18,7 +24,7 @@ from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
-from tests.jobs.lake_verdicts import lake_of, row_of, rows, verdict_by_check
+from tests.jobs.lake_verdicts import lake_of, rows, verdict_by_check
 from tests.replica.doctor.check.test_registered_later import cut_before_registering
 from tests.replica.doctor.check.test_voter_behind import cut_whole
 
@@ -39,15 +45,68 @@ def stopped(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["split", "endless-elections", "stale", "clean-failover", "stopped", "alone",
-     "registered", "registered in an earlier epoch"],
+def behind(folder: Path) -> Path:
+    """Three voters, of which 3 has been cut off for longer than copying directories takes."""
+    quorum = ScriptedQuorum("a voter behind in a lake", Layout(voters=3, observers=1))
+    quorum.begin("orders")
+    quorum.settle()
+    quorum.cut([3])
+    quorum.run_ms(COPYING_MS + 5_000)
+    quorum.append(1, topic_config("orders", "retention.ms", "1"))
+    quorum.run_ms(600)
+    write_capture(quorum.capture(), str(folder))
+    return folder
+
+
+CASES = (
+    "split", "endless-elections", "stale", "clean-failover", "stopped", "alone", "behind",
+    "registered", "registered in an earlier epoch", "two-quorums",
 )  # fmt: skip
-def test_the_table_has_the_verdict_of_check(
-    data: Path, tmp_path: Path, kraftlake: Kraftlake, name: str
-) -> None:
-    nodes = tmp_path / "nodes"
+
+
+@dataclass(frozen=True)
+class LakeOfCases:
+    """A lake that holds each case as a cluster, which an ingest of its own brought in."""
+
+    place: Path
+    nodes: Mapping[str, Path]
+    """The directories of each case."""
+
+    def cluster(self, case: str) -> str:
+        return cluster_of(self.nodes[case])
+
+    def asked(self, case: str) -> tuple[str | Path, ...]:
+        """The options of a command that asks about a case."""
+        return "--lake", self.place, "--cluster", self.cluster(case)
+
+    def rows(self, case: str, table: str, more: str = "true") -> list[dict[str, Any]]:
+        where = f"cluster_id = '{self.cluster(case)}' AND {more}"
+        return rows(self.place, f"SELECT * FROM {table} WHERE {where}")
+
+    def verdict(self, case: str) -> dict[str, Any]:
+        (row,) = self.rows(case, "gold.verdicts")
+        return row
+
+
+@pytest.fixture(scope="module")
+def lake(data: Path, tmp_path_factory: pytest.TempPathFactory) -> LakeOfCases:
+    folder = tmp_path_factory.mktemp("cases")
+    nodes, place = {}, folder / "lake"
+    for number, name in enumerate(CASES):
+        nodes[name] = folder / name / "nodes"
+        write_case(data, nodes[name], name)
+        if name in OF_RECORDED:
+            rename(nodes[name], f"VerdictsInALake00000{number}A")
+        ingest(IngestOptions([str(nodes[name])], Lake(place), accept_damage=True))
+    assert build(BuildOptions(Lake(place))) == 0
+    return LakeOfCases(place, nodes)
+
+
+OF_RECORDED = ("split", "alone", "registered", "registered in an earlier epoch")
+"""The cases that are made of one recorded cluster, and get ids of their own."""
+
+
+def write_case(data: Path, nodes: Path, name: str) -> None:
     if name == "split":
         shutil.copytree(data / SPLIT, nodes)
     elif name == "alone":
@@ -56,14 +115,32 @@ def test_the_table_has_the_verdict_of_check(
         stale(nodes)
     elif name == "stopped":
         stopped(nodes)
+    elif name == "behind":
+        behind(nodes)
     elif name.startswith("registered"):
         older_than_its_process(data, nodes, in_an_earlier_epoch="epoch" in name)
     else:
         write_capture(SCENARIOS_BY_NAME[name].capture(), str(nodes))
-    expected = verdict_by_check(nodes)
+
+
+def rename(nodes: Path, cluster_id: str) -> None:
+    """Give the directories another cluster id."""
+    old = cluster_of(nodes)
+    for path in nodes.glob("*/meta.properties"):
+        path.write_text(path.read_text().replace(old, cluster_id))
+
+
+def cluster_of(nodes: Path) -> str:
+    text = next(iter(nodes.glob("*/meta.properties"))).read_text()
+    return text.partition("cluster.id=")[2].split()[0]
+
+
+@pytest.mark.parametrize("name", [one for one in CASES if one not in ("behind", "two-quorums")])
+def test_the_table_has_the_verdict_of_check(lake: LakeOfCases, name: str) -> None:
+    expected = verdict_by_check(lake.nodes[name])
     if name.startswith("registered"):
         assert "stale-voter" in {rule for fact in expected.facts for rule in fact.rules}
-    row = row_of(lake_of(kraftlake, tmp_path / "lake", nodes))
+    row = lake.verdict(name)
     assert (row["level"], row["headline"]) == (expected.level.value, expected.headline)
     told = [(one["level"], tuple(one["rules"])) for one in row["facts"]]
     assert told == [(fact.level.value, fact.rules) for fact in expected.facts]
@@ -114,87 +191,70 @@ def stale(folder: Path) -> Path:
     return folder
 
 
-def test_a_stale_voter_is_a_finding_of_its_capture(tmp_path: Path, kraftlake: Kraftlake) -> None:
-    nodes = stale(tmp_path / "nodes")
-    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
-    found = kraftlake("check", "--json", nodes).findings
+def test_a_stale_voter_is_a_finding_of_its_capture(lake: LakeOfCases, kraftlake: Kraftlake) -> None:
+    found = kraftlake("check", "--json", lake.nodes["stale"]).findings
     expected = [
         (one["message"], one["file"], one["epoch"]) for one in found if one["rule"] == "stale-voter"
     ]
-    table = rows(lake, "SELECT * FROM gold.findings WHERE rule = 'stale-voter'")
+    table = lake.rows("stale", "gold.findings", "rule = 'stale-voter'")
     assert expected
     assert [(one["message"], one["file"], one["epoch"]) for one in table] == expected
-    doubts = {one["node_id"]: one["doubt"] for one in row_of(lake)["voters"]}
+    doubts = {one["node_id"]: one["doubt"] for one in lake.verdict("stale")["voters"]}
     assert [node for node, doubt in doubts.items() if doubt == "stale"] == [
         one["node_id"] for one in table
     ]
 
 
 def test_what_no_majority_holds_is_told_by_the_lake_too(
-    tmp_path: Path, kraftlake: Kraftlake
+    lake: LakeOfCases, kraftlake: Kraftlake
 ) -> None:
-    nodes = stopped(tmp_path / "nodes")
-    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
-    (found,) = rows(lake, "SELECT * FROM gold.findings WHERE rule = 'majority-stopped'")
+    nodes = lake.nodes["stopped"]
+    (found,) = lake.rows("stopped", "gold.findings", "rule = 'majority-stopped'")
     (expected,) = (
         one
         for one in kraftlake("check", "--json", nodes).findings
         if one["rule"] == "majority-stopped"
     )
     assert (found["message"], found["offset"]) == (expected["message"], expected["offset"])
-    row = row_of(lake)
+    row = lake.verdict("stopped")
     assert row["possible_end"] == found["offset"] > row["proven_end"] - 1
     # of 3 voters 2 have stopped: the figures about voters that are left say so, too
     figures = ("kind", "gone", "voters_left", "has_majority")
     exposed = [kraftlake("state", "--exposure", "--json", nodes),
-               kraftlake("state", "--exposure", "--json", "--lake", lake)]  # fmt: skip
+               kraftlake("state", "--exposure", "--json", *lake.asked("stopped"))]  # fmt: skip
     by_files, by_lake = ([[one[name] for name in figures] for one in each.rows] for each in exposed)
     assert by_files[0] == ["nothing", [], 1, False]
     assert by_files == by_lake
-    table = rows(lake, f"SELECT {', '.join(figures)} FROM gold.failure_exposure")
+    table = lake.rows("stopped", "gold.failure_exposure")
     assert sorted([kind, ",".join(gone), *others] for kind, gone, *others in by_files) == sorted(
-        [*one.values()] for one in table
+        [one[name] for name in figures] for one in table
     )
     assert "voters 2 and 3: not counted: their logs end together" in exposed[0].err
 
 
 def test_a_voter_that_is_behind_is_counted_by_no_plan_of_a_lake(
-    tmp_path: Path, kraftlake: Kraftlake
+    lake: LakeOfCases, kraftlake: Kraftlake
 ) -> None:
-    quorum = ScriptedQuorum("a voter behind in a lake", Layout(voters=3, observers=1))
-    quorum.begin("orders")
-    quorum.settle()
-    quorum.cut([3])
-    quorum.run_ms(COPYING_MS + 5_000)
-    quorum.append(1, topic_config("orders", "retention.ms", "1"))
-    quorum.run_ms(600)
-    nodes = tmp_path / "nodes"
-    write_capture(quorum.capture(), str(nodes))
-    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
+    nodes = lake.nodes["behind"]
     change = ("plan", "--json", "--remove-voter", "2")
-    asked = [kraftlake(*change, nodes), kraftlake(*change, "--lake", lake)]
+    asked = [kraftlake(*change, nodes), kraftlake(*change, *lake.asked("behind"))]
     by_files, by_lake = (ended.answers[0] for ended in asked)
     (reason,) = (one for one in by_files["reasons"] if "can't be counted" in one["detail"])
     assert "voter 3 can't be counted: its log ends " in reason["detail"]
     assert reason in by_lake["reasons"]
     assert by_files["answer"] == by_lake["answer"] == "unknown"
     exposure = ("state", "--exposure", "--json")
-    left = [row["voters_left"] for row in kraftlake(*exposure, "--lake", lake).rows]
+    left = [row["voters_left"] for row in kraftlake(*exposure, *lake.asked("behind")).rows]
     assert left == [row["voters_left"] for row in kraftlake(*exposure, nodes).rows]
     assert left[0] == 2
-    table = rows(lake, "SELECT voters_left FROM gold.failure_exposure WHERE kind = 'nothing'")
+    table = lake.rows("behind", "gold.failure_exposure", "kind = 'nothing'")
     assert [one["voters_left"] for one in table] in ([], [2])
 
 
-def test_plan_stands_on_the_same_ground_in_a_lake(
-    data: Path, tmp_path: Path, kraftlake: Kraftlake
-) -> None:
-    conflicting = tmp_path / "nodes"
-    write_capture(SCENARIOS_BY_NAME["two-quorums"].capture(), str(conflicting))
-    lake = lake_of(kraftlake, tmp_path / "lake", conflicting)
+def test_plan_stands_on_the_same_ground_in_a_lake(lake: LakeOfCases, kraftlake: Kraftlake) -> None:
     change = ("plan", "--json", "--stop-broker", "4")
-    of_lake = kraftlake(*change, "--lake", lake)
-    of_directories = kraftlake(*change, conflicting)
+    of_lake = kraftlake(*change, *lake.asked("two-quorums"))
+    of_directories = kraftlake(*change, lake.nodes["two-quorums"])
     assert of_lake.rows[0]["level"] == of_directories.rows[0]["level"]
     said = [
         [
@@ -209,10 +269,9 @@ def test_plan_stands_on_the_same_ground_in_a_lake(
 
 
 def test_an_older_moment_has_a_verdict_of_its_state_alone(
-    data: Path, tmp_path: Path, kraftlake: Kraftlake
+    lake: LakeOfCases, kraftlake: Kraftlake
 ) -> None:
-    lake = lake_of(kraftlake, tmp_path / "lake", data / SPLIT)
-    change = ("plan", "--json", "--stop-broker", "12", "--lake", lake)
+    change = ("plan", "--json", "--stop-broker", "12", *lake.asked("split"))
     verdict = kraftlake(*change, "--at-offset", "1000").rows[0]
     (gap,) = (one for one in verdict["not_judged"] if one["what"] == "the files of the nodes")
     assert gap["why"] == "the state of an earlier moment was asked for"

@@ -16,6 +16,14 @@ from tests.replica.doctor.check.editing import batches, segment
 DYNAMIC, STATIC = "kafka-4.1.1-dynamic", "kafka-3.7.2-static"
 METADATA = "__cluster_metadata-0"
 Damage = Callable[[Path, Path], str]
+TWICE = "may vote a second time in an epoch in which it voted already"
+LOST = "lacks records that it acknowledged: it may help to elect a leader that lacks committed"
+
+
+def names_the_danger(text: str, why: str) -> bool:
+    """Whether a text says what the voter's start may do: where its quorum-state is as it was, its
+    votes are not forgotten."""
+    return LOST in text and (TWICE in text) is not why.startswith("and is 3")
 
 
 def restored(data: Path, node: Path) -> str:
@@ -58,6 +66,7 @@ def test_check_names_a_replica_that_went_back(
     ended = kraftlake("check", "--order", "before,after", "--json", folder)
     (found,) = (row for row in ended.findings if row["rule"] == "replica-went-back")
     assert why in found["message"]
+    assert names_the_danger(found["message"], why)
     assert found["file"].startswith(str(folder / "after/2"))
     assert ended.code == 1
     other_way = kraftlake("check", "--order", "after,before", "--json", folder)
@@ -108,6 +117,8 @@ def test_a_voter_that_went_back_is_counted_for_no_majority(
     rehearsed = kraftlake("rehearse", "--seeds", "0:2", "--order", "before,after", folder)
     assert rehearsed.code == 3
     assert why in rehearsed.out
+    (told,) = (one for one in rehearsed.lines if "voter 2 " in one and "leave it stopped" in one)
+    assert names_the_danger(told, why)
 
 
 def test_captures_are_in_the_order_of_their_times(
@@ -135,3 +146,4 @@ def test_a_lake_names_it_too(
     (row,) = kraftlake("sql", "--lake", lake, "--json", asked).rows
     assert row["node_id"] == 2
     assert why in row["message"]
+    assert names_the_danger(row["message"], why)

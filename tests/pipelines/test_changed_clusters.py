@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -124,10 +125,31 @@ def anew(more: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built_anew(more, tmp_path_factory.mktemp("anew") / "lake")
 
 
-def test_only_clusters_with_new_rows_are_computed(grown: Path, anew: Path) -> None:
-    assert "1 of 3 clusters have changed" in built(grown)
-    assert_same(grown, anew)
-    assert last_build(Lake(grown)) is not None
+@dataclass(frozen=True)
+class Continued:
+    """The grown lake after a build that went on with the last one. Read only. said: what the build
+    told. fed: the tables before it."""
+
+    lake: Path
+    said: list[str]
+    fed: FedTables
+
+
+@pytest.fixture(scope="module")
+def continued(more: Path, tmp_path_factory: pytest.TempPathFactory) -> Continued:
+    lake = Path(shutil.copytree(more, tmp_path_factory.mktemp("continued") / "lake"))
+    files = [{*opened(lake, name).file_uris()} for name in DERIVED]
+    assert {*map(len, files)} == {0, 1}, "the clusters share each file"
+    fed = FedTables.of(lake)
+    return Continued(lake, built(lake), fed)
+
+
+def test_only_clusters_with_new_rows_are_computed_and_the_others_keep_theirs_in_shared_files(
+    continued: Continued, anew: Path
+) -> None:
+    assert "1 of 3 clusters have changed" in continued.said
+    assert_same(continued.lake, anew)
+    assert last_build(Lake(continued.lake)) is not None
 
 
 def test_tables_that_stay_as_they_are_get_no_commit(lake: Path) -> None:
@@ -141,10 +163,8 @@ def test_all_tables_of_gold_but_the_history_of_each_entity_have_a_feed() -> None
     assert {*GOLD} - {*FED} == {METADATA_HISTORY}
 
 
-def test_the_change_feeds_tell_the_rows_that_differ_and_no_other(grown: Path) -> None:
-    before = FedTables.of(grown)
-    built(grown)
-    feeds = before.told()
+def test_the_change_feeds_tell_the_rows_that_differ_and_no_other(continued: Continued) -> None:
+    feeds = continued.fed.told()
     assert {row["cluster_id"] for feed in feeds.values() for row in feed} == {DYNAMIC}
     told = {name for name, feed in feeds.items() if feed}
     assert told >= {METADATA_CHANGES.name, LEADER_EPOCH_HISTORY.name, REPLICA_STATUS.name}
@@ -201,14 +221,15 @@ def test_after_a_foreign_commit_to_bronze_all_clusters_are_derived_again(
     assert_same(grown, built_anew(grown, tmp_path / "anew"))
 
 
-def test_commits_of_an_ingest_say_so_and_those_of_a_build_do_not(grown: Path) -> None:
-    built(grown)
+def test_commits_of_an_ingest_say_so_and_those_of_a_build_do_not(
+    continued: Continued,
+) -> None:
     for contract in BRONZE:
-        for commit in opened(grown, contract.name).history():
+        for commit in opened(continued.lake, contract.name).history():
             is_of_ingest = INGEST.items() <= commit.items()
             assert is_of_ingest or commit["operation"] == "CREATE TABLE", (contract.name, commit)
     for name in DERIVED:
-        for commit in opened(grown, name).history():
+        for commit in opened(continued.lake, name).history():
             assert not INGEST.items() <= commit.items(), name
 
 
@@ -311,12 +332,3 @@ def test_units_of_single_clusters_and_processes_make_the_same_rows(
     (other / FILE_NAME).unlink()
     built(other, at_once)
     assert_same(anew, other)
-
-
-def test_files_that_clusters_share_keep_the_rows_of_those_that_have_not_changed(
-    grown: Path, anew: Path
-) -> None:
-    before = {name: set(opened(grown, name).file_uris()) for name in DERIVED}
-    assert {len(files) for files in before.values()} == {0, 1}, "the clusters share each file"
-    assert "1 of 3 clusters have changed" in built(grown)
-    assert_same(grown, anew)

@@ -18,7 +18,6 @@ from jobs.cli.asking.lake_history import (
     cluster_history,
 )
 from jobs.cli.asking.lake_readings import NOT_JUDGED, readings_in
-from jobs.cli.asking.sql_delta_rs import named_rows, rows
 from jobs.cli.asking.sql_views import HISTORY
 from jobs.cli.output import ms_of
 from pipelines.dialects import DATA_FUSION
@@ -91,7 +90,7 @@ def _status(history: ClusterHistory) -> Iterable[Mapping[str, Any]]:
         return ()
     names = "node_id, agreed_end_offset, lag_ms, is_latest"
     query = f"SELECT {names} FROM {STATUS} WHERE {history.mine()} AND is_latest"
-    return named_rows(history.lake, query)
+    return history.queries.named_rows(query)
 
 
 def _first_change(history: ClusterHistory, start: int, end: int) -> tuple[int | None, int | None]:
@@ -105,7 +104,7 @@ def _first_change(history: ClusterHistory, start: int, end: int) -> tuple[int | 
         f"SELECT valid_to_offset, valid_to FROM {HISTORY} WHERE {mine} "
         f"AND valid_to_offset >= {start:d} AND valid_to_offset < {end:d} ORDER BY 1 LIMIT 1"
     )
-    changes = rows(history.lake, query)
+    changes = history.queries.rows(query)
     offset, at = next(iter(changes), (None, None))
     return offset, None if at is None else ms_of(at)
 
@@ -116,7 +115,7 @@ def _newest_verdict(history: ClusterHistory, end_offset: int) -> dict[str, Any] 
     if not open_if_there(history.lake, VERDICTS):
         return None
     query = f"SELECT * FROM {VERDICTS} WHERE {history.mine()} AND end_offset = {end_offset}"
-    return next(iter(named_rows(history.lake, query)), None)
+    return next(iter(history.queries.named_rows(query)), None)
 
 
 def _unstartable(history: ClusterHistory, capture_group: str) -> dict[int, str]:
@@ -125,8 +124,8 @@ def _unstartable(history: ClusterHistory, capture_group: str) -> dict[int, str]:
     captures = f"SELECT capture_id, node_id FROM {STATUS} WHERE {history.mine()}"
     found = f"SELECT capture_id, rule, file, message FROM {FINDINGS} WHERE {history.mine()}"
     return unstartable_nodes(
-        [*named_rows(history.lake, f"{captures} AND capture_group = {group}")],
-        named_rows(history.lake, found),
+        [*history.queries.named_rows(f"{captures} AND capture_group = {group}")],
+        history.queries.named_rows(found),
     )
 
 
@@ -153,7 +152,7 @@ def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
         f"SELECT max(from_offset) FROM {RANGES} WHERE {mine} AND from_offset <= {end_offset} "
         f"AND to_offset >= {end_offset}"
     )
-    ((begin,),) = rows(history.lake, begins)
+    ((begin,),) = history.queries.rows(begins)
     kinds = DATA_FUSION.literals(WATCHED_ENTITIES)
     watched = f"{mine} AND entity IN ({kinds}) AND"
     low = DATA_FUSION.literal(int(begin or 0))
@@ -167,7 +166,7 @@ def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
     )
     return steps_of(
         {**row, "at_ms": None if row["at"] is None else ms_of(row["at"])}
-        for row in named_rows(history.lake, query)
+        for row in history.queries.named_rows(query)
     )
 
 
@@ -178,7 +177,7 @@ def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
         f"SELECT voters FROM {EPOCHS} WHERE {history.mine()} AND start_offset < {end_offset} "
         "AND voters IS NOT NULL ORDER BY epoch DESC LIMIT 1"
     )
-    found = list(rows(history.lake, query))
+    found = list(history.queries.rows(query))
     return {int(voter["voter_id"]) for voter in found[0][0]} if found else set()
 
 
@@ -188,7 +187,7 @@ def _refused_at(history: ClusterHistory, end_offset: int) -> int | None:
         f'SELECT min(f."offset") FROM {FINDINGS} f WHERE {history.mine("f.")} '
         f'AND f.rule = {DATA_FUSION.literal(UNAPPLIABLE_RECORD.id)} AND f."offset" < {end_offset}'
     )
-    ((offset,),) = rows(history.lake, query)
+    ((offset,),) = history.queries.rows(query)
     return None if offset is None else int(offset)
 
 
@@ -202,7 +201,7 @@ def _content(history: ClusterHistory, end_offset: int) -> LogContent:
         'AND c."offset" = r."offset" AND c.leader_epoch = r.leader_epoch AND c.crc = r.crc '
         f'WHERE {mine} AND r."offset" < {end_offset} GROUP BY r.record_type'
     )
-    types = list(rows(history.lake, query))
+    types = list(history.queries.rows(query))
     counts = Counter({str(row[0]): int(row[1]) for row in types})
     first = min((ms_of(row[2]) for row in types), default=None)
     last = max((ms_of(row[3]) for row in types), default=None)

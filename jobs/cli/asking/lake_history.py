@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
-from jobs.cli.asking.sql_delta_rs import rows
+from jobs.cli.asking.sql_delta_rs import OwnQueries, rows
 from jobs.cli.asking.sql_views import HISTORY, valid_at
 from jobs.cli.moments import Moment
 from jobs.cli.output import as_utc, time_text
@@ -122,6 +123,11 @@ class ClusterHistory:
     cluster_id: str
     committed_only: bool = False
 
+    @cached_property
+    def queries(self) -> OwnQueries:
+        """The queries of the lake for all that is asked about the cluster."""
+        return OwnQueries(self.lake)
+
     def end_offset(self, moment: Moment) -> int:
         """The end offset of a moment. Raises UsageError for a moment after or before the part of
         the log that the lake's captures cover."""
@@ -179,7 +185,7 @@ class ClusterHistory:
         if VERDICTS not in tables_of(self.lake):
             return
         query = f"SELECT conflicts, contested, source FROM {VERDICTS} WHERE {self.mine()}"
-        for conflicts, contested, source in rows(self.lake, query):
+        for conflicts, contested, source in self.queries.rows(query):
             starts = [one["offset"] for one in conflicts] + [one["start"] for one in contested]
             start = min(starts, default=end)
             if start < end:
@@ -192,7 +198,7 @@ class ClusterHistory:
         if VERDICTS not in tables_of(self.lake):
             return ""
         query = f"SELECT not_judged FROM {VERDICTS} WHERE {self.mine()}"
-        gaps = (gap for (found,) in rows(self.lake, query) for gap in found)
+        gaps = (gap for (found,) in self.queries.rows(query) for gap in found)
         return next((str(gap["what"]) for gap in gaps if gap["why"] == PASSED_OVER), "")
 
     def _end_of_log(self) -> int:
@@ -226,7 +232,7 @@ class ClusterHistory:
             f'FROM {STATUS} s JOIN (SELECT max("offset") + 1 AS end_offset FROM {LOG} '
             f"WHERE {self.mine()}) e ON s.agreed_end_offset >= e.end_offset WHERE {mine}"
         )
-        ((captured_at, end, last_record_at),) = rows(self.lake, query)
+        ((captured_at, end, last_record_at),) = self.queries.rows(query)
         if captured_at is None:
             raise UsageError(
                 f"{self.lake}: no capture holds the end of the log of {self.cluster_id}: run "
@@ -253,17 +259,17 @@ class ClusterHistory:
             f"AND base_offset = {base:d} AND leader_epoch = {epoch:d} AND crc = {crc:d} "
             f"AND timestamp <= {asked}"
         )
-        ((offset,),) = rows(self.lake, query)
+        ((offset,),) = self.queries.rows(query)
         return int(base if offset is None else offset) + 1
 
     def _log(self, columns: Sql, joined: Sql = "", rest: Sql = "") -> list[Sequence[Any]]:
         proven = " AND c.commitment = 'proven'" if self.committed_only else ""
         query = f"SELECT {columns} FROM {LOG} c {joined} WHERE {self.mine('c.')}{proven} {rest}"
-        return list(rows(self.lake, query))
+        return list(self.queries.rows(query))
 
     def _history(self, columns: Sql, where: Sql, rest: Sql = "") -> Iterator[Sequence[Any]]:
         query = f"SELECT {columns} FROM {HISTORY} WHERE {self.mine()} AND {where} {rest}"
-        return rows(self.lake, query)
+        return self.queries.rows(query)
 
     def mine(self, table: Sql = "") -> Sql:
         """The condition, in SQL, that a row is of this cluster. table: such as `c.`."""

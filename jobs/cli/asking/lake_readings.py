@@ -9,7 +9,6 @@ from operator import itemgetter
 from typing import Any
 
 from jobs.cli.asking.lake_history import RECORDS, ClusterHistory
-from jobs.cli.asking.sql_delta_rs import named_rows
 from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.tables.keys import REPLICA_KEYS, covers, replica_of
 from replica.doctor.check.readable import first_of_each, sought_types, unread_record
@@ -36,13 +35,8 @@ def readings_in(history: ClusterHistory, release: str) -> tuple[NodeReading, ...
     captures = _newest_captures(history)
     snapshots = {one["capture_id"]: _newest_snapshot(history, one) for one in captures}
     in_logs = _in_logs(history, reader)
-    states = {
-        row["capture_id"]: row["quorum_version"]
-        for row in named_rows(
-            history.lake,
-            f"SELECT capture_id, quorum_version FROM bronze.replica_state WHERE {history.mine()}",
-        )
-    }
+    query = f"SELECT capture_id, quorum_version FROM bronze.replica_state WHERE {history.mine()}"
+    states = {row["capture_id"]: row["quorum_version"] for row in history.queries.named_rows(query)}
     found = []
     for one in captures:
         snapshot = snapshots[one["capture_id"]]
@@ -65,7 +59,7 @@ def _newest_captures(history: ClusterHistory) -> list[Row]:
         "AND NOT is_fragment AND capture_id NOT IN (SELECT capture_id FROM bronze.findings WHERE "
         "rule = 'never-started')"
     )
-    rows = sorted(named_rows(history.lake, query), key=itemgetter("captured_at", "ingest_seq"))
+    rows = sorted(history.queries.named_rows(query), key=itemgetter("captured_at", "ingest_seq"))
     newest = {row["node_id"]: row for row in rows}
     return [row for _, row in sorted(newest.items())]
 
@@ -79,7 +73,7 @@ def _newest_snapshot(history: ClusterHistory, capture: Row) -> Row | None:
     )
     held = (
         row
-        for row in named_rows(history.lake, query)
+        for row in history.queries.named_rows(query)
         if capture["capture_id"] in (row["captures"] or ())
     )
     return max(held, key=itemgetter("end_offset", "epoch"), default=None)
@@ -108,7 +102,7 @@ def _in_logs(history: ClusterHistory, reader: Reader) -> list[Row]:
         f"r.record_version, r.value, b.in_log FROM {RECORDS} r JOIN bronze.log_batches b ON {same} "
         f'WHERE {history.mine("r.")} AND {_told(reader, "r.")} ORDER BY r."offset"'
     )
-    return [*named_rows(history.lake, query)]
+    return [*history.queries.named_rows(query)]
 
 
 def _of_state(reader: Reader, version: int | None) -> Iterator[UnreadPlace]:
@@ -137,7 +131,7 @@ def _in_snapshot(history: ClusterHistory, reader: Reader, snapshot: Row) -> Iter
         f"AND {_told(reader)} GROUP BY is_control, record_type, record_version, value "
         "ORDER BY first"
     )
-    for row in named_rows(history.lake, query):
+    for row in history.queries.named_rows(query):
         yield from _places(reader, row)
 
 

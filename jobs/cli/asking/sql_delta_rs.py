@@ -7,7 +7,7 @@ A VARIANT becomes struct<metadata, value>.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -51,24 +51,52 @@ _VARIANT_FIELDS = {"metadata", "value"}
 
 def answer(query: LakeQuery) -> QueryResult:
     """Run the query. Raises QueryError where it fails, also while rows are read."""
-    batches = read(query)
-    fields: list[Any] = list(iter(batches.schema))
-    columns = tuple(str(field.name) for field in fields)
-    return QueryResult(columns, _rows(batches, [_converter(field) for field in fields], columns))
+    return _result(read(query))
 
 
 def rows(lake: Lake, sql: str) -> Iterator[Sequence[Any]]:
     """The rows of a query of our own, which names only tables that the lake has."""
-    return _of_our_own(lake, sql).rows
+    return OwnQueries(lake).rows(sql)
 
 
 def named_rows(lake: Lake, sql: str) -> Iterator[dict[str, Any]]:
     """The rows of a query of our own, as dictionaries by column name. The names must differ."""
-    return _of_our_own(lake, sql).by_name()
+    return OwnQueries(lake).named_rows(sql)
 
 
-def _of_our_own(lake: Lake, sql: str) -> QueryResult:
-    return answer(LakeQuery(lake, sql, tables_named(sql)))
+class OwnQueries:
+    """Queries of our own of one lake. Each table is opened once, so that all answers are of one
+    version of it."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._builder: QueryBuilder | None = None
+        self._opened: set[str] = set()
+
+    def rows(self, sql: str) -> Iterator[Sequence[Any]]:
+        """As the function of this name."""
+        return self.answer(sql).rows
+
+    def named_rows(self, sql: str) -> Iterator[dict[str, Any]]:
+        """As the function of this name."""
+        return self.answer(sql).by_name()
+
+    def answer(self, sql: str, tables: Collection[str] | None = None) -> QueryResult:
+        """Run a query, which may only read. tables: the tables of the lake that it names; None
+        where the lake has all that it names. Raises QueryError as `answer` does."""
+        if self._builder is None:
+            self._builder = _builder(default_bound(), {})
+        named = tables_named(sql) if tables is None else tables
+        _register(self._builder, self._lake, [one for one in named if one not in self._opened])
+        self._opened.update(named)
+        with query_failures():
+            return _result(AnswerBatches(self._builder.execute(sql)))
+
+
+def _result(batches: AnswerBatches) -> QueryResult:
+    fields: list[Any] = list(iter(batches.schema))
+    columns = tuple(str(field.name) for field in fields)
+    return QueryResult(columns, _rows(batches, [_converter(field) for field in fields], columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +128,30 @@ class AnswerBatches:
 
 def read(query: LakeQuery) -> AnswerBatches:
     """The result of `answer` before its values are Python's. Raises QueryError."""
-    builder = QueryBuilder({**_SETTINGS, _PLAN_ALONE: "true"})
-    pool = DATA_FUSION.literal(f"{int((query.memory or default_bound()) * _POOL_SHARE) >> 20}M")
-    builder.execute(f"SET datafusion.runtime.memory_limit = {pool}").read_all()
-    for schema in SCHEMAS:
-        builder.execute(f"CREATE SCHEMA {schema}").read_all()
-    for table in query.tables:
-        with opened_table(query.lake, table) as opened:
-            builder.register(DATA_FUSION.table(table), readable(opened))
+    builder = _builder(query.memory or default_bound(), {_PLAN_ALONE: "true"})
+    _register(builder, query.lake, query.tables)
     for statement in sql_views.statements(query.views, sql_views.DATA_FUSION, query.ends):
         builder.execute(statement).read_all()
     with query_failures():
         _refuse_other_plans(builder, query.sql)
         builder.execute(f"SET {_PLAN_ALONE} = false").read_all()
         return AnswerBatches(builder.execute(query.sql))
+
+
+def _builder(memory: int, settings: Mapping[str, str]) -> QueryBuilder:
+    """A QueryBuilder without tables. memory: the bound of memory in bytes."""
+    builder = QueryBuilder({**_SETTINGS, **settings})
+    pool = DATA_FUSION.literal(f"{int(memory * _POOL_SHARE) >> 20}M")
+    builder.execute(f"SET datafusion.runtime.memory_limit = {pool}").read_all()
+    for schema in SCHEMAS:
+        builder.execute(f"CREATE SCHEMA {schema}").read_all()
+    return builder
+
+
+def _register(builder: QueryBuilder, lake: Lake, tables: Iterable[str]) -> None:
+    for table in tables:
+        with opened_table(lake, table) as opened:
+            builder.register(DATA_FUSION.table(table), readable(opened))
 
 
 def _refuse_other_plans(builder: QueryBuilder, query: str) -> None:

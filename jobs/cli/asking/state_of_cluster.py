@@ -147,7 +147,7 @@ def _voters(cluster: Cluster) -> None:
     """Prints which voters are not counted, and what the figures about voters rest on."""
     for what, voters in (
         ("counted as down: the broker of the same node is fenced", cluster.voters_down),
-        ("not counted, for a reason that each directory shows (below)", cluster.unreliable_voters),
+        ("not counted, for the reason that is given below", cluster.unreliable_voters),
         (
             "not counted: their logs end together before the newest log does, as if they had "
             "stopped. Directories that were copied earlier look the same: `kraftlake check` says "

@@ -131,7 +131,8 @@ class CheckOptions:
 
     --partitions also judges the folders of partitions in brokers' log directories, which lie at or
     below PATH: `kraftlake explain stray-partition` says more. Name all log directories of a broker,
-    and a directory with the metadata log.
+    and a directory with the metadata log. Sizes are those of the segments (.log), as kafka-log-dirs
+    shows them: the indexes beside them, for which a broker allocates 20 MiB, don't count.
 
     Text begins with the verdict on each cluster. OUTAGE: partitions have no leader, or refuse
     writes, so users notice it now. AT RISK: a start of the nodes may lose committed data.
@@ -156,7 +157,8 @@ class CheckOptions:
     (byte), offset, epoch, message; of health also cluster_id, end_offset (of the state) and
     subjects (name, what, offset; each partition, node and so on that the rule found). log-
     directory, with --partitions: cluster_id, node_id, directory_id, path, partitions, size_bytes
-    (of all folders), future, deleted and stray (folders that Kafka has marked so). start, with
+    (of the partitions), future, deleted and stray (folders that Kafka has marked so), and their
+    future_bytes, deleted_bytes and stray_bytes. start, with
     --config: config, node_id, roles, cluster_id, directory_id, release, start (starts, never-joins,
     refuses), obstacles (rule, start, message, kafka: its words). election: election (elects,
     needs-others, never), voters, joining, not_given. formatted, where no log holds a record:

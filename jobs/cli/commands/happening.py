@@ -25,11 +25,12 @@ class WhatHappenedOptions:
 
     Run this command first in an incident. It reads directories, and needs no lake. Name the
     directories of all nodes that you have. The verdict is that of `kraftlake check` on the newest
-    captures. The events are elections with their probable causes, brokers that were fenced and came
-    back, changes of the voters, records that nodes hold apart from the others or have discarded,
-    and the times during which partitions had no leader. `kraftlake timeline` lists all events,
-    `kraftlake check` all findings. Several captures of one node need --order, or a capture.json of
-    `kraftlake capture`.
+    captures. The events are elections with their probable causes, restarts of controllers, brokers
+    that were fenced and came back, changes of the voters and of features, the latest changes of
+    topics and configs, unclean elections, records that nodes hold apart from the others or have
+    discarded, and the times during which partitions had no leader. If there are many, the gravest
+    and newest are shown. `kraftlake timeline` lists all events, `kraftlake check` all findings.
+    Several captures of one node need --order, or a capture.json of `kraftlake capture`.
 
     \b
     Examples:
@@ -41,7 +42,8 @@ class WhatHappenedOptions:
     --json: each line has a kind. verdict: as of `kraftlake check --json`. event: as of `kraftlake
     timeline --json`. outage: cluster_id, began and ended (ms; ended is null where partitions still
     have no leader), most (partitions without leader at one time). majority_stopped: cluster_id, at
-    (ms), offset of the first change that the voters lack, voters (node ids). gap: cluster_id,
+    (ms), offset of the first change that the voters lack, voters (node ids). leader_gave_up:
+    cluster_id, at (ms, of the newest record), node_id (of the last leader). gap: cluster_id,
     detail (what the directories don't show). changes: cluster_id, until (ms, the log's last time),
     last_hour and last_day (the number of changes in each, by what changed: topic, config, acl,
     quota, scram). Exit codes: 0, 1 something is wrong (outage, at-risk or attention, as of

@@ -6,9 +6,9 @@
   start); `verdict_text` serves all commands that give a verdict, `several_verdicts` those with
   several clusters, `judged_clusters` those that go on with an answer of their own. explain:
   `explain`.
-- diff: `diff`. what-happened: `what_happened`, `incident` (its events),
-  `incident_page` (--html). timeline: `timeline`; `given_rounds` serves
-  `kraftlake history`, too.
+- diff: `diff`. what-happened: `what_happened`, `incident` (its events), `folded_events`
+  (routine events in one line), `incident_page` (--html). timeline: `timeline`; `given_rounds`
+  serves `kraftlake history`, too.
 - recover: `recover`, `recover_steps`, `recover_quorum` (a step each), `recover_fixed_steps`
   (with those about nodes that are brokers, too), `recover_second_logs`, `recover_stand_ins`,
   `recover_names` (hosts, paths),

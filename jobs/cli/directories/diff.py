@@ -14,8 +14,9 @@ from jobs.cli.directories.offsets_text import log_range, snapshot_text
 from jobs.cli.output import ms_text, write_either
 from jobs.cli.record_lines import opaque_text
 from jobs.cli.redacting import make_redactor
-from replica.doctor.check.examined import Examined, examine, leader_changes, replica_log
-from replica.doctor.check.known_quorum import ComparedLogs, stated_voters
+from replica.doctor.check.examined import Examined, examine
+from replica.doctor.check.history_log import replica_log
+from replica.doctor.check.known_quorum import ComparedLogs
 from replica.doctor.check.lineage import settled_losses
 from replica.doctor.check.partition import partition_of
 from replica.doctor.quorum.reasons import IF_STOPPED
@@ -318,9 +319,8 @@ def _loss(difference: LogDifference) -> Iterator[str]:
 def _missing_voters(winner: Examined, difference: LogDifference) -> str:
     """A sentence that names the voters whose directory is neither A nor B. "" where there are none,
     or where no file of the winner names voters."""
-    voters = stated_voters(winner, leader_changes(winner))
     given = {difference.log_a.key.node_id, difference.log_b.key.node_id}
-    missing = sorted({voter.node_id for voter in voters} - given)
+    missing = sorted({voter.node_id for voter in winner.stated_voters} - given)
     if not missing:
         return ""
     directories = "directory of voter" if len(missing) == 1 else "directories of voters"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
 from jobs.cli.clock import ZonedClock
+from jobs.cli.directories.folded_events import folded, text_of
 from replica.doctor.health.leaderless import Outage
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.timeline.asked_for import AskedForChanges
-from replica.doctor.timeline.decisive import FENCED
+from replica.doctor.timeline.decisive import FENCED, MAY_LOSE_RECORDS, REGISTERED, UNFENCED
 from replica.doctor.timeline.events import Event
 from replica.doctor.timeline.fencings import ASKED
 from replica.doctor.verdict.verdict import Verdict
@@ -20,6 +22,26 @@ from replica.shell_text import line
 from replica.words import counted, listed, named
 
 _MAX_BEHIND = 5
+_GRAVE = frozenset({*MAY_LOSE_RECORDS, "topic_deleted"})
+_LIGHT = frozenset({*REGISTERED, UNFENCED, "topic_created", "config_set", "config_removed"})
+
+
+class Weight(IntEnum):
+    """How grave an event is. A page with too many events leaves out the light ones first."""
+
+    GRAVE = 0
+    """Records may be lost, or users notice it."""
+    USUAL = 1
+    LIGHT = 2
+    """It is routine, or somebody asked for it."""
+
+
+class LeaderGaveUp(NamedTuple):
+    """The quorum's last leader gave up, and no directory names another one."""
+
+    at: int
+    """The time of the newest record, in ms since 1970 (UTC)."""
+    node_id: int
 
 
 class MajorityStop(NamedTuple):
@@ -44,6 +66,8 @@ class Incident:
     """The outages, the oldest first."""
     stop: MajorityStop | None = None
     """The stop of a majority of the voters; None where no majority stopped."""
+    gave_up: LeaderGaveUp | None = None
+    """The loss of the last leader; None where the quorum may have one."""
     gaps: tuple[str, ...] = ()
     """A sentence for each fact that the log doesn't show."""
     nodes: tuple[int, ...] = ()
@@ -86,8 +110,15 @@ class Told(NamedTuple):
     text: str
     offset: int | None
     """The offset of the event's record; None where no record shows the event."""
+    weight: Weight = Weight.GRAVE
     is_placed: bool = False
     """Whether the event comes from the timeline, and so stands in the right order already."""
+
+
+def shown_of(told: Sequence[Told], most: int) -> list[Told]:
+    """The gravest of the events, and of equally grave ones the newest, in their order."""
+    graded = sorted(range(len(told)), key=lambda number: (told[number].weight, -number))
+    return [told[number] for number in sorted(graded[:most])]
 
 
 def told_of(incident: Incident, clock: ZonedClock) -> list[Told]:
@@ -109,10 +140,12 @@ def told_of(incident: Incident, clock: ZonedClock) -> list[Told]:
 
 def _events(incident: Incident, clock: ZonedClock) -> Iterator[Told]:
     """The events of an incident. The timeline's events come first, in their order."""
-    for event in incident.events:
-        yield Told(event.at, _text(event), event.offset, is_placed=True)
+    for events in folded(incident.events):
+        at, offset = events[0].at, events[0].offset
+        yield Told(at, text_of(events, clock), offset, _weight(events[0]), is_placed=True)
     for event in incident.recent:
-        yield Told(event.at, f"{_text(event)} (offset {event.offset})", event.offset)
+        text = f"{text_of([event], clock)} (offset {event.offset})"
+        yield Told(event.at, text, event.offset, _weight(event))
     stopped_before = {
         event.at
         for event in incident.events
@@ -132,12 +165,22 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[Told]:
         elif outage.still:
             had.append(f"{outage.still} still {'has' if outage.still == 1 else 'have'} none")
         yield Told(outage.began.at, f"outage: {listed(had)}", outage.began.offset)
+    yield from _of_quorum(incident)
+
+
+def _of_quorum(incident: Incident) -> Iterator[Told]:
     if (stop := incident.stop) is not None:
         voters = named("voter", [str(one) for one in stop.voters])
         lacks = f"{voters} had stopped before the change at offset {stop.offset}, which they lack"
         text = f"majority stopped: {lacks}, or were copied before it"
         yield Told(stop.at, text, stop.offset)
+    if (gave_up := incident.gave_up) is not None:
+        node = f"node {gave_up.node_id}"
+        text = f"leader gave up: {node} gave up after this, and no directory names a leader since"
+        yield Told(gave_up.at, text, None)
 
 
-def _text(event: Event) -> str:
-    return f"{event.event.replace('_', ' ')}: {event.name} {event.detail}".rstrip()
+def _weight(event: Event) -> Weight:
+    if event.event in _GRAVE:
+        return Weight.GRAVE
+    return Weight.LIGHT if event.event in _LIGHT else Weight.USUAL

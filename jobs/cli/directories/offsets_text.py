@@ -3,13 +3,24 @@ commands."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from replica.history.commitment import Losses
 from replica.history.ranges import Ranges
 from replica.model.epochs import OffsetAndEpoch
-from replica.words import counted
+from replica.words import counted, named
 
 NEED = "all nodes were stopped before you copied the first directory; if they run, copy all again"
 """The condition of an answer about the start of directories. No file shows whether it holds."""
+
+
+def static_voters_need(voters: Iterable[int]) -> str:
+    """What a start of a static quorum needs, as no log of it names its voters."""
+    shown = named("voter", [str(one) for one in voters])
+    return (
+        f"controller.quorum.voters of each node names {shown}; `kraftlake check --config` judges a "
+        "node's settings"
+    )
 
 
 def log_range(start: int, first: int | None, end: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,7 +27,7 @@ from replica.words import counted, named, size_text
 LOG_DIRECTORY_COLUMNS = (
     "broker",
     "partitions",
-    "size",
+    "size of logs",
     "future",
     "to delete",
     "put aside",
@@ -118,15 +119,25 @@ def log_directory_lines(
 def log_directory_cells(one: BrokerLogDirectory) -> tuple[object, ...]:
     """The cells below LOG_DIRECTORY_COLUMNS."""
     row = log_directory_row(one)
-    counts = row["future"], row["deleted"], row["stray"]
+    others = (
+        _count_text(row[name], row[f"{name}_bytes"]) for name in ("future", "deleted", "stray")
+    )
     size = size_text(row["size_bytes"])
-    return one.replica.node_id, row["partitions"], size, *counts, one.shown
+    return one.replica.node_id, row["partitions"], size, *others, one.shown
+
+
+def _count_text(count: int, size_bytes: int) -> str:
+    return f"{count} ({size_text(size_bytes)})" if count else "0"
 
 
 def log_directory_row(one: BrokerLogDirectory) -> dict[str, Any]:
     """A log directory in the form of --json. The fields `deleted` and `stray` count the folders
-    that Kafka itself has marked as deleted or stray; size_bytes is the size of all folders."""
-    count = {state: sum(folder.state is state for folder in one.folders) for state in FolderState}
+    that Kafka itself has marked as deleted or stray; size_bytes is the size of those that it
+    serves."""
+    count = Counter(folder.state for folder in one.folders)
+    size = Counter[FolderState]()
+    for folder in one.folders:
+        size[folder.state] += folder.size_bytes
     return {
         "kind": "log-directory",
         "cluster_id": one.replica.cluster_id,
@@ -134,8 +145,11 @@ def log_directory_row(one: BrokerLogDirectory) -> dict[str, Any]:
         "directory_id": one.replica.directory_id,
         "path": one.shown,
         "partitions": count[FolderState.CURRENT],
-        "size_bytes": sum(folder.size_bytes for folder in one.folders),
+        "size_bytes": size[FolderState.CURRENT],
         "future": count[FolderState.FUTURE],
+        "future_bytes": size[FolderState.FUTURE],
         "deleted": count[FolderState.DELETED],
+        "deleted_bytes": size[FolderState.DELETED],
         "stray": count[FolderState.STRAY],
+        "stray_bytes": size[FolderState.STRAY],
     }

@@ -34,7 +34,8 @@ from jobs.cli.directories.verdict_text import verdict_in_short, verdict_row
 from jobs.cli.option_values import MAX_REHEARSED, seeds_in
 from jobs.cli.output import ProgressLine, write_either
 from replica.doctor.check.damaged import bundle_damage
-from replica.doctor.check.examined import Examined, by_cluster, replica_log
+from replica.doctor.check.examined import Examined, by_cluster
+from replica.doctor.check.history_log import replica_log
 from replica.doctor.check.known_quorum import EarlierRounds, quorum_files, went_back_since
 from replica.doctor.check.membership import mixture_in
 from replica.doctor.check.mixture import NO_MIXTURE, ClusterMixture

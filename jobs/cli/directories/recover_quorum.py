@@ -154,13 +154,13 @@ class PlannedQuorum:
         return COMBINED_FILE if node_id in self.hosted else CONTROLLER_FILE
 
     def leave_stopped(self) -> RecoverStep:
-        """The step that leaves voters stopped whose disks may have forgotten votes, so that they
-        don't vote."""
+        """The step that leaves voters stopped whose disks can't be relied on, so that they don't
+        vote."""
         nodes = [voter.node_id for voter in self.doubted]
         which = named("node", [str(node) for node in nodes])
+        dangers = "; ".join(f"node {one.key.node_id} {one.danger}" for one in self.plan.doubted)
         return RecoverStep(
-            f"Keep {which} stopped until the step below that formats a new disk: a voter whose "
-            "directory has forgotten a vote may vote twice in one epoch.",
+            f"Keep {which} stopped until the step below that formats a new disk: {dangers}.",
             self._stopping(nodes),
         )
 

@@ -46,7 +46,7 @@ def one_log_each(logs: SecondLogs) -> RecoverStep:
     """The step that leaves a node one metadata log."""
     others = [one_line(one.shown) for one in logs.others]
     text = (
-        f"Leave node {logs.node_id} the metadata log of {one_line(logs.kept.shown)} alone: Kafka "
+        f"Leave node {logs.node_id} only the metadata log of {one_line(logs.kept.shown)}: Kafka "
         "refuses to start a node with two (Found unexpected metadata location). Let "
         "metadata.log.dir name the log directory that holds it, and move the "
         f"{METADATA_FOLDER} of {listed(others)} out of log.dirs."

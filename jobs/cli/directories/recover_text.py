@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from jobs.cli.directories.offsets_text import NEED, losses_text, ranges_text, snapshot_text
+from jobs.cli.directories.offsets_text import (
+    NEED,
+    losses_text,
+    ranges_text,
+    snapshot_text,
+    static_voters_need,
+)
 from jobs.cli.directories.recover_steps import NO_BROKERS, steps_of
 from jobs.cli.output import coloured
 from replica.doctor.check.examined import Examined
@@ -119,7 +125,11 @@ def _while_stopped(plan: RecoveryPlan) -> str:
 def needs_of(plan: RecoveryPlan) -> Sequence[str]:
     """The conditions of the answer. No file shows whether they hold."""
     is_certain = plan.answer is RecoveryDecision.REFUSED or plan.holds_nothing
-    return () if is_certain else (NEED, *_condition(plan))
+    if is_certain:
+        return ()
+    voters = sorted(voter.node_id for voter in plan.voters or ())
+    static = (static_voters_need(voters),) if voters and not plan.is_dynamic else ()
+    return (NEED, *_condition(plan), *static)
 
 
 def _condition(plan: RecoveryPlan) -> Iterator[str]:

@@ -12,6 +12,7 @@ from jobs.cli.directories.offsets_text import (
     pairs,
     ranges_text,
     snapshot_text,
+    static_voters_need,
 )
 from jobs.cli.output import coloured
 from replica import shell_text
@@ -57,11 +58,7 @@ class PlayedStart:
         captured = self.rehearsal.captured
         found = [NEED, *unseen_voters(captured.quorum), *_late(self.rehearsal)]
         if captured.is_static:
-            voters = named("voter", [str(one) for one in captured.voters.ids])
-            found.append(
-                f"controller.quorum.voters of each node names {voters}; `kraftlake check --config` "
-                "judges a node's settings"
-            )
+            found.append(static_voters_need(captured.voters.ids))
         return tuple(found)
 
     @property

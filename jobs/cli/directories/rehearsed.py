@@ -12,14 +12,12 @@ from jobs.cli.output import ProgressLine
 from replica.doctor.check.examined import (
     Examined,
     by_cluster,
-    leader_changes,
     newest_voters,
-    replica_log,
 )
+from replica.doctor.check.history_log import replica_log
 from replica.doctor.check.known_quorum import (
     EarlierRounds,
     quorum_files,
-    stated_voters,
     went_back_since,
 )
 from replica.doctor.check.membership import mixture_in
@@ -153,9 +151,8 @@ def _voters(members: Sequence[Examined], logs: dict[int, ReplicaLog]) -> tuple[V
     if newest is not None:
         return voter_set(newest.voters), False
     for one in ranked:
-        keys = stated_voters(one, leader_changes(one))
-        if keys:
-            return voter_set(Voter(ReplicaKey(key.node_id)) for key in keys), True
+        if one.stated_voters:
+            return voter_set(Voter(ReplicaKey(key.node_id)) for key in one.stated_voters), True
     raise UsageError(
         "rehearse: no record and no quorum-state of these directories names the voters: name the "
         "directory of a controller"

@@ -11,7 +11,13 @@ from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.given_rounds import GivenRounds, check_cluster, rounds_in
-from jobs.cli.directories.incident import Incident, MajorityStop, told_of
+from jobs.cli.directories.incident import (
+    Incident,
+    LeaderGaveUp,
+    MajorityStop,
+    shown_of,
+    told_of,
+)
 from jobs.cli.directories.incident_page import incident_page
 from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.partition_folders import not_asked_for
@@ -27,7 +33,6 @@ from jobs.cli.output import (
 )
 from jobs.cli.page_file import write_page
 from pipelines.cyclic_garbage import no_search_for_cycles
-from replica.doctor.check.catalogue import files
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import earlier_rounds
 from replica.doctor.check.newest import cluster_id_of
@@ -43,9 +48,10 @@ from replica.doctor.verdict.evidence_of_directories import JudgedCluster, outage
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
+from replica.words import counted
 
 MAX_EVENTS = 12
-"""The number of events that are printed, the newest ones; --json has all events."""
+"""The number of events that are printed, the gravest and newest ones; --json has all events."""
 MAX_STEPS = 5
 
 
@@ -141,15 +147,10 @@ def incident_of(
     told = timeline(branch, progress.show)
     gaps = tuple(gaps_of(branch, told.unknown))
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
-    other_disks = [
-        member.examined.replica.node_id
-        for member in cluster.members
-        if member.examined.replica is not None
-        and any(one.rule is files.VOTER_DIRECTORY_ID for one in cluster.findings_of(member))
-    ]
+    gave_up = None if cluster.cluster is None else _gave_up(cluster.cluster)
     seen = [one for one in outages_of(cluster) or () if one.began is not BEFORE]
     return Incident(
-        verdict, decisive(told.events, other_disks), seen, stop, gaps, nodes, behind,
+        verdict, decisive(told.events), seen, stop, gave_up, gaps, nodes, behind,
         told.asked_for, told.recent,
     )  # fmt: skip
 
@@ -159,6 +160,13 @@ def _stop(cluster: Cluster) -> MajorityStop | None:
     if at is None or offset is None or not voters:
         return None
     return MajorityStop(at, offset, tuple(sorted(voters)))
+
+
+def _gave_up(cluster: Cluster) -> LeaderGaveUp | None:
+    quorum = cluster.quorum
+    if quorum is None or quorum.gave_up is None or cluster.now is None:
+        return None
+    return LeaderGaveUp(cluster.now, quorum.gave_up.node_id)
 
 
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
@@ -172,9 +180,13 @@ def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
         yield "What happened:"
         if incident.verdict.facts and not leads:
             yield "  These logs show no event that led to it, but late changes:"
+        shown = shown_of(told, MAX_EVENTS)
         if len(told) > MAX_EVENTS:
-            yield f"  {len(told) - MAX_EVENTS} earlier events are left out; timeline lists all"
-        yield from (f"  {clock.words(one.at)}  {one_line(one.text)}" for one in told[-MAX_EVENTS:])
+            left_out = len(told) - MAX_EVENTS
+            events = counted(left_out, "less grave or older event")
+            are = "is" if left_out == 1 else "are"
+            yield f"  {events} {are} left out: `kraftlake timeline` lists all"
+        yield from (f"  {clock.words(one.at)}  {one_line(one.text)}" for one in shown)
     elif incident.verdict.facts:
         yield ""
         yield "What happened:"
@@ -211,6 +223,13 @@ def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
             "at": stop.at,
             "offset": stop.offset,
             "voters": list(stop.voters),
+        }
+    if (gave_up := incident.gave_up) is not None:
+        yield {
+            "kind": "leader_gave_up",
+            "cluster_id": incident.verdict.cluster_id,
+            "at": gave_up.at,
+            "node_id": gave_up.node_id,
         }
     if incident.end_ms is not None:
         yield {

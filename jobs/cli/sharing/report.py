@@ -121,16 +121,16 @@ def _of_directories(options: ReportOptions) -> Report | None:
 def source(lake: Lake) -> ReportSource:
     """The lake in the form that the report queries. Raises UsageError where there is no lake, or a
     lake of another schema version."""
-    from jobs.cli.asking.query_result import LakeQuery, QueryError
-    from jobs.cli.asking.sql_delta_rs import answer
+    from jobs.cli.asking.query_result import QueryError
+    from jobs.cli.asking.sql_delta_rs import OwnQueries
     from pipelines.report.source import ReportSource
 
-    tables = tables_of(lake)
+    tables, queries = tables_of(lake), OwnQueries(lake)
 
     def ask(sql: str) -> list[Mapping[str, Any]]:
         try:
             named = [name for name in tables_named(sql) if name in tables]
-            return list(answer(LakeQuery(lake, sql, named)).by_name())
+            return list(queries.answer(sql, named).by_name())
         except QueryError as error:  # the query is ours, so the cause is the lake
             raise UnreadableFileError(
                 f"--lake {lake}",

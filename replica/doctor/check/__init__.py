@@ -21,7 +21,8 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
                     compares, mixture finds the disks of one cluster in the places of another's
   directory         calls all of these for one directory, group for several
 
-`rule` defines Rule and Finding; `examined` defines a directory with the bytes of its logs.
+`rule` defines Rule and Finding; `examined` defines a directory with the bytes of its logs, and
+`history_log` gives its log as a value for replica.history.
 `partition` finds of which partition a directory is, `newest` the newest state among directories,
 `readable` what an older release can't read in a directory, `registered` controllers that registered
 with more of the log than their disks have, `known_quorum` what directories prove about their

@@ -47,6 +47,13 @@ _BROKEN_CONTENT = {
 }
 
 
+def is_cut_off(examined: Examined, file: SegmentFile | SnapshotFile) -> bool:
+    """Whether an incomplete copy breaks off in this file: its torn end is no fault of the node."""
+    return examined.is_cut and any(
+        damage.kind is DamageKind.TORN_TAIL for damage in file.scan.damages
+    )
+
+
 def log_damage(examined: Examined) -> Iterator[Finding]:
     """Findings about segments: bytes that aren't a batch, base offsets out of order, and segments
     that don't follow each other."""
@@ -63,13 +70,16 @@ def log_damage(examined: Examined) -> Iterator[Finding]:
         for damage in _joined(segment.scan.damages):
             if misnamed and damage.kind in _OFFSETS:
                 continue
+            if examined.is_cut and damage.kind is DamageKind.TORN_TAIL:
+                continue
             torn = damage.kind is DamageKind.TORN_TAIL and is_last
             yield _finding(log.TORN_TAIL if torn else _IN_LOGS[damage.kind], segment, damage)
     if examined.directory.has_moved:
         return  # the missing segment may have been deleted while the directory was read
     for (before, after), start in zip(pairwise(segments), starts[1:], strict=True):
         end = before.end_offset
-        if start != end:
+        # in an incomplete copy the records in between may be what it lacks
+        if start < end or (start > end and not examined.is_cut):
             message = f"segment starts at {start}, the one before has end offset {end}"
             rule = log.OFFSET_GAP if start > end else log.OFFSET_GOES_BACK
             yield rule.at(after.file.path, message, position=0, offset=min(start, end))
@@ -90,10 +100,10 @@ def _start(examined: Examined, segment: SegmentFile) -> int:
     return header.base_offset if agree or rejected else segment.base_offset
 
 
-def snapshot_damage(snapshot: SnapshotFile) -> Iterator[Finding]:
-    """Findings about the bytes of a complete snapshot. A .part or .deleted file may be
-    incomplete."""
-    if snapshot.state is not SnapshotState.COMPLETE:
+def snapshot_damage(examined: Examined, snapshot: SnapshotFile) -> Iterator[Finding]:
+    """Findings about the bytes of a complete snapshot. A .part or .deleted file may be incomplete,
+    and so may a file in which a copy breaks off."""
+    if snapshot.state is not SnapshotState.COMPLETE or is_cut_off(examined, snapshot):
         return
     if not snapshot.file.size_bytes:
         yield snapshots.SNAPSHOT_EMPTY.at(snapshot.file.path, "a snapshot of 0 bytes")

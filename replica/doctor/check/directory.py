@@ -12,7 +12,7 @@ from replica.doctor.check.damaged import file_damage, log_damage, snapshot_damag
 from replica.doctor.check.elections import IdleLeaders, idle_leaders, judge_elections
 from replica.doctor.check.epoch_checkpoint import judge_epoch_checkpoint
 from replica.doctor.check.epochs import EpochRun, epoch_runs, judge_churn, judge_epochs, judge_sizes
-from replica.doctor.check.examined import Examined, LeaderChangeBatch, leader_changes
+from replica.doctor.check.examined import Examined, LeaderChangeBatch
 from replica.doctor.check.indexes import judge_indexes, judge_leftovers
 from replica.doctor.check.partition import PartitionFolder, PartitionKind, partition_of
 from replica.doctor.check.record_findings import NotedRecords, judge_transactions, note_records
@@ -52,7 +52,7 @@ class DirectoryFacts:
 def gather(examined: Examined) -> DirectoryFacts:
     """Gather the facts, by one pass over the log's batches and one over its records."""
     partition = partition_of(examined)
-    changes = leader_changes(examined)
+    changes = examined.leader_changes
     runs = epoch_runs(examined, changes)
     noted = NotedRecords((), (), {})
     if partition.is_of_a_quorum:
@@ -81,7 +81,7 @@ def judge_directory(facts: DirectoryFacts, replayed: FoldedImages) -> Iterator[F
     yield from judge_leftovers(examined)
     yield from judge_log_start(examined)
     if examined.directory.bootstrap is not None:
-        yield from snapshot_damage(examined.directory.bootstrap)
+        yield from snapshot_damage(examined, examined.directory.bootstrap)
     yield from judge_transactions(facts.noted.transactions)
     logs = {segment.file.path for segment in examined.directory.segments}
     yield from (finding for finding in facts.noted.findings if finding.file in logs)

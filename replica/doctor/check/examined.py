@@ -5,15 +5,21 @@ from __future__ import annotations
 
 import operator
 import os
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 from replica.errors import DataError
 from replica.format.byte_source import Source
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
-from replica.format.control import ControlMessage, KRaftVoters, LeaderChange, decode_control
+from replica.format.control import (
+    ControlMessage,
+    KRaftVoters,
+    LeaderChange,
+    LeaderVoter,
+    decode_control,
+)
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import (
     DirectoryFile,
@@ -26,12 +32,11 @@ from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath
 from replica.format.file_names import LOG_KINDS, FileKind, classify
 from replica.format.reading import ReadFile
 from replica.format.record import Record
-from replica.format.segment import chosen, numbers_of
+from replica.format.segment import chosen
 from replica.format.walk import LocatedBatch
-from replica.history.log import LogBatch, ReplicaLog
 from replica.metadata.passed_over import NOTHING, PassedOver
-from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
-from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom, Growth
 
@@ -70,8 +75,12 @@ class Examined:
     @property
     def breaks_off(self) -> bool:
         """Whether the node's log may continue: this is a part of a log, or an incomplete copy."""
-        is_cut = isinstance(self.location, DirectoryPath) and self.location.is_cut
-        return is_cut or self.directory.is_fragment
+        return self.is_cut or self.directory.is_fragment
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether this is an incomplete copy, as of an archive that breaks off."""
+        return isinstance(self.location, DirectoryPath) and self.location.is_cut
 
     @property
     def replica(self) -> ReplicaId | None:
@@ -207,6 +216,72 @@ class Examined:
                 except DataError:  # the rule undecodable-record reports it
                     continue
 
+    @cached_property
+    def _of_quorum(
+        self,
+    ) -> tuple[tuple[SegmentFile, LocatedBatch, Record, LeaderChange | KRaftVoters], ...]:
+        """The records of the log about leaders and voters. They are read once, because many rules
+        need them."""
+        return tuple(
+            (segment, batch, record, message)
+            for segment in self.directory.segments
+            for batch, record, message in self.control_records(segment)
+            if isinstance(message, LeaderChange | KRaftVoters)
+        )
+
+    @cached_property
+    def leader_changes(self) -> tuple[LeaderChangeBatch, ...]:
+        """The LeaderChange records of the log, in the order of the log."""
+        return tuple(
+            LeaderChangeBatch(
+                segment.file.path,
+                batch.position,
+                record.offset,
+                batch.header.leader_epoch,
+                record.timestamp,
+                message,
+            )
+            for segment, batch, record, message in self._of_quorum
+            if isinstance(message, LeaderChange)
+        )
+
+    @cached_property
+    def voters_records(self) -> tuple[tuple[VotersAt, KRaftVoters], ...]:
+        """The voters records of the log and of usable snapshots, each with its voter set."""
+        of_log = (
+            (record.offset, batch.header.leader_epoch, message)
+            for _, batch, record, message in self._of_quorum
+        )
+        of_snapshots = (
+            (snapshot_id.offset - 1, snapshot_id.epoch, message)
+            for snapshot_id, snapshot in self.usable_snapshots
+            for _, _, message in self.control_records(snapshot)
+        )
+        return tuple(
+            (VotersAt(offset, epoch, keys_of(message)), message)
+            for offset, epoch, message in (*of_log, *of_snapshots)
+            if isinstance(message, KRaftVoters)
+        )
+
+    @property
+    def newest_voters(self) -> tuple[VotersAt, KRaftVoters] | None:
+        """The voters record at the highest offset; None if there is none."""
+        return max(self.voters_records, key=lambda one: one[0].offset, default=None)
+
+    @property
+    def stated_voters(self) -> VoterKeys:
+        """The voters that the newest voters record names. A static quorum has no such record: the
+        newest LeaderChange record, quorum-state (version 0) or the configuration names its
+        voters."""
+        if self.newest_voters is not None:
+            return self.newest_voters[0].voters
+        if self.leader_changes:
+            return leaders_of(self.leader_changes[-1].message.voters)
+        state = self.directory.quorum_state
+        named = () if state is None else state.current_voters
+        configured = (voter.voter_id for voter in self.directory.configured_voters or ())
+        return frozenset(ReplicaKey(node_id) for node_id in named or configured)
+
 
 def examine(
     location: DiscoveredPath, read: ReadFile | None = None, room: FileRoom = DEFAULT_ROOM
@@ -257,89 +332,13 @@ def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:
     return [[examined for _, examined in members] for members in ordered]
 
 
-def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
-    """The log as a value for replica.history. unknown: the directory id to use if no file names the
-    owner of the directory."""
-    batches: list[LogBatch] = []
-    for segment in examined.directory.segments:
-        batches.extend(_batches(segment, batches[-1].last_offset if batches else -1))
-    return _log_of(examined, unknown, batches)
-
-
-def outline_log(examined: Examined, unknown: str) -> ReplicaLog:
-    """The log as replica_log gives it, but with one batch for all adjacent batches of one epoch: a
-    small value for a log that isn't compared with others."""
-    runs: list[LogBatch] = []
-    names = ("base_offset", "last_offset", "leader_epoch", "crc_valid")
-    for segment in examined.directory.segments:
-        for base, last, epoch, is_valid in numbers_of(segment.scan.batches, *names):
-            if not is_valid or (runs and base <= runs[-1].last_offset):
-                continue
-            if runs and (runs[-1].last_offset + 1, runs[-1].epoch) == (base, epoch):
-                runs[-1] = replace(runs[-1], last_offset=last)
-            else:
-                runs.append(LogBatch(base, last, epoch, None))
-    return _log_of(examined, unknown, runs)
-
-
-def _log_of(examined: Examined, unknown: str, batches: Sequence[LogBatch]) -> ReplicaLog:
-    directory, state = examined.directory, examined.directory.quorum_state
-    changes = leader_changes(examined)
-    key = ReplicaKey(NO_NODE, unknown) if examined.replica is None else examined.replica.key
-    return ReplicaLog(
-        key=key,
-        log_start=directory.log_start_offset,
-        batches=tuple(batches),
-        snapshots=tuple(snapshot_id for snapshot_id, _ in examined.usable_snapshots),
-        quorum_epoch=UNDEFINED_EPOCH if state is None else state.leader_epoch,
-        voter_sets=tuple(voter_sets(examined)),
-        leader_changes=tuple(
-            VotersAt(one.offset, one.epoch, leaders_of(one.message)) for one in changes
-        ),
-        led_epochs=frozenset(one.epoch for one in changes if one.message.leader_id == key.node_id),
-        unsynced_from=_unsynced_from(directory.segments),
-        quorum_leader=NO_NODE if state is None else state.leader_id,
-    )
-
-
-def _unsynced_from(segments: Iterable[SegmentFile]) -> int | None:
-    """The offset at which the first run of zeros between batches begins (see ReplicaLog)."""
-    for segment in segments:
-        for damage in segment.scan.damages:
-            if damage.kind is DamageKind.ZERO_HOLE:
-                batches = segment.scan.batches
-                place = bisect_left(batches, damage.position, key=lambda one: one.position)
-                return batches[place - 1].header.next_offset if place else segment.base_offset
-    return None
-
-
-def voter_sets(examined: Examined) -> Iterator[VotersAt]:
-    """The voter sets by the voters records of the log and of usable snapshots."""
-    for offset, epoch, message in voters_records(examined):
-        yield VotersAt(offset, epoch, keys_of(message))
-
-
-def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]:
-    """(offset, epoch, record) for each voters record, with offset and epoch as in VotersAt."""
-    for segment in examined.directory.segments:
-        for batch, record, message in examined.control_records(segment):
-            if isinstance(message, KRaftVoters):
-                yield record.offset, batch.header.leader_epoch, message
-    for snapshot_id, snapshot in examined.usable_snapshots:
-        for _, _, message in examined.control_records(snapshot):
-            if isinstance(message, KRaftVoters):
-                yield snapshot_id.offset - 1, snapshot_id.epoch, message
-
-
 def newest_voters(ranked: Iterable[Examined]) -> KRaftVoters | None:
     """The voters record in force at the end of the newest log that has such a record; None if no
     log has one. An older log may have such a record at a higher offset that was never committed.
 
     ranked: replicas of one cluster, the newest log first, in the order of elections.
     """
-    records = map(voters_records, ranked)
-    newest = next(filter(None, map(list, records)), [])
-    return max(newest, key=operator.itemgetter(0))[2] if newest else None
+    return next((one.newest_voters[1] for one in ranked if one.newest_voters is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,40 +356,11 @@ class LeaderChangeBatch:
     message: LeaderChange
 
 
-def leader_changes(examined: Examined) -> tuple[LeaderChangeBatch, ...]:
-    """The LeaderChange records of the log, in the order of the log."""
-    return tuple(
-        LeaderChangeBatch(
-            segment.file.path,
-            batch.position,
-            record.offset,
-            batch.header.leader_epoch,
-            record.timestamp,
-            message,
-        )
-        for segment in examined.directory.segments
-        for batch, record, message in examined.control_records(segment)
-        if isinstance(message, LeaderChange)
-    )
-
-
-def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
-    """The batches with a valid CRC, without batches that overlap earlier batches."""
-    for batch in segment.scan.batches:
-        header = batch.header
-        if batch.crc_valid and header.base_offset > last_offset:
-            last_offset = header.last_offset
-            digest = (header.crc, header.size_bytes)
-            yield LogBatch(header.base_offset, last_offset, header.leader_epoch, digest)
-
-
 def keys_of(message: KRaftVoters) -> VoterKeys:
     """The voters of a voters record, without their endpoints."""
     return frozenset(voter.key for voter in message.voters)
 
 
-def leaders_of(message: LeaderChange) -> VoterKeys:
+def leaders_of(voters: Iterable[LeaderVoter]) -> VoterKeys:
     """The voters that a LeaderChange record names, with ZERO_UUID for a missing directory id."""
-    return frozenset(
-        ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID) for voter in message.voters
-    )
+    return frozenset(ReplicaKey(one.voter_id, one.directory_id or ZERO_UUID) for one in voters)

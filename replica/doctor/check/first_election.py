@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from replica.doctor.check.catalogue import startup
-from replica.doctor.check.examined import Examined, voter_sets
+from replica.doctor.check.examined import Examined
 from replica.doctor.check.rule import Finding
 from replica.errors import DataError
 from replica.format import meta_properties
@@ -87,8 +87,8 @@ def _has_snapshot(examined: Examined) -> bool:
 
 def _node(examined: Examined) -> FormattedNode:
     state = examined.directory.quorum_state
-    newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
-    initial = frozenset() if newest is None else newest.voters
+    newest = examined.newest_voters
+    initial = frozenset() if newest is None else newest[0].voters
     static = frozenset(() if state is None else state.current_voters)
     if initial:
         is_alone = {one.node_id for one in initial} == {examined.owner.node_id}
@@ -153,6 +153,8 @@ class Candidates:
     """The ids of all voters that the nodes' files name; empty if no file names any."""
     given: frozenset[int]
     """The ids of the voters whose node was given."""
+    elsewhere: frozenset[int] = frozenset()
+    """The ids of the nodes that were given and formatted with another cluster id."""
 
     @property
     def text(self) -> str:
@@ -165,12 +167,14 @@ class Candidates:
         needed = majority(len(self.voters))
         absent = self.voters - self.given
         runs = "once it runs" if needed == len(self.voters) == 1 else f"once {needed} of them run"
-        rest = (
-            ""
-            if not absent
-            else (f"; not given: {named('node', [str(one) for one in sorted(absent)])}")
-        )
+        if others := absent & self.elsewhere:
+            runs += f" with this cluster id; formatted with another one: {_nodes(others)}"
+        rest = f"; not given: {_nodes(absent - others)}" if absent - others else ""
         return f"{shown} may lead {runs}{rest}"
+
+
+def _nodes(ids: Iterable[int]) -> str:
+    return named("node", [str(one) for one in sorted(ids)])
 
 
 def candidates(nodes: Sequence[FormattedNode]) -> tuple[Candidates, ...]:
@@ -180,6 +184,7 @@ def candidates(nodes: Sequence[FormattedNode]) -> tuple[Candidates, ...]:
             cluster_id,
             frozenset(voter.node_id for one in own for voter in one.voters),
             frozenset(one.replica.node_id for one in own),
+            frozenset(one.replica.node_id for one in nodes if one not in own),
         )
         for cluster_id in dict.fromkeys(one.replica.cluster_id for one in nodes)
         for own in [[one for one in nodes if one.replica.cluster_id == cluster_id]]

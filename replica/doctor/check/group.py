@@ -18,7 +18,6 @@ from replica.doctor.check.known_quorum import (
     EarlierRounds,
     compared_logs,
     known_quorum_of,
-    stated_voters,
 )
 from replica.doctor.check.lineage import LogParting, judge_lineage, partings_of
 from replica.doctor.check.membership import judge_membership, members_of, mixture_in
@@ -42,7 +41,6 @@ from replica.doctor.check.snapshot_validity import SnapshotVerdict
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.format.formatted import FormattedDirectory
 from replica.format.snapshot import SnapshotState
-from replica.history.voters import is_voter
 from replica.metadata.image.image import Image
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.voters import VoterKeys
@@ -90,7 +88,7 @@ class GroupQuorum:
 
     cluster_id: str
     voters: VoterKeys
-    """The voters by the directory whose log an election would prefer (see stated_voters)."""
+    """The voters by the directory whose log an election would prefer (Examined.stated_voters)."""
     missing: VoterKeys
     """The voters without a directory in the group."""
     nodes: frozenset[int]
@@ -210,7 +208,7 @@ def _naming(
             yield facts
             continue
         is_asked = cluster_id not in known and facts.partition.is_metadata
-        if is_asked and stated_voters(facts.examined, facts.changes):
+        if is_asked and facts.examined.stated_voters:
             known.add(cluster_id)
             yield facts
 
@@ -244,12 +242,12 @@ def _quorum(
     newest: DirectoryFacts, group: Sequence[DirectoryFacts], mixture: ClusterMixture
 ) -> GroupQuorum | None:
     cluster_id = cluster_id_of(newest.examined)
-    voters = stated_voters(newest.examined, newest.changes)
+    voters = newest.examined.stated_voters
     if cluster_id is None or not voters:
         return None
     replicas = (facts.examined.replica for facts in group if facts.partition.is_metadata)
     keys = {one.key for one in replicas if one is not None and one.cluster_id == cluster_id}
-    missing = {voter for voter in voters if not any(is_voter(frozenset({voter}), k) for k in keys)}
+    missing = {voter for voter in voters if not any(map(voter.matches, keys))}
     return GroupQuorum(
         cluster_id,
         voters,
@@ -305,7 +303,7 @@ def _judged(facts: DirectoryFacts, replayed: FoldedImages, logs: _ClusterLogs) -
         *(finding for verdict in verdicts for finding in (*verdict.broken, *verdict.notes)),
         *changed_files(facts.examined),  # must come last: earlier rules read these files
     ]
-    own = voters = stated_voters(facts.examined, facts.changes)
+    own = voters = facts.examined.stated_voters
     if facts.partition.is_metadata:
         end = end_of(facts.examined)
         replica = facts.examined.replica
@@ -352,7 +350,7 @@ def _logs_of(
         return _ClusterLogs(frozenset(), ClusterLogs(), {}, images)
     is_idle = any(judge_elections(newest.idle))
     return _ClusterLogs(
-        stated_voters(newest.examined, newest.changes),
+        newest.examined.stated_voters,
         ClusterLogs(_newest_epoch(members), None if is_idle else end_of(newest.examined)),
         _ends(members),
         images,

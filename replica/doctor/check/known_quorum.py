@@ -9,14 +9,10 @@ from functools import cached_property
 
 from replica.doctor.check.examined import (
     Examined,
-    LeaderChangeBatch,
     by_cluster,
-    leader_changes,
     leaders_of,
-    outline_log,
-    replica_log,
-    voter_sets,
 )
+from replica.doctor.check.history_log import outline_log, replica_log
 from replica.doctor.check.partition import partition_of
 from replica.doctor.check.registered import registered_later
 from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
@@ -24,13 +20,11 @@ from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_q
 from replica.doctor.quorum.lacks_own import lacks_own
 from replica.doctor.quorum.log_ends import LogEnd, behind_ms
 from replica.doctor.quorum.recovery import RecoveryPlan, plan_compared
-from replica.doctor.quorum.went_back import ComparedRound, WentBack, went_back
-from replica.format.control import LeaderVoter
+from replica.doctor.quorum.went_back import ComparedRound, WentBack, each_once, went_back
 from replica.format.file_names import FileKind
 from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
 from replica.history.log import ReplicaLog
-from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
-from replica.model.voters import VoterKeys
+from replica.model.keys import NO_NODE, ReplicaKey
 
 MAX_COMPARED = 400
 """The most logs of a cluster that are compared pair by pair. A cluster has fewer than ten voters;
@@ -105,7 +99,7 @@ def went_back_since(
 ) -> tuple[WentBack, ...]:
     """The replicas that lack now what earlier rounds of the cluster show, each replica once."""
     rounds = earlier.get(cluster_id, ())
-    return tuple({one.key: one for then in rounds for one in went_back(then, now)}.values())
+    return tuple(each_once(one for then in rounds for one in went_back(then, now)).values())
 
 
 def earlier_rounds(rounds: Iterable[Sequence[Examined]]) -> EarlierRounds:
@@ -167,38 +161,16 @@ def known_quorum_of(compared: ComparedLogs) -> KnownQuorum:
     return known_quorum(compared.group, compared.commitment, compared.files)
 
 
-def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
-    """The voters that the newest voters record of the log and the snapshots names. A static quorum
-    has no such record: the newest LeaderChange record, quorum-state (version 0) or the
-    configuration names its voters."""
-    newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
-    if newest is not None:
-        return newest.voters
-    if changes:
-        return leaders_of(changes[-1].message)
-    directory = examined.directory
-    named = () if directory.quorum_state is None else directory.quorum_state.current_voters
-    configured = (voter.voter_id for voter in directory.configured_voters or ())
-    return frozenset(ReplicaKey(node_id) for node_id in named or configured)
-
-
 def quorum_files(
     members: Sequence[tuple[Examined, ReplicaLog]], went_back: Iterable[WentBack] = ()
 ) -> QuorumFiles:
     """The facts from the small files and the LeaderChange records of one cluster's directories.
     went_back: the facts from earlier rounds."""
-    changes = [leader_changes(one) for one, _ in members]
-    attested = newest_epochs(
-        shown
-        for (one, _), its_changes in zip(members, changes, strict=True)
-        for shown in _attested(one, its_changes)
-    )
-    ends = list(_log_ends(members, changes))
-    configured = (stated_voters(one, own) for (one, _), own in zip(members, changes, strict=True))
+    ends = list(_log_ends(members))
     return QuorumFiles(
         frozenset(log.key for one, log in members if one.hides_entries),
-        attested,
-        next((voters for voters in configured if voters), frozenset()),
+        newest_epochs(shown for one, _ in members for shown in _attested(one)),
+        next((one.stated_voters for one, _ in members if one.stated_voters), frozenset()),
         {one.key: one for one in went_back},
         frozenset(log.key for one, log in members if _hides_votes(one)),
         lacks_own(ends),
@@ -208,13 +180,10 @@ def quorum_files(
     )
 
 
-def _log_ends(
-    members: Sequence[tuple[Examined, ReplicaLog]],
-    changes: Sequence[Sequence[LeaderChangeBatch]],
-) -> Iterator[LogEnd]:
-    for (one, log), own in zip(members, changes, strict=True):
+def _log_ends(members: Iterable[tuple[Examined, ReplicaLog]]) -> Iterator[LogEnd]:
+    for one, log in members:
         if one.last_batch is not None:
-            last = one.last_batch.header
+            own, last = one.leader_changes, one.last_batch.header
             leads = bool(own) and own[-1].epoch == last.leader_epoch
             names_it = leads and own[-1].message.leader_id == log.key.node_id
             is_leader = names_it and not one.breaks_off  # its log may continue
@@ -229,14 +198,12 @@ def _hides_votes(examined: Examined) -> bool:
     return is_whole and not examined.lacks(FileKind.QUORUM_STATE)
 
 
-def _attested(
-    examined: Examined, changes: Sequence[LeaderChangeBatch]
-) -> Iterator[tuple[ReplicaKey, int]]:
+def _attested(examined: Examined) -> Iterator[tuple[ReplicaKey, int]]:
     """(replica, epoch) for each leader and each voter of an election that a directory records."""
-    for change in changes:
+    for change in examined.leader_changes:
         message = change.message
-        granting = frozenset(map(_key, message.granting_voters))
-        yield from by_election(change.epoch, message.leader_id, leaders_of(message), granting)
+        voters, granting = leaders_of(message.voters), leaders_of(message.granting_voters)
+        yield from by_election(change.epoch, message.leader_id, voters, granting)
     state = examined.directory.quorum_state
     if state is not None:
         voted = ReplicaKey(state.voted_id, state.voted_directory_id)
@@ -246,10 +213,6 @@ def _attested(
             None if state.leader_id == NO_NODE else state.leader_id,
             is_static=state.version == 0,
         )
-
-
-def _key(voter: LeaderVoter) -> ReplicaKey:
-    return ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID)
 
 
 def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
@@ -264,8 +227,3 @@ def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
         seen.add(log.key)
         found.append(log)
     return found
-
-
-def by_log(compared: ComparedLogs) -> Mapping[ReplicaKey, Examined]:
-    """The directories by the key of their log."""
-    return {log.key: one for one, log in compared.members}

@@ -160,7 +160,7 @@ def _stale(voter: KnownVoter) -> Finding:
         rule = groups.REPLICA_WENT_BACK
     elif voter.lacks_own is not None:
         rule = groups.LEADER_LACKS_OWN_RECORDS
-    message = f"voter {voter.key.node_id}: {voter.why_stale}"
+    message = f"voter {voter.key.node_id}: {voter.why_stale}; it {voter.danger}"
     return rule.at("", message, epoch=voter.known_epoch)
 
 

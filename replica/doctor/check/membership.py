@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from replica.doctor.check.catalogue import groups
-from replica.doctor.check.examined import Examined, by_cluster, keys_of, leader_changes, replica_log
+from replica.doctor.check.examined import Examined, by_cluster, keys_of
 from replica.doctor.check.group_member import GroupMember
-from replica.doctor.check.known_quorum import stated_voters
+from replica.doctor.check.history_log import replica_log
 from replica.doctor.check.mixture import NO_MIXTURE, ClusterMixture, mixture_of
 from replica.doctor.check.partition import partition_of
 from replica.doctor.check.rule import Finding, Subject
@@ -71,9 +71,7 @@ def _member(
         initial_voters=frozenset() if bootstrap is None else _initial_voters(examined, bootstrap),
         first_offset=first_offset,
         entries=entries,
-        voters=frozenset(
-            voter.node_id for voter in stated_voters(examined, leader_changes(examined))
-        ),
+        voters=frozenset(voter.node_id for voter in examined.stated_voters),
         log_end=None if last is None else OffsetAndEpoch(last.next_offset, last.leader_epoch),
         has_records=any(one.id != BOOTSTRAP_SNAPSHOT for one in examined.directory.snapshots)
         or not all(one.scan.is_empty for one in examined.directory.segments),

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from replica.doctor.check.examined import Examined, leader_changes
+from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import (
     EarlierRounds,
     compared_logs,
     known_quorum_of,
-    stated_voters,
 )
 from replica.doctor.check.membership import mixture_in
 from replica.doctor.check.partition import partition_of
@@ -137,7 +136,7 @@ def cluster_state(
         cluster_id_of(examined),
         examined,
         replayed.newest,
-        stated_voters(examined, leader_changes(examined)),
+        examined.stated_voters,
         None if last is None else last.header.max_timestamp,
         None if first is None else first.refusal.offset,
         quorum,

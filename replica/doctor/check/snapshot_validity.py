@@ -9,7 +9,7 @@ from enum import StrEnum
 from replica.doctor.check.catalogue import snapshots
 from replica.doctor.check.catalogue.log import NOT_KNOWN
 from replica.doctor.check.clock_steps import judge_snapshot_time
-from replica.doctor.check.damaged import snapshot_damage
+from replica.doctor.check.damaged import is_cut_off, snapshot_damage
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.record_findings import Transaction
 from replica.doctor.check.replaying import snapshot_image
@@ -128,9 +128,11 @@ def snapshot_verdicts(
     for snapshot in examined.directory.snapshots:
         if snapshot.id is None or snapshot.state is not SnapshotState.COMPLETE:
             continue
+        if is_cut_off(examined, snapshot):
+            continue
         path = snapshot.file.path
         found = [
-            *snapshot_damage(snapshot),
+            *snapshot_damage(examined, snapshot),
             *_judge_delimiters(snapshot),
             *(finding for finding in noted if finding.file == path),
         ]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from replica.doctor.check.catalogue import files
 from replica.doctor.check.epochs import EpochRun
-from replica.doctor.check.examined import Examined, LeaderChangeBatch, voter_sets
-from replica.doctor.check.rule import Finding
+from replica.doctor.check.examined import Examined, LeaderChangeBatch
+from replica.doctor.check.rule import Finding, Rule
 from replica.format.directory import MetadataDirectory
 from replica.format.file_names import METADATA_FOLDER, FileKind
 from replica.format.quorum_state import QuorumState
@@ -39,14 +39,14 @@ def known_of(
     examined: Examined, runs: Sequence[EpochRun], changes: tuple[LeaderChangeBatch, ...]
 ) -> Known:
     """Gathers the facts about the log and its snapshots."""
-    found = tuple(voter_sets(examined))
-    by_records = {key.node_id for voters in found for key in voters.voters}
+    named = (voters.voters for voters, _ in examined.voters_records)
+    by_records = {key.node_id for voters in named for key in voters}
     by_leaders = {voter.voter_id for change in changes for voter in change.message.voters}
     return Known(
         runs[-1].epoch if runs else None,
         changes,
         frozenset(by_records | by_leaders),
-        max(found, key=lambda voters: voters.offset, default=None),
+        None if examined.newest_voters is None else examined.newest_voters[0],
     )
 
 
@@ -64,8 +64,17 @@ def judge_state_files(examined: Examined, known: Known) -> Iterator[Finding]:
         and examined.lacks(FileKind.QUORUM_STATE)
     ):
         message = f"the log is in epoch {known.last_epoch}"
-        yield files.QUORUM_STATE_MISSING.at("", message, epoch=known.last_epoch)
+        yield _without_quorum_state(examined, known).at("", message, epoch=known.last_epoch)
     yield from _judge_own_voter(examined, known)
+
+
+def _without_quorum_state(examined: Examined, known: Known) -> Rule:
+    is_observer = (
+        bool(known.voters)
+        and examined.replica is not None
+        and examined.replica.node_id not in known.voters
+    )
+    return files.OBSERVER_WITHOUT_QUORUM_STATE if is_observer else files.QUORUM_STATE_MISSING
 
 
 def _judge_meta(examined: Examined) -> Iterator[Finding]:

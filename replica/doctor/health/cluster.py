@@ -100,6 +100,9 @@ class Cluster:
     lags: Mapping[int, Lag] = field(default_factory=dict)
     """For each node at hand whose log is so far behind the newest one that copying running nodes
     doesn't explain it: how far."""
+    own_ends: Mapping[int, Beginning] = field(default_factory=dict)
+    """The last record in the own copy of the log of each node at hand. The node was alive at its
+    time."""
     unstartable: Mapping[int, str] = field(default_factory=dict)
     """For each node that refuses to start with its directories: the rule and the finding; empty if
     `check` has not run."""

@@ -90,22 +90,20 @@ def judge_health(cluster: Cluster) -> list[Finding]:
         found.append(health.STATE_NOT_WHOLE.at(cluster.file, message))
     if cluster.uncommitted_from is not None:
         found.append(_uncommitted(cluster, cluster.uncommitted_from))
-    if (quorum := cluster.quorum) is not None and quorum.gave_up is not None:
+    if (quorum := cluster.quorum) is not None and quorum.is_leaderless:
         found.append(_without_quorum_leader(cluster, quorum.gave_up))
     return sorted(found, key=by_severity)
 
 
-def _without_quorum_leader(cluster: Cluster, leader: ReplicaKey) -> Finding:
+def _without_quorum_leader(cluster: Cluster, leader: ReplicaKey | None) -> Finding:
+    who = "the last leader" if leader is None else f"node {leader.node_id}, the last leader,"
     since = "" if cluster.now is None else f" after {ms_text(cluster.now)}"
     behind = [
         f"voter {one} {cluster.lags[one].ms / 1000:.1f} s"
         for one in sorted(cluster.voters & cluster.lags.keys())
     ]
     stopped = f"; a log that ended earlier: {listed(behind)} before" if behind else ""
-    message = (
-        f"node {leader.node_id}, the last leader, gave up{since}, and no directory here names a "
-        f"leader since{stopped}"
-    )
+    message = f"{who} gave up{since}, and no directory here names a leader since{stopped}"
     return health.LEADER_GAVE_UP.at(cluster.file, message)
 
 

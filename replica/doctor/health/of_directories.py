@@ -20,6 +20,7 @@ from replica.doctor.health.cluster import Beginning, Cluster, Lag, PartitionKey
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.past import WATCHED, VisibleChange
 from replica.doctor.health.reassignments import reassigned, reassignment_starts
+from replica.doctor.health.signs_of_life import own_ends_of
 from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.errors import DataError
 from replica.format.compression import Inflation
@@ -64,6 +65,7 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
         uncommitted_at=None if uncommitted is None else _time_of(known.examined, uncommitted),
         passed_over=passed_over(known.examined),
         lags=dict(_lags(known)),
+        own_ends=own_ends_of(_ends(known.members)),
         cut_copy=known.cut_copy,
     )
 
@@ -76,12 +78,22 @@ def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
         return
     logs = {one.owner.key: one for one in known.members if one.replica is not None}
     late = {one.key for one in known.quorum.behind}
-    least_ms = COPYING_MS if known.quorum.gave_up is None else 0
+    least_ms = 0 if known.quorum.is_leaderless else COPYING_MS
     caught_up = {key.node_id for key in known.quorum.at_hand - late}  # by another of its disks
     for one in known.quorum.behind:
         ms = behind(logs.get(one.key, known.examined), one.end, known.examined).ms
         if one.key.node_id not in caught_up and ms is not None and ms >= least_ms:
             yield one.key.node_id, Lag(one.end, ms)
+
+
+def _ends(members: Iterable[Examined]) -> Iterator[tuple[int, Beginning]]:
+    """The last record in each log: the id of its node, and the record's offset and time."""
+    for examined in members:
+        last = examined.last_batch
+        if examined.replica is not None and last is not None:
+            header = last.header
+            at = None if header.max_timestamp < 0 else header.max_timestamp
+            yield examined.replica.node_id, Beginning(header.next_offset - 1, at)
 
 
 def first_change(examined: Examined, start: int, end: int) -> int | None:

@@ -2,7 +2,7 @@
 
 A controller fences a broker after broker.session.timeout.ms without heartbeats (9 s by default), so
 the broker had stopped before. No log holds heartbeats, but some changes are made only because a
-live broker asks for them.
+live broker asks for them, and a broker writes its own copy of the log only while it is alive.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ class LastSign(NamedTuple):
     fenced: the record that fenced it.
     seen: the last record before it for which the broker must have been alive; None if none is
         known.
+    is_own_end: whether this is the last record in the broker's own copy of the log.
     """
 
     fenced: Beginning
     seen: Beginning | None
+    is_own_end: bool = False
 
     @property
     def is_after_a_step_back(self) -> bool:
@@ -32,6 +34,16 @@ class LastSign(NamedTuple):
         compared."""
         fenced, seen = self.fenced.at, None if self.seen is None else self.seen.at
         return fenced is not None and seen is not None and seen > fenced
+
+
+def own_ends_of(ends: Iterable[tuple[int, Beginning]]) -> dict[int, Beginning]:
+    """The value of Cluster.own_ends: of a node with several logs, the end of the longest one. ends:
+    the id of a node, and the last record in a log of it."""
+    found: dict[int, Beginning] = {}
+    for node_id, end in ends:
+        if end.at is not None and end.offset >= found.get(node_id, end).offset:
+            found[node_id] = end
+    return found
 
 
 def last_signs(cluster: Cluster, steps: Iterable[VisibleChange]) -> dict[int, LastSign]:
@@ -53,6 +65,7 @@ class SignsBackwards:
     def __init__(self, cluster: Cluster) -> None:
         brokers = dict(cluster.values("brokers"))
         self._asked = {key for key, fields in brokers.items() if fields["fenced"]}
+        self._own_ends = cluster.own_ends
         self._now: dict[str, dict[Any, Any]] = {
             "brokers": brokers,
             "partitions": dict(cluster.partitions) if self._asked else {},
@@ -75,13 +88,21 @@ class SignsBackwards:
                 if before["inControlledShutdown"]:
                     self._asked.discard(key)
                 elif key not in self.found:
-                    self.found[key] = LastSign(here, None)
+                    self.found[key] = self._before(key, here)
                 continue
             for broker in seen_by(table, key, before, after):
                 self._see(broker, here)
 
+    def _before(self, broker: int, fenced: Beginning) -> LastSign:
+        """What the broker's own copy of the log shows. If this copy has the record that fenced the
+        broker, it doesn't show when the broker had stopped before."""
+        end = self._own_ends.get(broker)
+        is_sign = end is not None and end.offset < fenced.offset
+        return LastSign(fenced, end if is_sign else None, is_sign)
+
     def _see(self, broker: int, here: Beginning) -> None:
         known = self.found.get(broker)
         if broker in self._asked and known is not None and here.offset < known.fenced.offset:
-            self.found[broker] = known._replace(seen=here)
+            if known.seen is None or here.offset > known.seen.offset:
+                self.found[broker] = LastSign(known.fenced, here)
             self._asked.discard(broker)

@@ -44,7 +44,7 @@ def _doubts(cluster: Cluster) -> Iterator[Reason]:
         yield unknown("state", told)
     if cluster.quorum is not None:
         yield from _of_logs(cluster, cluster.quorum)
-        if cluster.quorum.gave_up is not None:
+        if cluster.quorum.is_leaderless:
             yield unknown(
                 "quorum",
                 "had no leader when the directories were copied, so no partition gets another "

@@ -24,7 +24,7 @@ from replica.doctor.preflight.answer import (
     unsafe,
 )
 from replica.doctor.preflight.majority import caught_up_needs, majority_needs, majority_reason
-from replica.doctor.quorum.known_voter import MAY_VOTE_TWICE
+from replica.doctor.quorum.known_voter import MAY_HAVE_LOST
 from replica.metadata.image.partition import Partition
 from replica.words import counted, named
 
@@ -110,9 +110,9 @@ def _never_back(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
 
 
 def _forgetful(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
-    """Reasons about voters whose disks may lack their votes: a running voter knows its votes, a
-    stopped voter only those on its disk."""
-    doubted = () if cluster.quorum is None else cluster.quorum.in_doubt(*MAY_VOTE_TWICE)
+    """Reasons about voters whose disks may lack their votes or records: a running voter may know
+    them, a stopped voter has only what is on its disk."""
+    doubted = () if cluster.quorum is None else cluster.quorum.in_doubt(*MAY_HAVE_LOST)
     for voter in doubted:
         if voter.key.node_id in gone:
             told = (

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from replica.doctor.quorum.known_voter import (
     ABSENT,
     BAD_DISKS,
-    MAY_VOTE_TWICE,
+    MAY_HAVE_LOST,
     NOT_AT_HAND,
     KnownVoter,
     VoterDoubt,
@@ -81,10 +81,11 @@ class KnownQuorum:
     """The replicas whose files are at hand and may be relied on."""
     at_hand: frozenset[ReplicaKey] = frozenset()
     """All replicas whose files are at hand."""
+    is_leaderless: bool = False
+    """Whether the leader of the newest log's last epoch gave up its epoch, and nobody is known to
+    lead since; False where the voters who could tell are no majority of the voters."""
     gave_up: ReplicaKey | None = None
-    """The leader of the newest log's last epoch, if it gave up its epoch and nobody is known to
-    lead since; None otherwise, and where the voters who could tell are no majority of the
-    voters."""
+    """The leader who gave up; None where no leader did, or where it isn't known which one did."""
     behind: tuple[LogBehind, ...] = ()
     """The replicas at hand, voters or not, that may be relied on and lack the end of the newest
     log."""
@@ -190,6 +191,7 @@ def known_quorum(
     ]
     is_known = not (conflicts or commitment.contested)
     possible = _possible_end(newest, known) if is_known else newest.end_offset
+    gave_up = None if conflicts else _gave_up(newest, logs, known[0] if known else ())
     return KnownQuorum(
         known[0] if known else (),
         _leaving(*known),
@@ -202,7 +204,8 @@ def known_quorum(
         commitment.contested,
         frozenset(log.key for log in logs if log.key not in doubts),
         frozenset(log.key for log in logs),
-        None if conflicts else _gave_up(newest, logs, known[0] if known else ()),
+        gave_up is not None,
+        gave_up,
         tuple(sorted(_behind(group, newest, doubts))),
     )
 
@@ -219,8 +222,9 @@ def _behind(
 def _gave_up(
     newest: ReplicaLog, logs: Sequence[ReplicaLog], voters: Sequence[KnownVoter]
 ) -> ReplicaKey | None:
-    """See KnownQuorum.gave_up. A leader whom no majority fetches from resigns, and goes on to a
-    newer epoch when it has heard of no other leader (Kafka: checkQuorumTimeout)."""
+    """The leader who gave up (KnownQuorum.is_leaderless). A leader whom no majority fetches from
+    resigns, and goes on to a newer epoch when it has heard of no other leader (Kafka:
+    checkQuorumTimeout)."""
     epoch = newest.last_epoch
     told = sum(voter.doubt not in NOT_AT_HAND for voter in voters)
     if told < majority(len(voters)) or any(
@@ -327,7 +331,22 @@ def _known(
         next((files.cut[log.key] for log in own if log.key in files.cut), ""),
         _behind_ms(own, held_end, files.behind_ms),
         next((later[log.key] for log in own if log.key in later), None),
+        any(_forgets_votes(log, files) for log in own),
     )
+
+
+def _forgets_votes(log: ReplicaLog, files: QuorumFiles) -> bool:
+    """Whether a voter is known to have been in an epoch that its quorum-state doesn't know, so that
+    the file may lack a vote of it: a voter persists an epoch, and its vote, before it acts in it
+    (Kafka: QuorumState). Without the file it is unknown in which epochs it voted."""
+    epochs = [log.position().epoch]
+    if (attested := _attested(log.key, files.attested)) is not None:
+        epochs.append(attested)
+    if (back := files.went_back.get(log.key)) is not None and back.epoch_before is not None:
+        epochs.append(back.epoch_before)
+    if (later := files.registered_later.get(log.key)) is not None:
+        epochs.append(later.epoch)
+    return log.quorum_epoch == UNDEFINED_EPOCH or max(epochs) > log.quorum_epoch
 
 
 def _behind_ms(
@@ -360,7 +379,7 @@ def _possible_end(newest: ReplicaLog, sets: Sequence[Sequence[KnownVoter]]) -> i
     it."""
 
     def may_have_held(voter: KnownVoter) -> int:
-        is_unknown = voter.held_end is None or voter.doubt in MAY_VOTE_TWICE
+        is_unknown = voter.held_end is None or voter.doubt in MAY_HAVE_LOST
         return newest.end_offset if is_unknown else voter.held_end or 0
 
     ends = [

@@ -50,14 +50,18 @@ NOT_AT_HAND = (*ABSENT, VoterDoubt.CUT)
 """The doubts about voters whose own disks are not, or not completely, at hand."""
 BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt not in NOT_AT_HAND)
 """The doubts about disks that are at hand."""
-MAY_VOTE_TWICE = (
+MAY_HAVE_LOST = (
     VoterDoubt.STALE,
     VoterDoubt.NO_QUORUM_STATE,
     VoterDoubt.UNREADABLE_QUORUM_STATE,
 )
-"""The doubts about disks that may lack votes of their nodes."""
+"""The doubts about disks that may lack votes or acknowledged records of their nodes: see
+KnownVoter.danger."""
 UNCOUNTED = (*BAD_DISKS, *_REPLACED)
 """The doubts by which a voter must not be counted, whatever further disks would show."""
+
+_VOTES_TWICE = "may vote a second time in an epoch in which it voted already"
+_ELECTS_WITHOUT = "may help to elect a leader that lacks committed records"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,22 @@ class KnownVoter:
     """How long before the end of the newest log its log ends, in ms; None for a short time."""
     registered_later: RegisteredLater | None = None
     """The registration of its process that is newer than its log; None if there is none."""
+    forgets_votes: bool = False
+    """Whether it may have voted in an epoch that its quorum-state doesn't know."""
+
+    @property
+    def danger(self) -> str:
+        """What its start may do, as the end of a sentence about the voter; "" where no danger is
+        known."""
+        if self.doubt is VoterDoubt.UNREADABLE:
+            return f"holds records that can't be read: without them it {_ELECTS_WITHOUT}"
+        lacks_records = self.lacks_own is not None or self.registered_later is not None
+        if self.went_back is not None:
+            lacks_records = lacks_records or self.went_back.lacks_acknowledged
+        told = [_VOTES_TWICE] * self.forgets_votes
+        if lacks_records:
+            told.append(f"lacks records that it acknowledged: it {_ELECTS_WITHOUT}")
+        return ", and ".join(told)
 
     @property
     def why_stale(self) -> str:
@@ -102,7 +122,7 @@ class KnownVoter:
         if (self.attested_epoch or 0) <= (self.known_epoch or 0):
             if self.registered_later is not None:
                 return str(self.registered_later)
-            return "an earlier capture of it shows more than its directory has now"
+            return "other files show more of it than its directory has now"
         return (
             f"its directory is of epoch {self.known_epoch}, and it led or voted in epoch "
             f"{self.attested_epoch}"
@@ -125,7 +145,7 @@ class KnownVoter:
         if self.doubt is VoterDoubt.CUT:
             return f"{self.cut_copy} breaks off, so nobody knows where its log ends"
         if self.doubt is VoterDoubt.NO_QUORUM_STATE:
-            return "it has no quorum-state, so it may vote twice in one epoch"
+            return f"it has no quorum-state, so it {_VOTES_TWICE}"
         if self.doubt is VoterDoubt.UNREADABLE_QUORUM_STATE:
             return "its quorum-state can't be read, so nobody knows in which epochs it voted"
         return "a part of its log can't be read, so nobody knows all that it holds"

@@ -40,6 +40,8 @@ class RegisteredLater:
     """The end (exclusive) of the log on its disk."""
     offset: int
     """The offset of the registration in the newest log."""
+    epoch: int
+    """The epoch of the registration, in which its process ran."""
     lacking_ms: int
     """How long before the registration its leader wrote the first of its records that the disk
     lacks."""
@@ -84,7 +86,7 @@ class LogsBehind(NamedTuple):
                 if own.key.node_id == one.node_id and own.end <= one.offset:
                     lacking_ms = self._lacking_ms(own, one, time_of)
                     if lacking_ms is not None and lacking_ms >= REGISTERING_MS:
-                        found[own.key] = RegisteredLater(own.end, one.offset, lacking_ms)
+                        found[own.key] = RegisteredLater(own.end, one.offset, one.epoch, lacking_ms)
         return found
 
     def _lacking_ms(

@@ -8,8 +8,8 @@ before was restored from an older copy, or lost writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from replica.history.commitment import (
     Commitment,
@@ -54,6 +54,8 @@ class WentBack:
     lost: Ranges
     """The offsets of the committed records that it held, may have acknowledged, and lacks now
     because they are behind the end of its log."""
+    lacks_acknowledged: bool = False
+    """Whether it held records, committed or not, that it may have acknowledged and lacks now."""
 
     @property
     def has_forgotten_an_epoch(self) -> bool:
@@ -86,7 +88,23 @@ def went_back(before: ComparedRound, now: ComparedRound) -> Iterator[WentBack]:
         lost = intersection(held, _proven(log, before, now)) if held else ()
         epochs = log.known_epoch, own.known_epoch
         if lost or _has_fallen(*epochs):
-            yield WentBack(log.key, log.position().offset, end, *epochs, lost)
+            yield WentBack(log.key, log.position().offset, end, *epochs, lost, bool(held))
+
+
+def each_once(found: Iterable[WentBack]) -> dict[ReplicaKey, WentBack]:
+    """What all earlier moments together show of each replica. found: of several of them."""
+    once: dict[ReplicaKey, WentBack] = {}
+    for one in found:
+        other = once.get(one.key, one)
+        epochs = [epoch for epoch in (one.epoch_before, other.epoch_before) if epoch is not None]
+        once[one.key] = replace(
+            one,
+            end_before=max(one.end_before, other.end_before),
+            epoch_before=max(epochs, default=None),
+            lost=union(one.lost, other.lost),
+            lacks_acknowledged=one.lacks_acknowledged or other.lacks_acknowledged,
+        )
+    return once
 
 
 def _has_fallen(before: int | None, now: int | None) -> bool:

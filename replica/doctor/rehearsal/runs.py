@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from replica.doctor.quorum.known_voter import MAY_VOTE_TWICE, KnownVoter, VoterDoubt
+from replica.doctor.quorum.known_voter import MAY_HAVE_LOST, KnownVoter, VoterDoubt
 from replica.doctor.rehearsal.captured import CapturedQuorum
 from replica.doctor.rehearsal.outcome import Outcome, rehearse
 from replica.doctor.rehearsal.step import Scenario
@@ -123,13 +123,12 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
             f"{why}, which is away in all runs: name the directory that holds its log, or let "
             "the scenario say that the node is dead or its disk empty"
         )
-    for voter in captured.quorum.in_doubt(*MAY_VOTE_TWICE):
+    for voter in captured.quorum.in_doubt(*MAY_HAVE_LOST):
         node_id = voter.key.node_id
         if not scenario.says(node_id):
             yield (
-                f"voter {node_id} may vote a second time in an epoch in which it voted already, "
-                f"because {_forgotten(voter)}: leave it stopped, or let the scenario say that the "
-                "node is dead or its disk empty"
+                f"voter {node_id} {voter.danger} ({_why(voter)}): leave it stopped, or let the "
+                "scenario say that the node is dead or its disk empty"
             )
     forgets = bool(scenario.replaced)
     for found in rehearsal.found:
@@ -148,7 +147,7 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
             yield f"{_share(rehearsal, found)} these nodes have not caught up at the end: {nodes}"
 
 
-def _forgotten(voter: KnownVoter) -> str:
+def _why(voter: KnownVoter) -> str:
     if voter.doubt is VoterDoubt.NO_QUORUM_STATE:
         return "it has no quorum-state"
     if voter.doubt is VoterDoubt.UNREADABLE_QUORUM_STATE:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from replica.doctor.check.catalogue import files, snapshots
-from replica.doctor.check.examined import Examined, leader_changes, newest_voters
+from replica.doctor.check.examined import Examined
 from replica.doctor.check.group import JudgedDirectory
 from replica.doctor.check.readable import unread_by
 from replica.doctor.check.rule import Finding
@@ -50,14 +50,14 @@ def _broken(member: JudgedDirectory) -> Iterator[Finding]:
 
 
 def _static_voters(examined: Examined) -> frozenset[int]:
-    changes, state = leader_changes(examined), examined.directory.quorum_state
+    changes, state = examined.leader_changes, examined.directory.quorum_state
     if changes:
         return frozenset(voter.voter_id for voter in changes[-1].message.voters)
     return frozenset(() if state is None else state.current_voters)
 
 
 def _dynamic_voters(examined: Examined) -> VoterSet | None:
-    record = newest_voters([examined])
-    if record is None:
+    if examined.newest_voters is None:
         return None
+    _, record = examined.newest_voters
     return voter_set({voter.key.node_id: voter for voter in record.voters}.values())

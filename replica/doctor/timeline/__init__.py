@@ -9,9 +9,9 @@ decisive            the few events by which a person understands an incident
 events              elections, important changes, snapshots and truncations, by clock time
 state               the state after the branch's records, at any of its offsets
 asked_for           counts the changes of topics, configs and ACLs, of which there may be very many
-latest_changes      the latest changes of configs and deletions of topics
+latest_changes      the latest changes of configs and topics
 details             what a change did, in a few words
-fencings            when brokers that were fenced had last been alive
+fencings            when brokers that were fenced had last been alive, and how they came back
 partition_events    elections of partitions by which records may have been lost
 holders             which nodes' logs hold a record
 gaps                sentences about what the directories don't show

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from replica.doctor.check.examined import Examined, replica_log
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.history_log import replica_log
 from replica.doctor.check.membership import mixture_in
 from replica.doctor.check.mixture import ClusterMixture
 from replica.doctor.check.newest import cluster_id_of

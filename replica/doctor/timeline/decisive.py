@@ -2,46 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from replica.doctor.timeline.causes import ElectionCause
-from replica.doctor.timeline.details import BY_NEW_PROCESS
+from replica.doctor.timeline.details import FROM_NOTHING, RESTARTED
 from replica.doctor.timeline.events import DIVERGENCE, ELECTION, TRUNCATION, WENT_BACK, Event
-from replica.doctor.timeline.partition_events import UNCLEAN
+from replica.doctor.timeline.fencings import BACK
+from replica.doctor.timeline.partition_events import NEW_DIRECTORY, UNCLEAN
 
-_ALWAYS = (
-    DIVERGENCE, TRUNCATION, WENT_BACK, UNCLEAN, "zk_migration_state_changed", "broker_unregistered",
-    "broker_directories_changed",
+FENCED, UNFENCED = "broker_fenced", "broker_unfenced"
+REGISTERED = ("controller_registered", "broker_registered")
+FEATURES = (
+    "metadata_version_changed", "feature_level_changed", "feature_removed",
+    "kraft_version_changed",
 )  # fmt: skip
-FENCED, _UNFENCED = "broker_fenced", "broker_unfenced"
-_AFTER_THE_FIRST = ("voters_changed", "metadata_version_changed")
+MAY_LOSE_RECORDS = (DIVERGENCE, TRUNCATION, WENT_BACK, UNCLEAN, NEW_DIRECTORY)
+_ALWAYS = (
+    *MAY_LOSE_RECORDS, FENCED, "zk_migration_state_changed", "broker_unregistered",
+    "controller_unregistered", "broker_directories_changed",
+)  # fmt: skip
+_UNTIL = {"broker_registered": UNFENCED, "broker_shutdown_started": FENCED}
+"""The steps of a broker's start and stop that are told only where the broker has not come to the
+next step, which says it, too."""
 
 
-def decisive(events: Iterable[Event], other_disks: Collection[int] = ()) -> Sequence[Event]:
-    """Of the events, in their order: elections but the first, changes of the voters and of
-    metadata.version but the first, brokers that were fenced and came back, their directories,
-    unclean elections, divergences, truncations and disks that went back. other_disks: the voters
-    whose nodes have another disk now; such a node was started again with it."""
-    started = {f"controller {node}" for node in other_disks}
-    seen: set[str] = set()
-    fenced: set[str] = set()
+def decisive(events: Iterable[Event]) -> Sequence[Event]:
+    """Of the events, in their order: elections but the first, changes of the voters and of features
+    after the cluster's birth, controllers that were restarted, brokers that were fenced and came
+    back, brokers that are stuck in a start or a stop, their directories, unclean elections,
+    divergences, truncations and disks that went back."""
+    events = [*events]
+    birth = next((one for one in events if _is_birth(one)), None)
+    newest = {(one.event, one.name): number for number, one in enumerate(events)}
     found = []
-    for event in events:
+    for number, event in enumerate(events):
         what = event.event
         if what == ELECTION:
             is_decisive = event.cause != ElectionCause.FIRST.value
-        elif what in _AFTER_THE_FIRST:
-            is_decisive = what in seen
-            seen.add(what)
-        elif what == "controller_registered":
-            is_decisive = event.name in started and event.detail.startswith(BY_NEW_PROCESS)
-        elif what == _UNFENCED:
-            is_decisive = event.name in fenced
-            fenced.discard(event.name)
+        elif what == "voters_changed":
+            is_decisive = not event.detail.startswith("now ")
+        elif what in FEATURES:
+            is_decisive = birth is None or (event.at > birth.at and event.offset > birth.offset)
+        elif what == UNFENCED:
+            is_decisive = event.detail.startswith(BACK)
+        elif what in (*REGISTERED, *_UNTIL):
+            is_stuck = newest.get((_UNTIL.get(what, ""), event.name), -1) < number
+            is_again = what not in REGISTERED or event.detail.startswith(RESTARTED)
+            is_decisive = is_again and is_stuck
         else:
-            is_decisive = what in _ALWAYS or what == FENCED
-            if what == FENCED:
-                fenced.add(event.name)
+            is_decisive = what in _ALWAYS
         if is_decisive:
             found.append(event)
     return found
+
+
+def _is_birth(event: Event) -> bool:
+    """Whether a cluster was formatted with this change: it got its first metadata.version."""
+    is_first = event.detail.startswith(FROM_NOTHING)
+    return event.event == "metadata_version_changed" and is_first

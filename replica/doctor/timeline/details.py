@@ -11,8 +11,10 @@ from replica.words import listed, shortened
 
 OF_DIRECTORIES = ("broker_directories_changed", "broker_cordoned_directories_changed")
 """The changes of brokers' log directories."""
-BY_NEW_PROCESS = "again, by a new process"
+RESTARTED = "again (restarted)"
 """How the detail begins of a registration by another process than before."""
+FROM_NOTHING = "none -> "
+"""How the detail begins of a first value."""
 _AGAIN = ("controller_registered", "broker_registered")
 
 
@@ -86,7 +88,7 @@ def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
     told = "for the first time in this log"
     if old is not None:
         is_new = is_new_process(old, new)
-        told = BY_NEW_PROCESS if is_new else "again, by the same process"
+        told = RESTARTED if is_new else "again, by the same process"
         gone = set(old.get("logDirs") or ()) - set(new.get("logDirs") or ())
         told += f", without directory {listed(sorted(gone))}" if gone else ""
     return f"{told}, broker epoch {new['brokerEpoch']}" if "brokerEpoch" in new else told

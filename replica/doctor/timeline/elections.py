@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from replica.doctor.check.examined import Examined, leader_changes
+from replica.doctor.check.examined import Examined
 from replica.doctor.timeline.branch import Branch, BranchTail
 from replica.doctor.timeline.causes import (
     ElectionCause,
@@ -118,7 +118,7 @@ def _of_quorum(
 def _won(examined: Examined) -> Iterator[Won]:
     """The LeaderChange records of one log, each with the time of the batch before it."""
     end, previous_at = -1, 0
-    changes = {(one.path, one.offset): one for one in leader_changes(examined)}
+    changes = {(one.path, one.offset): one for one in examined.leader_changes}
     for segment, batch in examined.batches:
         header = batch.header
         change = changes.get((segment.file.path, header.base_offset))

@@ -110,8 +110,8 @@ class Timeline(NamedTuple):
     asked_for: AskedForChanges
     """The branch's changes of OF_HISTORY, counted."""
     recent: tuple[Event, ...]
-    """The changes of configs and the deletions of topics in the hour before the branch's last
-    record; if there are many, only the latest deletions."""
+    """The changes of configs and topics in the hour before the branch's last record; if there are
+    many, the latest ones, deletions before others."""
 
 
 def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] = ()) -> Timeline:
@@ -217,9 +217,12 @@ def _of_change(
 def _of_group(
     cluster_id: str | None, group: ChangeGroup, holders: Holders, fencings: Fencings
 ) -> Event:
-    """The event of changes of one kind and time. The values of several configs don't fit in it."""
+    """The event of a group of changes. The values of several configs don't fit in it."""
     event = _of_change(cluster_id, group.first, holders, fencings)
-    return event if len(group.names) == 1 else event._replace(name=group.name, detail="")
+    if len(group.names) == 1:
+        return event
+    span = f"within {group.span_ms / 1000:.1f} s" if group.span_ms else ""
+    return event._replace(name=group.name, detail=span)
 
 
 def _of_partitions(cluster_id: str | None, found: PartitionEvent, holders: Holders) -> Event:

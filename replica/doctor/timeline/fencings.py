@@ -1,25 +1,39 @@
-"""Finds when each fenced broker was last alive before its fencing. A broker stops before the
-controller fences it, and no log holds heartbeats."""
+"""Finds when each fenced broker was last alive before its fencing, and how it came back. A broker
+stops before the controller fences it, and no log holds heartbeats."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from replica.doctor.check.examined import Examined
 from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.timeline.changes import LoggedChange
+from replica.doctor.timeline.details import is_new_process
 from replica.metadata.changes.brokers_seen import is_fencing, seen_by
 
 ASKED = "had asked for its shutdown"
 """The first words of the detail if a broker lost its leaders before it stopped."""
 
 
+BACK = "came back "
+"""The first words of the detail if a broker was unfenced that was fenced before."""
+AFTER_RESTART = f"{BACK}after a restart"
+"""The first words of this detail if another process came back than was fenced."""
+_TOLD = ("broker_fenced", "broker_unfenced")
+
+
 class _Seen(NamedTuple):
     at: int
     offset: int
     is_shutdown: bool
+
+
+class _Fenced(NamedTuple):
+    at: int
+    registration: Mapping[str, Any]
+    """The fields of the broker's registration before."""
 
 
 @dataclass
@@ -30,6 +44,8 @@ class Fencings:
     members: Sequence[Examined]
     _seen: dict[int, _Seen] = field(default_factory=dict)
     """The last sign of life of each broker on the branch."""
+    _fenced: dict[int, _Fenced] = field(default_factory=dict)
+    """The last fencing of each broker on the branch."""
     _told: dict[tuple[int, BranchTail | None, int], str] = field(default_factory=dict)
 
     def take(self, change: LoggedChange) -> None:
@@ -41,14 +57,20 @@ class Fencings:
         if table == "brokers" and new is not None and is_fencing(old, new):
             place = change.offset, change.tail, write.key
             self._told.setdefault(place, self._before(write.key, change))
+            if change.tail is None:
+                self._fenced[write.key] = _Fenced(change.at, old)
+        elif table == "brokers" and old is not None and new is not None and is_fencing(new, old):
+            place = change.offset, change.tail, write.key
+            self._told.setdefault(place, self._back(write.key, change))
         if change.tail is None:
             is_shutdown = table == "brokers" and bool(new and new["inControlledShutdown"])
             for broker in seen_by(table, write.key, old, new):
                 self._seen[broker] = _Seen(change.at, change.offset, is_shutdown)
 
     def detail(self, change: LoggedChange) -> str:
-        """When a broker was last alive, for a change that fenced it; "" for others."""
-        if change.named.change.change != "broker_fenced":
+        """When a broker was last alive, for a change that fenced it, and how it came back, for one
+        that unfenced it; "" for others."""
+        if change.named.change.change not in _TOLD:
             return ""
         return self._told.get((change.offset, change.tail, change.named.write.key), "")
 
@@ -65,6 +87,15 @@ class Fencings:
         if own is not None and (seen is None or own >= seen.at):
             told = f"{told}; its own copy of the log ends{_before(own, change)}"
         return told
+
+    def _back(self, broker: int, change: LoggedChange) -> str:
+        fenced = self._fenced.get(broker)
+        if fenced is None:
+            return ""
+        is_new = is_new_process(fenced.registration, change.named.write.new)
+        told = AFTER_RESTART if is_new else f"{BACK}without a restart"
+        took = (change.at - fenced.at) / 1000
+        return f"{told}, {took:.1f} s after it was fenced" if took >= 0 else told
 
     def _own_copy(self, broker: int, offset: int) -> int | None:
         """The time of the last record in the broker's own copy of the log, if the copy ends before

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from replica.doctor.check.clock_steps import step_text, steps_of
-from replica.doctor.check.examined import leader_changes
-from replica.doctor.check.known_quorum import stated_voters
 from replica.doctor.check.record_findings import passed_over
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.changes import UnknownOffsets
-from replica.history.voters import is_voter
 from replica.words import named
 
 
@@ -90,12 +87,7 @@ def offsets_text(unknown: UnknownOffsets) -> str:
 
 def _missing_voters(branch: Branch) -> list[int]:
     """The ids of the voters at the branch's end whose directories were not given."""
-    newest = branch.pieces[-1].examined
-    voters = stated_voters(newest, leader_changes(newest))
+    voters = branch.pieces[-1].examined.stated_voters
     given = [one.replica.key for one in branch.members if one.replica is not None]
-    missing = {
-        voter.node_id
-        for voter in voters
-        if not any(is_voter(frozenset({voter}), key) for key in given)
-    }
+    missing = {voter.node_id for voter in voters if not any(map(voter.matches, given))}
     return sorted(missing)

@@ -1,5 +1,4 @@
-"""Keeps the latest changes that may do harm although nothing is broken: deletions of topics, and
-changes of configs."""
+"""Keeps the latest changes that may do harm although nothing is broken: of topics and configs."""
 
 from __future__ import annotations
 
@@ -11,18 +10,22 @@ from replica.doctor.timeline.changes import LoggedChange
 from replica.words import listed
 
 MOST = 5
-"""The maximum number of changes that are listed. If there are more, only deletions are listed."""
+"""The maximum number of changes that are listed: the latest deletions, then the latest others."""
 _DELETIONS = 3
-_DELETED, _SET, _REMOVED = "topic_deleted", "config_set", "config_removed"
+_CREATED, _DELETED, _SET, _REMOVED = (
+    "topic_created", "topic_deleted", "config_set", "config_removed",
+)  # fmt: skip
 _SHOWN_NAMES = 3
 
 
 @dataclass
 class ChangeGroup:
-    """Changes of one kind and time, such as those of one request. names: their entities."""
+    """Changes of one kind and time, such as those of one request, or topics that were created one
+    after another. names: their entities. last_at: the time of the last of them."""
 
     first: LoggedChange
     names: list[str]
+    last_at: int
 
     @property
     def name(self) -> str:
@@ -31,27 +34,36 @@ class ChangeGroup:
 
     def has(self, change: LoggedChange) -> bool:
         """Whether a change belongs to this group."""
-        first = self.first
-        return (change.at, change.named.change.change) == (first.at, first.named.change.change)
+        what = change.named.change.change
+        is_near = change.at == self.first.at or what == _CREATED
+        return is_near and what == self.first.named.change.change
+
+    @property
+    def span_ms(self) -> int:
+        """The time from the first to the last of them; 0 where a clock was set back meanwhile."""
+        return max(self.last_at - self.first.at, 0)
 
 
 @dataclass
 class LatestChanges:
     """Takes the changes of the branch one by one, in the log's order."""
 
-    _groups: deque[ChangeGroup] = field(default_factory=lambda: deque(maxlen=MOST + 1))
+    _groups: deque[ChangeGroup] = field(default_factory=lambda: deque(maxlen=MOST))
     _deletions: deque[ChangeGroup] = field(default_factory=lambda: deque(maxlen=_DELETIONS))
 
     def take(self, change: LoggedChange) -> None:
         """Take the next change. The configs of a topic that is deleted go with it, and count as no
         change of their own."""
         what = change.named.change.change
-        if what not in (_DELETED, _SET, _REMOVED) or (what == _REMOVED and self._goes_with(change)):
+        if what not in (_CREATED, _DELETED, _SET, _REMOVED):
+            return
+        if what == _REMOVED and self._goes_with(change):
             return
         if self._groups and self._groups[-1].has(change):
             self._groups[-1].names.append(change.named.name)
+            self._groups[-1].last_at = change.at
             return
-        self._groups.append(group := ChangeGroup(change, [change.named.name]))
+        self._groups.append(group := ChangeGroup(change, [change.named.name], change.at))
         if what == _DELETED:
             self._deletions.append(group)
 
@@ -59,9 +71,10 @@ class LatestChanges:
         return any(change.at == one.first.at for one in self._deletions)
 
     def since(self, at: int) -> Iterator[ChangeGroup]:
-        """The groups from this time (ms since 1970) on; if there are many, only the latest
-        deletions."""
-        recent = [one for one in self._groups if one.first.at >= at]
-        if len(recent) > MOST:
-            recent = [one for one in self._deletions if one.first.at >= at]
-        yield from recent
+        """The groups from this time (ms since 1970) on; if there are many, the latest deletions and
+        the latest others."""
+        deletions = [one for one in self._deletions if one.last_at >= at]
+        kept = {id(one) for one in deletions}
+        others = [one for one in self._groups if one.last_at >= at and id(one) not in kept]
+        others = others[max(len(others) + len(deletions) - MOST, 0) :]
+        yield from sorted((*deletions, *others), key=lambda one: one.first.offset)

@@ -69,6 +69,16 @@ class PlacedFinding(NamedTuple):
     finding: Finding
 
 
+class StoppedBefore(NamedTuple):
+    """A broker that had stopped some time before it was fenced."""
+
+    broker: int
+    at_ms: int | None
+    """The time of the last sign of life, in ms since 1970 (UTC); None where none is known."""
+    is_own_end: bool = False
+    """Whether this sign is the last record in the broker's own copy of the log."""
+
+
 class Since(NamedTuple):
     """Since when a state of several things lasts."""
 
@@ -78,9 +88,8 @@ class Since(NamedTuple):
     """The time at which the last of them reached it, in ms since 1970 (UTC)."""
     is_exact: bool = True
     """False where the state may have begun earlier than first_ms."""
-    last_signs: tuple[tuple[int, int | None], ...] = ()
-    """The brokers whose fencing began it, and which had stopped before: the broker id, and the time
-    of the last sign of life in ms since 1970 (UTC), None where none is known."""
+    stopped: tuple[StoppedBefore, ...] = ()
+    """The brokers whose fencing began it, and which had stopped before."""
 
 
 def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> Since | None:
@@ -97,13 +106,13 @@ def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -
         return None
     while not signs.is_complete and (step := next(remaining, None)) is not None:
         signs.take_back(step)
-    last_signs = (
-        (broker, None if one.seen is None else one.seen.at)
+    stopped = (
+        StoppedBefore(broker, None if one.seen is None else one.seen.at, one.is_own_end)
         for broker, one in sorted(signs.found.items())
         if one.fenced.at in times and not one.is_after_a_step_back
     )
     is_exact = len(times) == len(keys)
-    return Since(min(times), max(times), is_exact=is_exact, last_signs=(*last_signs,))
+    return Since(min(times), max(times), is_exact=is_exact, stopped=(*stopped,))
 
 
 def _taken_back(steps: Iterator[VisibleChange], signs: SignsBackwards) -> Iterator[VisibleChange]:
@@ -185,6 +194,11 @@ class ClusterEvidence:
     """The voters without a given directory; None if there are none, or if no voter is known."""
     gaps: tuple[Gap, ...] = ()
     """The other gaps: what could not be judged."""
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The voters that count: their disks are neither unreliable nor replaced."""
+        return tuple(one for one in self.voters if one not in (*self.unreliable, *self.replaced))
 
     def with_unread(self, unread: Iterable[Finding]) -> ClusterEvidence:
         """The evidence together with findings about unreadable files. The place of each finding is

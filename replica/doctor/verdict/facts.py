@@ -139,15 +139,21 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     """The verdict on one cluster, before further findings are added to it."""
     health_found = evidence.health or ()
     everything = [*(one.finding for one in evidence.findings), *health_found]
-    outage = [*outage_facts(evidence), *loss_facts(evidence.to_lose)]
+    by_state = [*outage_facts(evidence)]
+    outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     if evidence.to_lose:
         mentioned |= set(LOSS_RULES)
+    of_health = (*_of_health(health_found, mentioned),)
+    if any(one.finding.rule is groups.CONFLICT for one in evidence.findings):
+        told = {fact: _of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
+        outage = [told.get(fact, fact) for fact in outage]
+        of_health = tuple(told[fact] for fact in of_health)
     return VerdictDraft(
         evidence.cluster_id,
-        (*outage, *_of_majority(evidence), *_of_replaced_disks(evidence)),
+        (*outage, *_of_majority(evidence)),
         evidence.findings,
-        (*_of_health(health_found, mentioned),),
+        of_health,
         frozenset(mentioned),
         evidence.missing,
         (*evidence.gaps, *_gaps(everything)),
@@ -155,6 +161,14 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
         _well(evidence),
         evidence.state,
     )
+
+
+def _of_one_history(fact: Fact, state: KnownState | None) -> Fact:
+    """A fact about the state, where logs conflict: the state is that of one of two histories. It
+    has no step, for nobody may start a node before it is known which history is right."""
+    source = state.source if state is not None and state.source else "one node"
+    text = f"By the log of {source}, which may hold the wrong history: {fact.text}"
+    return replace(fact, text=text, next_step="")
 
 
 def _all_gaps(
@@ -174,27 +188,22 @@ def _notes(findings: Iterable[Finding]) -> int:
 
 
 def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that the reliable disks are no majority of the voters. Committed records may then be
-    only on unreliable disks, whatever the missing disks hold."""
-    left = len(evidence.voters) - len(evidence.unreliable)
-    if evidence.unreliable and left < majority(len(evidence.voters)):
+    """The facts that voters don't count, because their disks are unreliable or were replaced: if
+    the voters that are left are no majority, or, with replaced disks, only just a majority. Without
+    a majority committed records may be only on unreliable disks, whatever the missing disks
+    hold."""
+    left, needed = evidence.left, majority(len(evidence.voters))
+    none = f"the voters that are left are no majority ({len(left)} of {len(evidence.voters)})"
+    if evidence.unreliable and len(left) < needed:
         disks = "disk of voter" if len(evidence.unreliable) == 1 else "disks of voters"
         yield Fact(
             Level.AT_RISK,
             Severity.WARNING,
-            f"The {disks} {listed(evidence.unreliable)} can't be relied on, and the other voters "
-            f"are no majority ({left} of {len(evidence.voters)}): committed records may be lost.",
+            f"The {disks} {listed(evidence.unreliable)} can't be relied on, and {none}: committed "
+            "records may be lost.",
             "Start no controller that is stopped, and keep a copy of each directory. `kraftlake "
             "recover --plan` says how the quorum can go on.",
         )
-
-
-def _of_replaced_disks(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that voters don't count because their disks were replaced, if the other voters are
-    no majority, or only just a majority."""
-    gone = {*evidence.replaced, *evidence.unreliable}
-    left = [voter for voter in evidence.voters if voter not in gone]
-    needed = majority(len(evidence.voters))
     if not evidence.replaced or len(left) > needed:
         return
     disks = (
@@ -207,8 +216,7 @@ def _of_replaced_disks(evidence: ClusterEvidence) -> Iterator[Fact]:
         yield Fact(
             Level.OUTAGE,
             Severity.ERROR,
-            f"{told}, and the other voters are no majority ({len(left)} of "
-            f"{len(evidence.voters)}): the quorum elects no leader.",
+            f"{told}, and {none}: the quorum elects no leader.",
             "Give these nodes their own disks. `kraftlake recover --plan` says how the quorum can "
             "go on without them.",
         )

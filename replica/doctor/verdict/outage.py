@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.check.rule import Finding
-from replica.doctor.verdict.evidence import ClusterEvidence, Since
+from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
 from replica.doctor.verdict.verdict import Fact, Level
 from replica.model.voters import majority
 from replica.severity import Severity
@@ -116,22 +116,35 @@ def _without_leader(
 def _may_be_older(since: Since) -> str:
     """A sentence that the outage may have begun before the brokers were fenced: they had stopped
     before, at an unknown time. Empty if no broker had stopped before."""
-    unknown = [str(broker) for broker, at in since.last_signs if at is None]
+    unknown = [str(one.broker) for one in since.stopped if one.at_ms is None]
     if unknown:
         brokers = named("broker", unknown, limit=_SHOWN)
         return (
             f" The log has no earlier sign of life of {brokers}: the outage may have begun before."
         )
-    times = [at for _, at in since.last_signs if at is not None]
-    if not times:
+    times = [one.at_ms for one in since.stopped if one.at_ms is not None]
+    if not times or ms_text(min(times)) == ms_text(since.first_ms):
         return ""
-    brokers = named("broker", [str(broker) for broker, _ in since.last_signs], limit=_SHOWN)
-    one, first = len(times) == 1, ms_text(min(times))
+    brokers = named("broker", [str(one.broker) for one in since.stopped], limit=_SHOWN)
+    is_one, first = len(times) == 1, ms_text(min(times))
     later = "" if ms_text(max(times)) == first else " and later"
+    signs, are, them = ("sign", "is", "it") if is_one else ("signs", "are", "them")
+    whose, what = "The log's", ""
+    if any(one.is_own_end for one in since.stopped):
+        whose, what = "The", f" {_own_ends(since.stopped)},"
     return (
-        f" The log's last sign{'' if one else 's'} of life of {brokers} {'is' if one else 'are'} "
-        f"of {first}{later}: the outage may have begun at any time after {'it' if one else 'them'}."
+        f" {whose} last {signs} of life of {brokers} {are}{what} of {first}{later}: the outage may "
+        f"have begun at any time after {them}."
     )
+
+
+def _own_ends(stopped: Sequence[StoppedBefore]) -> str:
+    """A text such as `the end of its own copy of the log`."""
+    if len(stopped) == 1:
+        return "the end of its own copy of the log"
+    if all(one.is_own_end for one in stopped):
+        return "the ends of their own copies of the log"
+    return "records in the log and ends of their own copies of it"
 
 
 def since_text(since: Since) -> str:

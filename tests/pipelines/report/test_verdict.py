@@ -249,7 +249,7 @@ CASES = {
     "no offset in common": (
         replace(HEALTHY, relations={"disjoint": 1, "prefix": 2}),
         Level.ATTENTION,
-        "In the newest captures 1 pair of replicas have no offset in common; all 2 snapshots "
+        "In the newest captures 1 pair of replicas has no offset in common; all 2 snapshots "
         "are valid; no capture shows a replica that lost records.",
     ),
     "a single replica": (
@@ -355,7 +355,7 @@ def test_what_users_feel_now_leads_whatever_the_logs_say() -> None:
     answer = verdict(replace(HEALTHY, now=(DOWN, WORN)))
     assert answer.level is Level.OUTAGE
     assert answer.sentence.startswith(
-        "Now: 614 of 690 partitions have no leader. And 1 other warning. "
+        "Now: 614 of 690 partitions have no leader. And 1 other finding. "
         "In the newest captures all 3 replicas hold"
     )
     assert verdict(HEALTHY).headline == ""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from replica.doctor.check.examined import Examined, examine, replica_log
+from replica.doctor.check.examined import Examined, examine
+from replica.doctor.check.history_log import replica_log
 from replica.doctor.quorum.known_quorum import QuorumFiles
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.format.discovery import DirectoryPath

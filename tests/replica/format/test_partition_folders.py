@@ -55,6 +55,8 @@ def _log_directory(folder: Path, *, node_id: int = 1) -> Path:
 def _partition(folder: Path, size: int, topic_id: str | None = TOPIC) -> None:
     folder.mkdir()
     (folder / f"{0:020d}.log").write_bytes(bytes(size))
+    for other in ("index", "timeindex", "snapshot", "log.deleted"):
+        (folder / f"{0:020d}.{other}").write_bytes(bytes(1000))
     if topic_id is not None:
         (folder / "partition.metadata").write_bytes(encode(topic_id))
 
@@ -72,12 +74,7 @@ def test_a_log_directory_has_its_partitions_and_what_is_none(tmp_path: Path) -> 
     assert one.replica == ReplicaId(CLUSTER, 1, DIRECTORY)
     assert one.foreign == (str(folder / "lost+found"),)
     sized = {Path(each.path).name: each.size_bytes for each in one.folders}
-    metadata = len(encode(TOPIC))
-    assert sized == {
-        f"old-0.{HASH}-stray": 5 + metadata,
-        "orders-0": 100 + metadata,
-        "orders-1": 7,
-    }
+    assert sized == {f"old-0.{HASH}-stray": 5, "orders-0": 100, "orders-1": 7}
     assert [each.topic_id for each in one.folders] == [TOPIC, TOPIC, None]
 
 

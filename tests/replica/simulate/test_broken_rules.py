@@ -92,7 +92,7 @@ def test_a_second_change_of_the_voters_while_one_is_pending(monkeypatch):
         return rule(core, request)
 
     monkeypatch.setattr(voter_changes, "_unready", hasty)
-    assert found("voter sets", within_seeds=20)
+    assert found("voter sets", within_seeds=20, first=14)
 
 
 def test_a_leader_that_counts_itself_after_its_removal(monkeypatch):
@@ -110,7 +110,7 @@ def test_a_leader_that_counts_itself_after_its_removal(monkeypatch):
     removals = (nemesis._remove_leader,) * 2
     others = (nemesis._change_voters, nemesis._upgrade, nemesis._isolate, *(nemesis._heal,) * 2)
     monkeypatch.setattr(nemesis, "_ACTIONS", (*removals, *others))
-    assert found("high watermark", within_seeds=8)
+    assert found("high watermark", within_seeds=8, first=3)
 
 
 def test_a_new_leader_that_goes_on_with_the_high_watermark_of_its_follower_time(monkeypatch):

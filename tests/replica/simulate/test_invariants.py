@@ -43,7 +43,7 @@ def test_an_epoch_that_is_not_stored_is_caught(monkeypatch):
 
 def test_a_flush_that_syncs_nothing_loses_what_was_committed(monkeypatch):
     monkeypatch.setattr(BegunFlush, "run", lambda begun: None)
-    assert found("committed", within_seeds=10)
+    assert found("committed", within_seeds=10, first=3)
 
 
 @pytest.mark.parametrize("machine", [OpaqueMachine, MetadataMachine])
@@ -59,7 +59,7 @@ def test_a_snapshot_that_lacks_records_is_caught_when_it_is_read_back(monkeypatc
         return lambda: whole_records()[:-1]
 
     monkeypatch.setattr(machine, "snapshot_records", lacking)
-    assert found("snapshots", within_seeds=10)
+    assert found("snapshots", within_seeds=10, first=3)
 
 
 @pytest.mark.parametrize("machine", [OpaqueMachine, MetadataMachine])
@@ -72,7 +72,7 @@ def test_a_machine_that_forgets_when_it_loads_a_snapshot_gives_another_state(mon
             self.state = OpaqueState()
 
     monkeypatch.setattr(machine, "load_snapshot", forgetting)
-    assert found("snapshots", within_seeds=10)
+    assert found("snapshots", within_seeds=10, first=3)
 
 
 def test_a_state_that_depends_on_how_batches_come_is_no_replay(monkeypatch):
@@ -173,7 +173,7 @@ def test_a_change_that_is_done_for_its_administrator_before_it_is_committed_is_c
 
     monkeypatch.setattr(voter_changes, "handle_remove_voter", hasty)
     monkeypatch.setattr(nemesis, "_ACTIONS", (nemesis._change_voters, nemesis._heal))
-    assert "says that voters are changed" in found("voter sets", within_seeds=5)
+    assert "says that voters are changed" in found("voter sets", within_seeds=5, first=3)
 
 
 def test_an_assertion_of_the_engine_that_fails_is_the_core_s_own(monkeypatch):

@@ -132,4 +132,4 @@ def test_chance_finds_that_a_voter_is_left_out(monkeypatch):
     monkeypatch.setattr(nemesis, "_ACTIONS", actions)
     monkeypatch.setattr(faulty_run, "drawn", lambda random, network: actions)
     monkeypatch.setattr(faulty_run, "SYNCS_MS", ((),))  # in 1 of 16 runs, and in fewer with others
-    assert found("liveness", within_seeds=8)
+    assert found("liveness", within_seeds=8, first=7)

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from replica.raft import election
+from replica.simulate import faulty_run
 from replica.simulate.faulty_run import run
 from tests.examples import examples
 
@@ -68,5 +69,6 @@ def test_a_result_s_seed_and_events_break_the_same_invariant_again(monkeypatch):
 
 def test_a_quorum_that_finds_no_leader_breaks_liveness(monkeypatch):
     monkeypatch.setattr(election, "_ask", lambda core, role: role.election_deadline)
+    monkeypatch.setattr(faulty_run, "SETTLE_MS", 20_000)
     result = run(1, 200)
     assert result.broken.startswith("liveness: 0 committed, replicas are at ")

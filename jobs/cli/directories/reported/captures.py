@@ -8,7 +8,7 @@ from typing import Any
 from jobs.cli.directories.reported.given import Capture, GivenCluster, figure, time_of
 from pipelines.report.queries import MAX_CAPTURES
 from pipelines.report.source import Figure, Row
-from replica.doctor.check.examined import LeaderChangeBatch, leader_changes
+from replica.doctor.check.examined import LeaderChangeBatch
 from replica.doctor.timeline.branch import Branch
 from replica.format.segment import numbers_of
 from replica.history.log import LogBatch, ReplicaLog
@@ -109,7 +109,7 @@ class _InLog:
 def _epochs(given: GivenCluster, known: KnownLeaders) -> Iterator[Row]:
     """The epochs in the newest log of each replica, in the order of their offsets."""
     for _, capture in given.replicas.values():
-        own = {one.epoch for one in leader_changes(capture.examined)}
+        own = {one.epoch for one in capture.examined.leader_changes}
         held = _InLog(capture.log)
         for epoch, first in sorted(held.starts.items(), key=lambda one: one[1].base_offset):
             leader = known.leader(epoch)
@@ -144,7 +144,7 @@ class KnownLeaders:
         for entry in directory.leader_epochs or ():
             known = self._elsewhere.get(entry.epoch, entry.start_offset)
             self._elsewhere[entry.epoch] = min(known, entry.start_offset)
-        for change in leader_changes(capture.examined):
+        for change in capture.examined.leader_changes:
             batch = capture.log.batch_at(change.offset)
             beside = batch is None or not _is_on(self._branch, batch)
             if change.epoch not in self._changes or self._changes[change.epoch][0] > beside:

@@ -27,6 +27,13 @@ QUORUM_STATE_MISSING = warning(
     "lacks that vote. Otherwise take the node out of the voters and add it again.",
     ("KAFKA-14077",),
 )
+OBSERVER_WITHOUT_QUORUM_STATE = info(
+    "observer-without-quorum-state",
+    "There is a log but no quorum-state, and by this log the node is no voter: it has no vote that "
+    "it could forget.",
+    "Starts with the log's epoch, and looks for the leader.",
+    "Nothing. If this is a copy, see whether it lacks other files too.",
+)
 EPOCH_CHECKPOINT_MISSING = error(
     "epoch-checkpoint-missing",
     "There are batches but no leader-epoch-checkpoint.",
@@ -42,7 +49,7 @@ STATE_FILE_BROKEN = error(
     "leader-epoch-checkpoint of 0 bytes is right only beside an empty log.",
     "Refuses to start, or treats the log directory as failed; it reads an empty epoch checkpoint "
     "as that of a log without epochs.",
-    "Restore quorum-state only from a copy that was made after the node's last vote; otherwise "
+    "Restore a voter's quorum-state only from a copy that was made after its last vote; otherwise "
     "take the node out of the voters and add it again. The leader-epoch-checkpoint can be rebuilt "
     "from the batches.",
     ("KAFKA-16541", "KAFKA-15412"),
@@ -110,7 +117,8 @@ ELECTIONS_WITHOUT_WINNER = warning(
 QUORUM_STATE_BEHIND = warning(
     "quorum-state-behind",
     "quorum-state is in an older epoch than the log's last batch: it was restored or is stale.",
-    "Logs a warning, uses the log's epoch, and doesn't know its vote in that epoch any more.",
+    "Logs a warning, and uses the log's epoch. A voter doesn't know its vote in that epoch any "
+    "more.",
     "Make sure that the log and quorum-state were copied together; don't restore one without the "
     "other.",
     ("KAFKA-15412", "KAFKA-14077"),

@@ -51,7 +51,8 @@ SNAPSHOT_ID_ORPHANS = info(
 DUPLICATE_IDENTITY = error(
     "duplicate-identity",
     "Two directories claim one node id or one directory id.",
-    "Treats the two nodes as one voter, which may then vote twice.",
+    "Treats two voters of one id as one, which may then vote twice. Of two brokers of one id it "
+    "refuses the one that registers while the other runs.",
     "Never start both. Keep the one that the newest voters record names, or in a static quorum the "
     "one with the longer history; give the other node an empty disk, formatted anew with an id of "
     "its own.",
@@ -172,8 +173,9 @@ STALE_VOTER = warning(
     "A voter led or voted in an epoch of which its own directory knows nothing, or its process "
     "registered after what its log holds: the directory was restored from an older copy, or copied "
     "before the others.",
-    "Lets such a voter vote a second time in that epoch, so that two leaders of it are possible, "
-    "and committed records may be discarded.",
+    "Counts on a voter's votes and on what it has acknowledged. After a start, such a voter may "
+    "vote a second time in an epoch, or help to elect a leader without committed records: the "
+    "finding says which.",
     "If the directory was restored, keep the node stopped, and let it join again with an empty "
     "directory (`kraftlake recover --plan` says how). If it was copied before the others, copy all "
     "directories again.",
@@ -218,8 +220,9 @@ REPLICA_WENT_BACK = warning(
     "replica-went-back",
     "A voter's disk shows less than it did in an earlier capture: it was restored from an older "
     "copy, or lost what it had written.",
-    "Counts on what a voter has acknowledged: after a start, such a voter helps to elect a leader "
-    "without committed records, or votes a second time in an epoch.",
+    "Counts on a voter's votes and on what it has acknowledged. After a start, such a voter may "
+    "vote a second time in an epoch, or help to elect a leader without committed records: the "
+    "finding says which.",
     "Keep the node stopped, and let it join again with an empty directory (`kraftlake recover "
     "--plan` says how). If --order names the captures in a wrong order, correct the order.",
     ("KIP-595", "KIP-853", "etcd-io/etcd#13766"),

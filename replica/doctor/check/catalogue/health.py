@@ -21,7 +21,8 @@ STATE_NOT_WHOLE = warning(
     "The log continues past the newest state that could be replayed. Health is judged by that "
     "state; what came after it is unknown.",
     "Reads such a log to its end, if its own release wrote the log; damage stops Kafka too.",
-    "Check another node's directory, or use a kraftlake release that reads this log.",
+    "Do what the finding about the place at which the replay stops says. If that place is damaged, "
+    "check another node's directory.",
 )
 STATE_NOT_COMMITTED = warning(
     "state-not-committed",
@@ -61,7 +62,7 @@ VOTER_ON_FENCED_BROKER = warning(
     "A voter's node is a broker too, and this broker is fenced or shutting down: the node is down, "
     "or about to be.",
     "Elects leaders and commits while a majority of the voters is left.",
-    "Start this node before any other voter is stopped.",
+    "Start this node, and stop no voter before it runs.",
     ("strimzi/proposals#91", "strimzi/strimzi-kafka-operator#9146"),
 )
 CONTROLLER_WITHOUT_VOTE = info(

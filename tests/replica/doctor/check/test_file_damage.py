@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import struct
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from replica.doctor.check import epoch_checkpoint
-from replica.doctor.check.examined import examine, leader_changes
+from replica.doctor.check.examined import examine
 from replica.doctor.check.group import judge_group
 from replica.doctor.check.state_files import judge_state_files, known_of
 from replica.errors import UnreadableFileError
@@ -240,6 +241,14 @@ def test_damage_is_found_by_rule_file_and_byte(node: Path, change: Change) -> No
     assert places(findings(node)) == sorted(expected, key=str)
 
 
+def test_an_observer_without_a_quorum_state_has_no_vote_that_it_could_forget(node: Path) -> None:
+    no_quorum_state(node)
+    meta = node / META
+    meta.write_text(re.sub("node.id=.*", "node.id=12", meta.read_text()))
+    assert ("observer-without-quorum-state", "", None) in places(findings(node), info=True)
+    assert places(findings(node)) == []
+
+
 def test_other_voters_in_the_quorum_state_of_a_static_quorum(static: Path) -> None:
     edit_quorum_state(static, currentVoters=[{"voterId": 1}, {"voterId": 3}])
     assert places(findings(static)) == [("quorum-state-voters", STATE, None)]
@@ -262,7 +271,7 @@ def test_a_leader_who_was_removed_before_the_log_s_start_is_no_stranger(node: Pa
     """The LeaderChange of its epoch, and the voters of that time, are behind a snapshot."""
     edit_quorum_state(node, leaderId=9, votedId=-1)
     (one,) = judged(node).members
-    known = known_of(one.examined, (), leader_changes(one.examined))
+    known = known_of(one.examined, (), one.examined.leader_changes)
     found = judge_state_files(one.examined, replace(known, last_epoch=6, changes=()))
     assert "quorum-state-vote" not in {finding.rule.id for finding in found}
     found = judge_state_files(one.examined, replace(known, last_epoch=6))

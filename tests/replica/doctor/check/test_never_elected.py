@@ -11,6 +11,8 @@ from tests.replica.doctor.check.editing import edit_quorum_state, judged
 from tests.replica.doctor.check.first_start import CLUSTER, start
 from tests.secret_log import batch, level
 
+OTHER = "umhhrJzySwu63ILwBFi6wQ"
+
 
 def between(*nodes: Path) -> list[tuple[str, str]]:
     return [(one.rule.id, one.message) for one in judged(*nodes).findings]
@@ -52,3 +54,10 @@ def test_who_may_lead(tmp_path: Path) -> None:
     (cluster,) = candidates(formatted_nodes(found))
     assert (cluster.cluster_id, cluster.voters, cluster.given) == (CLUSTER, {1, 2, 3}, {1})
     assert cluster.text == "voters 1, 2 and 3 may lead once 2 of them run; not given: nodes 2 and 3"
+    start(tmp_path / "2", 2, OTHER)
+    found = [examine(one) for one in discover([str(tmp_path)])]
+    texts = {one.cluster_id: one.text for one in candidates(formatted_nodes(found))}
+    assert texts[CLUSTER] == (
+        "voters 1, 2 and 3 may lead once 2 of them run with this cluster id; formatted with "
+        "another one: node 2; not given: node 3"
+    )

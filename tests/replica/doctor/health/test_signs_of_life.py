@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from replica.doctor.health.cluster import Beginning, Cluster
 from replica.doctor.health.past import VisibleChange
-from replica.doctor.health.signs_of_life import LastSign, last_signs
-from replica.doctor.verdict.evidence import leaderless
+from replica.doctor.health.signs_of_life import LastSign, last_signs, own_ends_of
+from replica.doctor.verdict.evidence import StoppedBefore, leaderless
 from replica.model.keys import NO_NODE
 from tests.replica.doctor.health.clusters import a_broker, a_partition, cluster_after, healthy
 from tests.replica.metadata.image.made import TOPIC
@@ -67,9 +70,35 @@ def test_an_outage_by_a_fenced_broker_has_its_last_sign_of_life() -> None:
     since = leaderless(GONE, lambda: steps)
     assert since is not None
     assert since.first_ms == 90_000
-    assert since.last_signs == ((11, 70_000),)
+    assert since.stopped == (StoppedBefore(11, 70_000),)
     earlier = [step(95, a_state(11, 11, fenced=True), "partitions", KEY), *steps[1:]]
-    assert leaderless(GONE, lambda: earlier).last_signs == ()  # type: ignore[union-attr]
+    assert leaderless(GONE, lambda: earlier).stopped == ()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("own_end", "expected"),
+    [
+        (85, LastSign(Beginning(90, 90_000), Beginning(85, 85_000), is_own_end=True)),
+        (60, LastSign(Beginning(90, 90_000), Beginning(70, 70_000))),
+        (90, LastSign(Beginning(90, 90_000), Beginning(70, 70_000))),
+    ],
+    ids=["beyond the log's signs", "older", "with the record that fenced it"],
+)
+def test_a_broker_lived_when_it_wrote_the_last_record_of_its_own_copy_of_the_log(
+    own_end: int, expected: LastSign
+) -> None:
+    gone = replace(GONE, own_ends={11: Beginning(own_end, 1000 * own_end), 12: Beginning(89, 1)})
+    fenced = [step(90, ALONE, "partitions", KEY), step(90, ALONE, "brokers", 11)]
+    grown = step(70, a_state(11, 11), "partitions", KEY), step(80, BOTH, "partitions", KEY)
+    assert last_signs(gone, [*fenced, *reversed(grown)]) == {11: expected}
+    (told,) = leaderless(gone, lambda: [*fenced, *reversed(grown)]).stopped  # type: ignore[union-attr]
+    assert expected.seen is not None
+    assert told == StoppedBefore(11, expected.seen.at, expected.is_own_end)
+
+
+def test_of_several_copies_of_a_broker_the_longest_counts_and_only_times_that_are_known() -> None:
+    ends = [(11, Beginning(5, 50)), (11, Beginning(9, 90)), (11, Beginning(7, 70))]
+    assert own_ends_of([*ends, (12, Beginning(9, None))]) == {11: Beginning(9, 90)}
 
 
 def test_times_across_a_clock_that_was_set_back_say_nothing() -> None:
@@ -80,4 +109,4 @@ def test_times_across_a_clock_that_was_set_back_say_nothing() -> None:
     ]
     since = leaderless(GONE, lambda: steps)
     assert since is not None
-    assert since.last_signs == ()
+    assert since.stopped == ()

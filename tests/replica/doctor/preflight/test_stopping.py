@@ -8,7 +8,7 @@ from replica.doctor.preflight.answer import ChangeSafety, Preflight
 from replica.doctor.preflight.certainty import grounded
 from replica.doctor.preflight.decommissioning import decommission
 from replica.doctor.preflight.stopping import stop_brokers, stop_rack
-from replica.doctor.quorum.known_voter import MAY_VOTE_TWICE, VoterDoubt
+from replica.doctor.quorum.known_voter import MAY_HAVE_LOST, VoterDoubt
 from tests.replica.doctor.preflight.clusters import broker, cluster, known, partition
 
 
@@ -134,7 +134,7 @@ def test_a_voter_whose_disk_may_not_be_counted_leaves_the_majority_unknown() -> 
     assert stop_brokers(cluster(voters=(1, 2, 3), quorum=away), [1]).answer is ChangeSafety.SAFE
 
 
-@pytest.mark.parametrize("doubt", MAY_VOTE_TWICE)
+@pytest.mark.parametrize("doubt", MAY_HAVE_LOST)
 def test_a_voter_that_may_have_forgotten_its_vote_is_not_stopped_as_if_it_came_back(
     doubt: VoterDoubt,
 ) -> None:

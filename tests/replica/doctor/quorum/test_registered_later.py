@@ -50,7 +50,7 @@ def test_what_the_leader_held_some_seconds_before_had_been_read(
     held: int, at: int, lacking_ms: int | None
 ) -> None:
     told = found(log(TWO, *NEWEST[:held]), Registration(TWO.node_id, at, 3))
-    expected = {} if lacking_ms is None else {TWO: RegisteredLater(held, at, lacking_ms)}
+    expected = {} if lacking_ms is None else {TWO: RegisteredLater(held, at, 3, lacking_ms)}
     assert told == expected
 
 

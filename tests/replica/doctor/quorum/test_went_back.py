@@ -8,7 +8,7 @@ from hypothesis import assume, given
 
 from replica.doctor.quorum.known_quorum import QuorumFiles, known_quorum
 from replica.doctor.quorum.known_voter import VoterDoubt
-from replica.doctor.quorum.went_back import ComparedRound, went_back
+from replica.doctor.quorum.went_back import ComparedRound, each_once, went_back
 from replica.history.commitment import classify_compared, compare_group
 from replica.history.log import OffsetRange
 from replica.model.epochs import OffsetAndEpoch
@@ -19,6 +19,17 @@ from tests.replica.history.test_random_histories import QUICK, SEEDS, model_of
 def look(*logs):
     group = compare_group(logs)
     return ComparedRound(group, classify_compared(group))
+
+
+def test_what_several_earlier_moments_show_counts_together():
+    now = log(ONE, 1, quorum_epoch=1), log(TWO, 1, 1, 2)
+    longer, later = (log(ONE, 1, 1, quorum_epoch=2), now[1]), (log(ONE, 1, quorum_epoch=5), now[1])
+    rounds = [look(*longer), look(*later)]
+    for order in (rounds, rounds[::-1]):
+        (found,) = each_once(one for each in order for one in went_back(each, look(*now))).values()
+        assert (found.end_before, found.end) == (2, 1)
+        assert (found.epoch_before, found.epoch) == (5, 1)
+        assert found.lacks_acknowledged
 
 
 def between(before, now):

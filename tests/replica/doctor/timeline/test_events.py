@@ -12,6 +12,7 @@ from replica.doctor.check.examined import examine
 from replica.doctor.timeline.branch import branches_of
 from replica.doctor.timeline.events import Event, timeline
 from replica.format.discovery import discover
+from replica.message.primitives import uuid_text
 from tests.replica.doctor.check.editing import append, metadata, segment
 from tests.replica.doctor.health.clusters import directory_of
 from tests.replica.doctor.timeline.test_branch import DYNAMIC, look, the_branch
@@ -34,9 +35,9 @@ def record(node: Path, record_type: str, later_ms: int = 1000, **fields: object)
     append(segment(node, 2722), metadata(record_type, **fields), later_ms=later_ms)
 
 
-def registers(node: Path, *directories: str, epoch: int = 5000) -> None:
+def registers(node: Path, *directories: str, epoch: int = 5000, **more: object) -> None:
     fields = {"brokerId": 21, "brokerEpoch": epoch, "fenced": False, "logDirs": directories}
-    value = metadata_of_version("REGISTER_BROKER_RECORD", 3, fields)
+    value = metadata_of_version("REGISTER_BROKER_RECORD", 3, {**fields, **more})
     append(segment(node, 2722), value, later_ms=1000)
 
 
@@ -98,6 +99,30 @@ def test_the_last_sign_of_life_of_a_fenced_broker_is_told(node: Path) -> None:
         "was last seen alive in the log 10.5 s before, at offset N",
         "had asked for its shutdown 1.5 s before",
     ]
+
+
+def broker_changes(node: Path, later_ms: int, **fields: object) -> None:
+    value = metadata_of_version("BROKER_REGISTRATION_CHANGE_RECORD", 1, {"brokerId": 21, **fields})
+    append(segment(node, 2722), value, later_ms=later_ms)
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.parametrize("is_fenced_first", [False, True])
+def test_how_a_fenced_broker_came_back_is_told(
+    node: Path, is_restarted: bool, is_fenced_first: bool
+) -> None:
+    """A controller may also fence a broker with the registration of its next process."""
+    epoch = 5000
+    if is_fenced_first:
+        broker_changes(node, 2000, brokerEpoch=epoch, fenced=1)
+    if is_restarted:
+        epoch, process = 5001, uuid_text(b"another-process!")
+        registers(node, directory_of(21), epoch=epoch, incarnationId=process, fenced=True)
+    broker_changes(node, 1000, brokerEpoch=epoch, fenced=-1)
+    told = [one.detail for one in events(node, "broker_unfenced") if one.name == "broker 21"]
+    how, took = "after" if is_restarted else "without", 1 + (is_restarted and is_fenced_first)
+    expected = f"came back {how} a restart, {took}.0 s after it was fenced"
+    assert told == [expected] * (is_fenced_first or is_restarted)
 
 
 def test_values_of_configs_are_told_unless_they_may_be_secrets(node: Path) -> None:

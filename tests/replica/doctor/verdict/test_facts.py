@@ -8,7 +8,13 @@ import pytest
 
 from replica.doctor.check.catalogue import RULES, files, groups, health, log, snapshots
 from replica.doctor.check.rule import Finding, Rule, Subject
-from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
+from replica.doctor.verdict.evidence import (
+    ClusterEvidence,
+    PlacedFinding,
+    Since,
+    StoppedBefore,
+    ToLose,
+)
 from replica.doctor.verdict.facts import draft_on, verdict_on
 from replica.doctor.verdict.outage import since_text
 from replica.doctor.verdict.verdict import Gap, Level
@@ -55,28 +61,51 @@ def test_an_outage_says_what_since_when_why_and_what_to_do() -> None:
     ("signs", "told"),
     [
         (
-            ((11, OUTAGE_AT - 20_000),),
+            (StoppedBefore(11, OUTAGE_AT - 20_000),),
             "The log's last sign of life of broker 11 is of 2025-11-21 05:56:02 UTC: the outage "
             "may have begun at any time after it.",
         ),
         (
-            ((11, OUTAGE_AT - 20_000), (12, OUTAGE_AT - 21_000)),
+            (StoppedBefore(11, OUTAGE_AT - 20_000), StoppedBefore(12, OUTAGE_AT - 21_000)),
             "The log's last signs of life of brokers 11 and 12 are of 2025-11-21 05:56:01 UTC and "
             "later: the outage may have begun at any time after them.",
         ),
         (
-            ((11, None), (12, OUTAGE_AT)),
+            (StoppedBefore(11, None), StoppedBefore(12, OUTAGE_AT)),
             "The log has no earlier sign of life of broker 11: the outage may have begun before.",
         ),
+        (
+            (StoppedBefore(11, OUTAGE_AT - 9_000, is_own_end=True),),
+            "The last sign of life of broker 11 is the end of its own copy of the log, of "
+            "2025-11-21 05:56:13 UTC: the outage may have begun at any time after it.",
+        ),
+        (
+            (
+                StoppedBefore(11, OUTAGE_AT - 9_000, is_own_end=True),
+                StoppedBefore(12, OUTAGE_AT - 8_999, is_own_end=True),
+            ),
+            "The last signs of life of brokers 11 and 12 are the ends of their own copies of the "
+            "log, of 2025-11-21 05:56:13 UTC: the outage may have begun at any time after them.",
+        ),
+        (
+            (
+                StoppedBefore(11, OUTAGE_AT - 9_000, is_own_end=True),
+                StoppedBefore(12, OUTAGE_AT - 20_000),
+            ),
+            "The last signs of life of brokers 11 and 12 are records in the log and ends of their "
+            "own copies of it, of 2025-11-21 05:56:02 UTC and later: the outage may have begun at "
+            "any time after them.",
+        ),
+        ((StoppedBefore(11, OUTAGE_AT),), ""),
     ],
 )
 def test_an_outage_is_not_said_to_begin_only_when_a_broker_was_fenced(
-    signs: tuple[tuple[int, int | None], ...], told: str
+    signs: tuple[StoppedBefore, ...], told: str
 ) -> None:
     """Kafka fences a broker some time after its last heartbeat, and no heartbeat is in the log."""
-    since = Since(OUTAGE_AT, OUTAGE_AT, last_signs=signs)
+    since = Since(OUTAGE_AT, OUTAGE_AT, stopped=signs)
     verdict = verdict_on(replace(LEADERLESS, leaderless=since))
-    assert verdict.headline.endswith(f"Broker 11 is down. {told}")
+    assert verdict.headline.endswith(f"Broker 11 is down. {told}".rstrip())
 
 
 def test_several_brokers_that_are_down_are_told_as_several() -> None:
@@ -92,14 +121,24 @@ def test_disks_that_leave_no_majority_put_committed_records_at_risk() -> None:
     verdict = verdict_on(of_two)
     assert verdict.level is Level.AT_RISK
     assert verdict.headline == (
-        "The disk of voter 2 can't be relied on, and the other voters are no majority (1 of 2): "
-        "committed records may be lost."
+        "The disk of voter 2 can't be relied on, and the voters that are left are no majority (1 "
+        "of 2): committed records may be lost."
     )
     assert "recover --plan" in verdict.next_steps[0]
     assert verdict_on(replace(of_two, voters=THREE)).level is Level.HEALTHY, "2 of 3 are a majority"
     of_three = verdict_on(replace(of_two, voters=THREE, unreliable=("1", "2")))
     assert of_three.headline.startswith("The disks of voters 1 and 2 can't be relied on")
     assert verdict_on(replace(of_two, unreliable=())).level is Level.HEALTHY
+
+
+def test_unreliable_and_replaced_disks_are_counted_once_for_both_facts() -> None:
+    of_both = ClusterEvidence(nodes=3, voters=THREE, unreliable=("1",), replaced=("2",))
+    facts = verdict_on(of_both).facts
+    assert {fact.level for fact in facts} == {Level.OUTAGE, Level.AT_RISK}
+    assert all("the voters that are left are no majority (1 of 3)" in one.text for one in facts)
+    of_five = replace(of_both, voters=("1", "2", "3", "4", "5"))
+    (fact,) = verdict_on(of_five).facts
+    assert "each of the other voters (3, 4 and 5)" in fact.text
 
 
 @pytest.mark.parametrize("cause", [groups.VOTER_SETS_DIFFER, groups.INITIAL_VOTERS_DIFFER])
@@ -266,6 +305,11 @@ def test_a_conflict_is_a_risk_whose_step_comes_before_that_of_an_outage() -> Non
     assert [one.level for one in verdict.facts] == [Level.OUTAGE, Level.AT_RISK]
     assert verdict.next_steps[0] == f"Node 1: {groups.CONFLICT.next_step}"
     assert verdict.facts[1].text == "Node 1: two histories under one cluster id: other bytes."
+    # the state is that of one history, and a step that starts nodes would contradict the conflict's
+    alone = verdict_on(LEADERLESS)
+    assert verdict.headline.endswith(f", which may hold the wrong history: {alone.headline}")
+    assert len(alone.next_steps) == 1
+    assert not {*alone.next_steps} & {*verdict.next_steps}
 
 
 @pytest.mark.parametrize(("nodes", "level"), [(2, Level.OUTAGE), (1, Level.ATTENTION)])

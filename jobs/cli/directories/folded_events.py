@@ -1,0 +1,62 @@
+"""Folds routine events of an incident, such as those of a rolling restart, into one line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from jobs.cli.clock import ZonedClock
+from replica.doctor.timeline.decisive import FEATURES, FENCED, REGISTERED, UNFENCED
+from replica.doctor.timeline.events import Event
+from replica.doctor.timeline.fencings import AFTER_RESTART, ASKED
+from replica.words import listed
+
+_CONTROLLER = REGISTERED[0]
+
+
+def folded(events: Sequence[Event]) -> Iterator[list[Event]]:
+    """The events in their order. Events that are told in one line stand together: restarts that
+    nothing else interrupts, and changes of features of one time."""
+    restarts = _restarts(events)
+
+    def kind(numbered: tuple[int, Event]) -> object:
+        number, event = numbered
+        if number in restarts:
+            return "restart"
+        return ("features", event.at) if event.event in FEATURES else number
+
+    for _, together in groupby(enumerate(events), kind):
+        yield [event for _, event in together]
+
+
+def _restarts(events: Sequence[Event]) -> set[int]:
+    """The indexes of the events of restarts: of controllers that registered again, and of brokers
+    that had asked for their shutdown and came back. A broker that fell silent is none of these."""
+    found: set[int] = set()
+    stopped: dict[str, int] = {}
+    for number, event in enumerate(events):
+        if event.event == _CONTROLLER:
+            found.add(number)
+        elif event.event == FENCED:
+            stopped.pop(event.name, None)
+            if event.detail.startswith(ASKED):
+                stopped[event.name] = number
+        elif event.event == UNFENCED and event.name in stopped:
+            number_of_stop = stopped.pop(event.name)
+            if event.detail.startswith(AFTER_RESTART):
+                found |= {number_of_stop, number}
+    return found
+
+
+def text_of(events: Sequence[Event], clock: ZonedClock) -> str:
+    """The line about events that were folded together."""
+    first, last = events[0], events[-1]
+    if first.event in FEATURES:
+        changed = [f"{one.name} {one.detail}".rstrip() for one in events]
+        return f"features changed: {listed(changed)}"
+    if len(events) == 1:
+        return f"{first.event.replace('_', ' ')}: {first.name} {first.detail}".rstrip()
+    times = Counter(one.name for one in events if one.event != FENCED)
+    names = [name if count == 1 else f"{name} ({count} times)" for name, count in times.items()]
+    return f"restarted: {listed(names)}, between {clock.words(first.at)} and {clock.words(last.at)}"

@@ -1,0 +1,90 @@
+"""Which events of an incident are told in one line, and which are left out of a full page."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.cli.clock import UTC_CLOCK
+from jobs.cli.directories.folded_events import folded, text_of
+from jobs.cli.directories.incident import Told, Weight, shown_of
+from replica.doctor.timeline.details import RESTARTED
+from replica.doctor.timeline.events import Event
+from replica.doctor.timeline.fencings import AFTER_RESTART, ASKED, BACK
+
+
+def event(second: int, what: str, name: str, detail: str = "") -> Event:
+    return Event("c", 1000 * second, what, name, detail, None, second, 1, (), None)
+
+
+def controller(second: int, node: int) -> Event:
+    return event(second, "controller_registered", f"controller {node}", RESTARTED)
+
+
+def fenced(second: int, node: int, detail: str = f"{ASKED} 0.6 s before") -> Event:
+    return event(second, "broker_fenced", f"broker {node}", detail)
+
+
+def back(second: int, node: int, detail: str = AFTER_RESTART) -> Event:
+    return event(second, "broker_unfenced", f"broker {node}", f"{detail}, 3.0 s after")
+
+
+def told(*events: Event) -> list[str]:
+    return [text_of(one, UTC_CLOCK) for one in folded(events)]
+
+
+BETWEEN = "between 1970-01-01 00:00:01.000 UTC and 1970-01-01 00:00:0{}.000 UTC"
+
+
+def test_a_rolling_restart_is_one_line() -> None:
+    rolled = [controller(1, 3), fenced(2, 11), back(3, 11), fenced(4, 12), back(5, 12)]
+    names = "controller 3, broker 11, broker 12 and controller 1 (2 times)"
+    assert told(*rolled, controller(6, 1), controller(7, 1)) == [
+        f"restarted: {names}, {BETWEEN.format(7)}"
+    ]
+
+
+def test_one_restart_is_told_in_the_words_of_the_timeline() -> None:
+    assert told(controller(1, 1)) == [f"controller registered: controller 1 {RESTARTED}"]
+    assert told(fenced(1, 11), back(4, 11)) == [f"restarted: broker 11, {BETWEEN.format(4)}"]
+
+
+def test_what_interrupts_restarts_stays_in_its_place() -> None:
+    election = event(2, "election", "node 2", "leads epoch 2")
+    assert told(controller(1, 1), election, controller(3, 1)) == [
+        f"controller registered: controller 1 {RESTARTED}",
+        "election: node 2 leads epoch 2",
+        f"controller registered: controller 1 {RESTARTED}",
+    ]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (fenced(1, 11, "was last seen alive in the log 20.1 s before"), back(2, 11)),
+        (fenced(1, 11), back(2, 11, f"{BACK}without a restart")),
+        (fenced(1, 11), fenced(2, 12)),
+    ],
+    ids=["it fell silent", "no restart", "they stay away"],
+)
+def test_what_is_no_orderly_restart_is_not_folded(events: tuple[Event, ...]) -> None:
+    assert len(told(*events)) == 2
+
+
+def test_features_that_one_request_changed_are_one_line() -> None:
+    upgraded = [
+        event(1, "metadata_version_changed", "metadata.version", "4.1-IV1 -> 4.4-IV2"),
+        event(1, "feature_level_changed", "share.version", "none -> 2"),
+        event(2, "feature_level_changed", "group.version", "1 -> none"),
+    ]
+    assert told(*upgraded) == [
+        "features changed: metadata.version 4.1-IV1 -> 4.4-IV2 and share.version none -> 2",
+        "features changed: group.version 1 -> none",
+    ]
+
+
+def test_a_full_page_leaves_out_the_light_events_and_then_the_old_ones() -> None:
+    weights = [Weight.GRAVE, Weight.LIGHT, Weight.USUAL, Weight.USUAL, Weight.LIGHT]
+    events = [Told(at, str(at), at, weight) for at, weight in enumerate(weights)]
+    assert [one.at for one in shown_of(events, 5)] == [0, 1, 2, 3, 4]
+    assert [one.at for one in shown_of(events, 4)] == [0, 2, 3, 4]
+    assert [one.at for one in shown_of(events, 2)] == [0, 3]
