@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from jobs.cli.asking.sql_delta_rs import named_rows
+from jobs.cli.asking.sql_delta_rs import OwnQueries
 from jobs.cli.commands.lake import BuildOptions, IngestOptions
 from jobs.cli.directories.recover import plan_of
 from jobs.cli.directories.recover_rehearsed import RehearsedPlan, rehearse_plan
@@ -280,12 +280,16 @@ def lakes_of(all_given: Sequence[Given], folder: Path) -> dict[str, InLake]:
     return {one.name: found[one.cluster_id] for one in all_given if one.cluster_id in found}
 
 
-def read_lake(path: Path) -> dict[str, InLake]:
-    """The tables and the report of each cluster in a lake, by the cluster's id."""
+def read_lake(path: Path, *wanted: str) -> dict[str, InLake]:
+    """The tables and the report of each cluster in a lake, by the cluster's id. wanted: the
+    clusters' ids, where not all are wanted."""
     lake = Lake(path)
+    queries = OwnQueries(lake)
     by_cluster: dict[str, dict[str, list[Row]]] = {}
     for contract in GOLD:
-        for row in named_rows(lake, f"SELECT * FROM {contract.name}"):
+        for row in queries.named_rows(f"SELECT * FROM {contract.name}"):
+            if wanted and row["cluster_id"] not in wanted:
+                continue
             by_cluster.setdefault(row["cluster_id"], {}).setdefault(contract.name, []).append(row)
     asked = source(lake)
     found = {}

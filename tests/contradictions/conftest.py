@@ -19,13 +19,13 @@ Told = Callable[[str], Answers]
 
 @pytest.fixture(scope="session")
 def told(built_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
-    lakes = cache(lambda: read_lake(built_lake))
+    built = cache(lambda cluster_id: read_lake(built_lake, cluster_id).get(cluster_id))
     of_seeds = cache(lambda: lakes_of(list(map(named, IN_LAKE)), tmp_path_factory.mktemp("seeds")))
 
     @cache
     def answers(name: str) -> Answers:
         given = named(name)
-        in_lake = lakes().get(given.cluster_id) if name.endswith("/final") else None
+        in_lake = built(given.cluster_id) if name.endswith("/final") else None
         if name in IN_LAKE:
             in_lake = of_seeds()[given.name]
         return answers_of(given, tmp_path_factory.mktemp("answers"), in_lake)
