@@ -30,6 +30,8 @@ BROKEN_PIPE = 141
 """The exit code that a shell reports where a closed pipe ended a program (128 + SIGPIPE)."""
 SAFETY_CODES = {"safe": 0, "nothing-to-do": 0, "unsafe": 1, "unknown": 3}
 """The exit codes of `plan` and `rehearse`, by their answers."""
+CONDITIONAL = 4
+"""The exit code of `plan` for what is safe, or needs nothing, only if its conditions hold."""
 _NO_MEMORY = (
     "there is not enough memory for this: name fewer directories at a time, "
     "or give the process more"

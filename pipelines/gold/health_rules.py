@@ -16,10 +16,12 @@ from pipelines.cluster.rows import Row, milliseconds
 from pipelines.finding_rows import finding_row, subjects_text
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import JUDGED, Beginning, Cluster
+from replica.doctor.health.copy_first import CopyFirst, copies_first
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import leaderless_in_restart
 from replica.doctor.health.past import WATCHED, Past, VisibleChange
+from replica.doctor.health.shortened import shortened_while_down
 from replica.doctor.verdict.evidence import Since, leaderless
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import entity_of, image_of
@@ -73,6 +75,8 @@ class JudgedState:
     where no time is known."""
     leaderless_in_restart: Mapping[int, int]
     """The result of replica.doctor.health.leaderless.leaderless_in_restart."""
+    copy_first: tuple[CopyFirst, ...]
+    """The result of replica.doctor.health.copy_first.copies_first."""
 
 
 def judged_state(
@@ -83,7 +87,9 @@ def judged_state(
     state_row: a row of pipelines.gold.newest_states. past: since when the state has held. steps:
     gives the visible changes that led to the state, for `leaderless`.
     """
-    found = (*judge_health(replace(cluster, starts=past.starts)),)
+    shortened = shortened_while_down(cluster, steps)
+    cluster = replace(cluster, starts=past.starts, shortened=shortened)
+    found = (*judge_health(cluster),)
     rows = [*(_finding_row(state_row, one) for one in found), *_exposure_rows(cluster, past)]
     return JudgedState(
         rows,
@@ -91,6 +97,7 @@ def judged_state(
         len(cluster.partitions),
         leaderless(cluster, steps),
         leaderless_in_restart(cluster),
+        copies_first(cluster),
     )
 
 

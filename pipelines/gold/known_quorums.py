@@ -137,6 +137,7 @@ def quorum_files_of(
         registered_later=registered_later(
             {logs.key(one): held.captures[one] for one in ids}, now.group.logs, ends, tables
         ),
+        ended_ms={one.key: one.at_ms for one in ends},
     )
     return now, files
 

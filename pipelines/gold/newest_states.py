@@ -57,15 +57,19 @@ def newest_states(
 
 def lags_of(status: Iterable[Mapping[str, Any]], quorum: KnownQuorum) -> dict[int, Lag]:
     """Cluster.lags by the newest capture group: of a node with several logs the least. status: rows
-    of gold.replica_status. quorum: a voter with a doubt has no lag, as in the doctor."""
+    of gold.replica_status. quorum: a voter with a doubt has no lag, as in the doctor. If the leader
+    gave up, a short lag counts too, as it does there."""
     least: dict[int, Lag] = {}
     for row in status:
         node, end, ms = row["node_id"], row["agreed_end_offset"], row["lag_ms"]
         if row["is_latest"] and end is not None and ms is not None:
             least[node] = min(least.get(node, Lag(end, ms)), Lag(end, ms), key=itemgetter(1))
     doubted = {voter.key.node_id for voter in quorum.voters if voter.doubt is not None}
+    late = {one.key.node_id for one in quorum.behind} if quorum.is_leaderless else set()
     return {
-        node: lag for node, lag in least.items() if lag.ms >= COPYING_MS and node not in doubted
+        node: lag
+        for node, lag in least.items()
+        if (lag.ms >= COPYING_MS or node in late) and node not in doubted
     }
 
 

@@ -132,6 +132,8 @@ class Evidence:
     voter_sets: Figure | None = None
     facts: tuple[Fact, ...] = ()
     """The facts of check's verdict on the newest captures, the worst first."""
+    next_steps: tuple[str, ...] | None = None
+    """What to do, by the same verdict; None where the lake has no verdict on the cluster."""
     gaps: tuple[Gap, ...] = ()
     """What could not be judged, by the same verdict."""
     outages: KnownOutages | None = None

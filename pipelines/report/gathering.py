@@ -102,7 +102,7 @@ VERDICTS = "gold.verdicts"
 def verdict(cluster: str) -> Sql:
     """The verdict of `check` on the newest captures."""
     return f"""\
-SELECT facts, not_judged
+SELECT facts, next_steps, not_judged
 FROM {VERDICTS}
 WHERE cluster_id = {DATA_FUSION.cluster(cluster)}"""
 
@@ -163,6 +163,7 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
             change_queries.HISTORY, change_queries.voter_sets(cluster)
         ),
         facts=tuple(fact for row in judged for fact in facts_in(row)),
+        next_steps=tuple(step for row in judged for step in row["next_steps"]) if judged else None,
         gaps=tuple(gap for row in judged for gap in gaps_in(row)),
     )
 

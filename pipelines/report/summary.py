@@ -13,6 +13,7 @@ from pipelines.report.travel.steps import ReportSteps
 from pipelines.report.travel.strip import at_most, troubles
 from pipelines.report.verdict import ReportFacts
 from pipelines.report.words import duration_text
+from replica.doctor.check.catalogue.health import LEADER_GAVE_UP
 from replica.doctor.health.exposure import NOTHING, PAIR
 from replica.words import counted, listed, ms_range_text, ms_text, time_text
 
@@ -139,10 +140,13 @@ def _when_led(evidence: Evidence) -> Iterator[str]:
     newest = led[-1]
     who = "an unknown node" if newest["leader_id"] is None else f"node {newest['leader_id']}"
     since = time_text(moment(newest["started_at"]))
-    began = f" since {since}" if since else ""
+    gave_up = any(LEADER_GAVE_UP.id in fact.rules for fact in evidence.facts)
+    leads = "led" if gave_up else "leads"
+    began = f" {'from' if gave_up else 'since'} {since}" * bool(since)
+    end = " on, and gave up: nobody is known to lead since" if gave_up else ""
     yield (
         f"The captures tell of {counted(len(led), 'leader epoch')}; in the newest, "
-        f"{newest['epoch']}, {who} leads{began}."
+        f"{newest['epoch']}, {who} {leads}{began}{end}."
     )
 
 

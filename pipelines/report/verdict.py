@@ -14,7 +14,7 @@ from pipelines.report.words import Names, span
 from replica.doctor.check.catalogue.log import NOT_KNOWN
 from replica.doctor.quorum.reasons import IF_STOPPED
 from replica.doctor.verdict.facts import AT_RISK
-from replica.doctor.verdict.verdict import Fact, Gap, Level
+from replica.doctor.verdict.verdict import Fact, Gap, Level, facts_besides
 from replica.metadata.records import NEWEST_KAFKA
 from replica.words import counted, listed, ms_range_text, ms_text, named
 
@@ -98,9 +98,9 @@ class ReportVerdict:
         others = [fact for fact in self.now if not _is_of_losses(fact) and fact not in above]
         if not others:
             return ""
-        more = len(others) - 1
-        also = f" And {counted(more, 'other finding')}." if more else ""
-        return f"Now: {others[0].text}{also}"
+        weighty, less = facts_besides(others)
+        also = f" And {counted(len(less), 'other finding')}." if less else ""
+        return " ".join(["Now:", others[0].text, *(fact.text for fact in weighty)]) + also
 
     @property
     def of_other_clusters(self) -> tuple[Fact, ...]:

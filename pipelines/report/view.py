@@ -26,7 +26,12 @@ from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.rule import Rule
 from replica.doctor.verdict.runbooks import runbook_of
 
-MAX_NEXT_STEPS, MAX_HEALTH_STEPS = 5, 3
+
+class NextStep(NamedTuple):
+    """What to do, and the rules that ask for it, each with the id of its place on the page."""
+
+    text: str
+    rules: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -99,8 +104,6 @@ class ClusterView:
     names: Names
     rounds: Rounds
     verdict: ReportVerdict
-    next_steps: tuple[tuple[str, str], ...]
-    """Rules, each with the next step that it asks for."""
     voters: frozenset[int]
     fills: Fills
     epoch_drawing: Html
@@ -119,16 +122,23 @@ class ClusterView:
     """Sections that the caller adds above the others."""
 
     @property
-    def health_steps(self) -> tuple[tuple[str, str], ...]:
-        """The rules of health, each with the next step that it asks for."""
-        return _next_steps(self.health, MAX_HEALTH_STEPS)
-
-    @property
-    def gap_steps(self) -> tuple[str, ...]:
-        """For each thing that could not be judged what closes the gap, or that nothing does."""
+    def next_steps(self) -> tuple[NextStep, ...] | None:
+        """What to do, by the verdict that every command gives; None where there is no verdict."""
+        if self.evidence.next_steps is None:
+            return None
+        of_health, of_files = ({one.id for one in found} for found in (self.health, self.rules))
         return tuple(
-            gap.next_step or f"Not judged: {gap.what}, because {gap.why}."
-            for gap in self.evidence.gaps
+            NextStep(
+                step,
+                tuple(
+                    (rule, f"{self.identity}-{'health' if rule in of_health else 'rule'}-{rule}")
+                    for fact in self.evidence.facts
+                    if fact.next_step == step
+                    for rule in fact.rules
+                    if rule in of_health or rule in of_files
+                ),
+            )
+            for step in self.evidence.next_steps
         )
 
     @property
@@ -171,7 +181,6 @@ def cluster_view(
         names=names,
         rounds=rounds,
         verdict=verdict(facts),
-        next_steps=_next_steps([one for one in rules if one.now], MAX_NEXT_STEPS),
         voters=voters,
         fills=fills,
         epoch_drawing=epoch_lanes.draw(f"{identity}-epochs", lanes),
@@ -266,12 +275,6 @@ def _rules(figure: Figure) -> tuple[RuleView, ...]:
         )
         for name, rows in by_rule.items()
     )
-
-
-def _next_steps(rules: Iterable[RuleView | HealthView], most: int) -> tuple[tuple[str, str], ...]:
-    """(rule, what to do) of the first rules whose findings are more than a note."""
-    urgent = (one for one in rules if one.severity != "info")
-    return tuple((one.id, one.rule.next_step) for one in urgent if one.rule)[:most]
 
 
 def _parting_views(evidence: Evidence, names: Names, identity: str) -> Iterable[PartingView]:

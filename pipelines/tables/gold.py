@@ -216,9 +216,10 @@ FAILURE_EXPOSURE = Contract(
         gone string: name of the rack that fails, or node ids with commas between; empty if nothing
             fails
         leaderless bigint: number of partitions that would have no leader, because no replica that
-            is left may lead
-        needs_unclean bigint: number of these partitions that still have a replica, but only such
-            that are not in sync
+            is left may lead, or because the quorum has no leader that could choose another one
+        needs_unclean bigint: number of these partitions that only an unclean election helps: they
+            still have a replica, it is not in sync, and no other replica may come back that was in
+            sync or is eligible
         below_min_isr bigint: number of partitions that would have a leader, but fewer in-sync
             replicas than min.insync.replicas, as far as the log names that config
         voters_left int null: number of voters that would be left: without those whose node is a

@@ -61,7 +61,9 @@ def _harmless(
 
 def a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one(answers: Answers) -> Iterator[str]:
     """A false alarm keeps people from their work, and they learn to ignore alarms."""
-    now = answers.exposure(NOW)
+    now, cluster = answers.exposure(NOW), answers.cluster
+    if cluster is None or not cluster.is_led:  # a broker that stops then doesn't come back
+        return
     for ids, stop in answers.stops.items():
         kind = BROKER if len(ids) == 1 else PAIR
         then = answers.exposure(Failure(kind, tuple(map(str, ids))))

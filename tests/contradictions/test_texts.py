@@ -59,7 +59,7 @@ def test_plan_says_what_its_reasons_say(printed_of, kraftlake) -> None:  # noqa:
 
 def test_exposure_prints_each_failure(printed_of, kraftlake) -> None:  # noqa: F811
     answers, folder = printed_of
-    rows = kraftlake("state", "--exposure", "--json", folder).rows
+    rows = kraftlake("state", "--exposure", "--json", folder).answers
     printed = [(row["kind"], tuple(row["gone"]), row["leaderless"]) for row in rows]
     assert printed == [(*one.failure, one.harm.leaderless) for one in answers.exposed]
 

@@ -15,9 +15,12 @@ from pathlib import Path
 import pytest
 
 from jobs.cli.main import app
+from jobs.cli.outcome import CONDITIONAL
 from jobs.cli.outcome import run as run_command
 from tests.docs.pages import DEMO_LAKE, ROOT, Step
 
+_ANSWERS = (0, 1, CONDITIONAL)
+"""The exit codes of commands that have given an answer."""
 _WITHIN_S = 600.0
 _ABORTED_AT_EXIT = "terminate called without an active exception"
 """The last words of a process in which a thread of a C++ library still runs while Python ends. A
@@ -92,7 +95,7 @@ class Reader:
         self._capsys.readouterr()
         code = run_command(app, arguments)
         said = self._capsys.readouterr()
-        assert with_stderr or (code in (0, 1) and not _errors(said.err)), (arguments, said.err)
+        assert with_stderr or (code in _ANSWERS and not _errors(said.err)), (arguments, said.err)
         return said.out + said.err if with_stderr else said.out
 
     def _cell(self, text: str) -> str:
@@ -122,7 +125,7 @@ class Reader:
             self._notebook.communicate(timeout=_WITHIN_S)
             self._log.close()
 
-    def _process(self, command: list[str], ends_with: tuple[int, ...] = (0, 1)) -> str:
+    def _process(self, command: list[str], ends_with: tuple[int, ...] = _ANSWERS) -> str:
         ended = self._run(command)
         if ended.returncode == -signal.SIGABRT and ended.stderr.startswith(_ABORTED_AT_EXIT):
             ended = self._run(command)

@@ -50,9 +50,9 @@ def test_a_foreign_disk_is_told_first_by_each_command(
         assert "directory was not given" not in ended.out.replace("own directory was not given", "")
         assert "not given: the directory of" not in ended.out
     exposure = kraftlake("state", "--exposure", "--cluster", ours, nodes)
-    assert told in exposure.err
-    left = [row for row in kraftlake("state", "--exposure", "--json", "--cluster", ours, nodes).rows
-            if row["kind"] == "nothing"]  # fmt: skip
+    assert told in exposure.lines[0]
+    exposed = kraftlake("state", "--exposure", "--json", "--cluster", ours, nodes).answers
+    left = [row for row in exposed if row["kind"] == "nothing"]
     assert [row["voters_left"] for row in left] == [2]
     for command in (("rehearse",), ("restore", "--release", "4.1", "--dry-run"),
                     ("plan", "--roll"), ("state", "--exposure")):  # fmt: skip

@@ -74,8 +74,8 @@ def test_a_lake_says_of_a_formatted_directory_what_check_says(
     assert row["notes"] == expected["notes"]
     doubts = {one["node_id"]: one["doubt"] for one in row["voters"]}
     assert doubts[3] == ("no-log" if node_id == 3 else "not-given")
-    exposed = kraftlake("state", "--exposure", "--json", nodes).rows
-    assert exposed == kraftlake("state", "--exposure", "--json", "--lake", lake).rows
+    exposed = kraftlake("state", "--exposure", "--json", nodes).answers
+    assert exposed == kraftlake("state", "--exposure", "--json", "--lake", lake).answers
     assert kraftlake("report", "--lake", lake, "-o", tmp_path / "report.html").code == 0
     page = (tmp_path / "report.html").read_text()
     assert ("formatted, never started" in page) == (cluster_id is None)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import html
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from replica.simulate.metadata_records import topic_config
+from replica.simulate.node import Layout
+from replica.simulate.scenarios.quorum import ScriptedQuorum
+from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
 
 FIRST = "OUTAGE      The quorum has no leader, and accepts no change: node "
@@ -42,6 +47,39 @@ def test_the_outage_is_said(kraftlake: Kraftlake, leaderless: Path) -> None:
         if one["kind"] == "leader_gave_up"
     )
     assert f"leader gave up: node {row['node_id']} gave up after this" in events[-1]
+
+
+def test_every_command_begins_with_the_start_that_brings_a_leader_back(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    """Of three voters one has another disk, so the quorum needs the one that stopped."""
+    quorum = ScriptedQuorum("one of two", Layout(voters=3, observers=1))
+    quorum.begin("orders")
+    quorum.settle()
+    quorum.crash(3)
+    quorum.run_ms(3_000)
+    quorum.crash(2)
+    quorum.run_ms(600)
+    quorum.append(1, topic_config("orders", "retention.ms", "2"))
+    quorum.run_ms(10_000)
+    folder = tmp_path / "nodes"
+    write_capture(quorum.capture(), str(folder))
+    path = folder / "3/meta.properties"
+    other = "directory.id=aQ8fZ3mXRGuW0p5yJ2kLtg"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(other if "directory.id=" in one else one for one in lines) + "\n")
+    (verdict,) = kraftlake("check", "--json", folder).verdicts
+    first, *_ = verdict["next_steps"]
+    assert first.startswith("Start node 2: its log ends at offset "), verdict
+    assert " s before the newest log. Then start the other voters" in first
+    for command in (("check",), ("what-happened",), ("recover", "--plan"), ("plan", "--roll")):
+        lines = kraftlake(*command, folder).lines[:10]
+        assert any(line.endswith(first) for line in lines), command
+    kraftlake("report", folder, "-o", tmp_path / "report.html")
+    page = html.unescape((tmp_path / "report.html").read_text())
+    assert first in page
+    assert "and gave up: nobody is known to lead since" in page
+    assert " leads since " not in page
 
 
 def test_no_broker_is_stopped_safely_meanwhile(kraftlake: Kraftlake, leaderless: Path) -> None:

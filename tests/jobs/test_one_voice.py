@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from jobs.cli.directories.verdict_text import describe_verdict, verdict_in_short
+from replica.doctor.verdict.verdict import Fact, Level, decide
+from replica.severity import Severity
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
@@ -51,7 +54,11 @@ def test_every_command_begins_with_the_verdict_of_check(
     line = kraftlake("check", "-q", capture).out
     text = kraftlake(*command, capture)
     assert text.lines[0] == line.rstrip("\n")
-    assert 1 <= text.lines.index("") <= (10 if command[0] == "what-happened" else 3)
+    assert 1 <= text.lines.index("") <= (10 if command[0] == "what-happened" else 6)
+    if expected["next_steps"] and expected["facts"]:
+        assert any(expected["next_steps"][0] in line for line in text.lines[:10]) or (
+            command[0] == "recover"  # which says "the plan" for itself
+        )
 
 
 def test_what_was_never_started_is_in_the_verdict_of_each(
@@ -93,6 +100,26 @@ def test_what_weighs_most_besides_the_headline_is_the_second_line(
     alone = kraftlake("plan", "--stop-broker", "12", data / "kafka-4.1.1-dynamic/live/1")
     assert alone.lines[0].startswith("INCOMPLETE ")
     assert alone.lines[1] == ""
+
+
+def test_a_header_hides_no_outage_and_not_what_weighs_most_of_the_rest() -> None:
+    down = [Fact(Level.OUTAGE, Severity.ERROR, f"Outage {one}.", f"Mend {one}.") for one in "abc"]
+    risk = Fact(Level.AT_RISK, Severity.WARNING, "A disk is old.", "Keep it stopped.")
+    less = [Fact(Level.ATTENTION, Severity.WARNING, f"Warning {one}.") for one in "abc"]
+    told = decide("c", [*less, risk, *down], (), well="")
+    assert [*verdict_in_short(told)] == [
+        "OUTAGE      Outage a.",
+        "also        A disk is old.",
+        "also        Outage b.",
+        "also        Outage c.",
+        "also        Warning a.",
+        "            and 2 more: `kraftlake check` lists them",
+        "next        Keep it stopped.",
+    ]
+    lines = [*describe_verdict(told)]
+    facts = (*down, risk, less[0])
+    assert all(any(fact.text in line for line in lines) for fact in facts)
+    assert "            and 2 more, listed below" in lines
 
 
 def test_no_plan_below_an_outage_is_called_safe(kraftlake: Kraftlake, data: Path) -> None:

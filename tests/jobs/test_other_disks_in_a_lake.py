@@ -196,7 +196,7 @@ def test_a_lake_counts_the_voters_beside_another_cluster_s_disk_that_check_count
     left = {}
     for row in rows(lake, "SELECT cluster_id FROM gold.verdicts"):
         cluster = row["cluster_id"]
-        by_files = kraftlake("state", "--exposure", "--json", "--cluster", cluster, nodes).rows
+        by_files = kraftlake("state", "--exposure", "--json", "--cluster", cluster, nodes).answers
         where = f"WHERE cluster_id = '{cluster}'"
         table = rows(lake, f"SELECT * FROM gold.failure_exposure {where}")
         figures = ("leaderless", "below_min_isr", "voters_left", "has_majority")

@@ -27,6 +27,20 @@ def test_each_answer_has_an_exit_code(data: Path, kraftlake: Kraftlake) -> None:
     assert kraftlake("plan", "--add-voter", "9", "--upgrade", "4.3", source).code == 1
 
 
+def test_a_script_does_not_go_on_by_an_answer_whose_needs_nobody_has_checked(
+    data: Path, kraftlake: Kraftlake
+) -> None:
+    """It stops at every exit code but 0; --needs-checked says that somebody has checked them. A
+    wait ends all the same: no later copy shows what the needs name."""
+    source, change = data / FINAL, ("--remove-voter", "3")
+    asked = kraftlake("plan", "--while", "0.1", *change, source)
+    assert asked.code == 4
+    assert "SAFE, if its needs hold: remove voter 3" in asked.lines
+    assert kraftlake("plan", "--needs-checked", *change, source).code == 0
+    assert kraftlake("plan", *change, "--upgrade", "4.4", source).code == 4
+    assert kraftlake("plan", "--needs-checked", *change, "--upgrade", "4.3", source).code == 1
+
+
 def test_json_has_a_line_for_each_change(data: Path, kraftlake: Kraftlake) -> None:
     rows = kraftlake("plan", "--json", "--stop-broker", "11", "--to-dynamic", data / FINAL).answers
     assert [row["answer"] for row in rows] == ["unsafe", "nothing-to-do"]

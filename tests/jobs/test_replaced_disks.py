@@ -68,7 +68,7 @@ def test_no_step_that_needs_the_voter_is_safe(
 
 
 def test_the_voters_left_are_the_others(kraftlake: Kraftlake, replaced: Path) -> None:
-    rows = kraftlake("state", "--exposure", "--json", replaced).rows
+    rows = kraftlake("state", "--exposure", "--json", replaced).answers
     assert [row["voters_left"] for row in rows if row["kind"] == "nothing"] == [2]
     left = {row["gone"][0]: row["has_majority"] for row in rows if row["kind"] == "voter"}
     assert left == {"1": False, "2": False}

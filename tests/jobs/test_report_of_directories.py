@@ -54,7 +54,7 @@ def statements(c: ClusterView) -> Iterator[tuple[str, Any]]:
     yield "when", c.summary.when
     yield "impact", c.summary.impact
     yield "certainty", c.summary.confidence
-    yield "steps", (c.next_steps, c.health_steps, c.runbook)
+    yield "steps", (c.next_steps, c.runbook)
     yield "voters", c.voters
     leaders = ("epoch", "leader_id", "start_offset", "end_offset", "commitment", "started_at")
     yield "leaders by epoch", rows(e.leaders, *leaders, "last_written")

@@ -55,8 +55,8 @@ def test_sizes_of_directories_are_entities_topics_and_records(kraftlake: Kraftla
 def test_exposure_of_directories_is_told_for_each_failure(kraftlake: Kraftlake) -> None:
     ended = kraftlake("state", "--exposure", "--json", WELL)
     assert ended.code == 0
-    assert all(list(row) == EXPOSURE for row in ended.rows)
-    harm = {(row["kind"], *row["gone"]): row["leaderless"] for row in ended.rows}
+    assert all(list(row) == EXPOSURE for row in ended.answers)
+    harm = {(row["kind"], *row["gone"]): row["leaderless"] for row in ended.answers}
     assert harm == {
         ("nothing",): 0,
         ("broker", "11"): 500,
@@ -64,10 +64,25 @@ def test_exposure_of_directories_is_told_for_each_failure(kraftlake: Kraftlake) 
         ("pair", "11", "12"): 624,
         **{("voter", one): 0 for one in "123"},
     }
-    assert {row["has_majority"] for row in ended.rows} == {True}
+    assert {row["has_majority"] for row in ended.answers} == {True}
     lines = kraftlake("state", "--exposure", "--limit", "1", ILL).lines
-    assert lines[0] == "Now, with nothing gone:"
+    assert lines[2] == "Now, with nothing gone:"
     assert "... and 1 more; --limit 2 or --json lists all" in lines
+
+
+@pytest.mark.usefixtures("recorded")
+def test_exposure_begins_with_the_verdict_and_says_how_many_have_no_leader_already(
+    kraftlake: Kraftlake,
+) -> None:
+    """Of the partitions without leader once a broker is gone, some may have none now."""
+    lines = kraftlake("state", "--exposure", ILL).lines
+    assert lines[0].startswith("OUTAGE      933 of 1105 partitions (95 topics) have had no leader")
+    gone = lines[lines.index("Once a broker is gone:") + 3]
+    assert gone.split()[:4] == ["12", "1105", "(933", "now)"]
+    verdict, now, *_ = kraftlake("state", "--exposure", "--json", ILL).rows
+    checked, *_ = kraftlake("check", "--json", ILL).rows
+    assert verdict == checked
+    assert (now["leaderless"], now["needs_unclean"]) == (933, 0), "they wait for broker 11"
 
 
 @pytest.mark.usefixtures("recorded")
@@ -75,10 +90,10 @@ def test_since_names_the_record_from_which_on_a_failure_has_its_effect(
     kraftlake: Kraftlake,
 ) -> None:
     ended = kraftlake("state", "--exposure", "--since", "--json", ILL)
-    found = {(row["kind"], *row["gone"]): row for row in ended.rows}
+    found = {(row["kind"], *row["gone"]): row for row in ended.answers}
     assert found["broker", "12"]["since_offset"] == 2711
     assert found["broker", "12"]["since"] == 1795231210656
-    rows = kraftlake("state", "--exposure", "--json", ILL).rows
+    rows = kraftlake("state", "--exposure", "--json", ILL).answers
     assert {row["since_offset"] for row in rows} == {None}
     lines = kraftlake("state", "--exposure", "--since", ILL).lines
     assert any(line.endswith("offset 2711, 2026-11-21T03:20:10.656Z") for line in lines)
@@ -94,7 +109,7 @@ def test_an_exposure_from_before_the_log_start_is_marked_as_such(
     newest = max(source.glob("*.checkpoint"))
     shutil.copy(newest, folder)
     ended = kraftlake("state", "--exposure", "--since", "--json", folder)
-    assert {row["since_offset"] for row in ended.rows} == {None}
+    assert {row["since_offset"] for row in ended.answers} == {None}
     assert any(" would do this harm is not known: " in line for line in ended.complaints)
 
 
@@ -145,8 +160,8 @@ def test_a_lake_tells_the_same_as_its_directories(
     kraftlake: Kraftlake, built_lake: Path, data: Path
 ) -> None:
     of_lake = ["--lake", built_lake, "--cluster", CLUSTER, "--at-offset", "2712", "--json"]
-    directories = kraftlake("state", "--exposure", "--since", "--json", data / ILL).rows
-    earlier = kraftlake("state", "--exposure", "--since", *of_lake).rows
+    directories = kraftlake("state", "--exposure", "--since", "--json", data / ILL).answers
+    earlier = kraftlake("state", "--exposure", "--since", *of_lake).answers
     assert without_voters(earlier) == without_voters(directories)
     sizes = by_name(kraftlake("state", "--sizes", *of_lake).rows)
     for key, row in by_name(kraftlake("state", "--sizes", "--json", data / ILL).rows).items():

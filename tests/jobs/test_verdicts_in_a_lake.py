@@ -222,7 +222,9 @@ def test_what_no_majority_holds_is_told_by_the_lake_too(
     figures = ("kind", "gone", "voters_left", "has_majority")
     exposed = [kraftlake("state", "--exposure", "--json", nodes),
                kraftlake("state", "--exposure", "--json", *lake.asked("stopped"))]  # fmt: skip
-    by_files, by_lake = ([[one[name] for name in figures] for one in each.rows] for each in exposed)
+    by_files, by_lake = (
+        [[one[name] for name in figures] for one in each.answers] for each in exposed
+    )
     assert by_files[0] == ["nothing", [], 1, False]
     assert by_files == by_lake
     table = lake.rows("stopped", "gold.failure_exposure")
@@ -244,8 +246,8 @@ def test_a_voter_that_is_behind_is_counted_by_no_plan_of_a_lake(
     assert reason in by_lake["reasons"]
     assert by_files["answer"] == by_lake["answer"] == "unknown"
     exposure = ("state", "--exposure", "--json")
-    left = [row["voters_left"] for row in kraftlake(*exposure, *lake.asked("behind")).rows]
-    assert left == [row["voters_left"] for row in kraftlake(*exposure, nodes).rows]
+    left = [row["voters_left"] for row in kraftlake(*exposure, *lake.asked("behind")).answers]
+    assert left == [row["voters_left"] for row in kraftlake(*exposure, nodes).answers]
     assert left[0] == 2
     table = lake.rows("behind", "gold.failure_exposure", "kind = 'nothing'")
     assert [one["voters_left"] for one in table] in ([], [2])

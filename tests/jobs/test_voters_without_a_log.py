@@ -44,7 +44,7 @@ def test_no_step_that_needs_a_voter_without_a_log_is_safe(
 
 
 def test_the_voters_left_are_those_with_a_log(kraftlake: Kraftlake, emptied: Path) -> None:
-    rows = kraftlake("state", "--exposure", "--json", emptied).rows
+    rows = kraftlake("state", "--exposure", "--json", emptied).answers
     assert [row["voters_left"] for row in rows if row["kind"] == "nothing"] == [2]
     left = {row["gone"][0]: row["has_majority"] for row in rows if row["kind"] == "voter"}
     assert left == {"1": False, "2": False}
@@ -57,9 +57,9 @@ def test_a_voter_that_led_or_voted_and_has_an_empty_disk_has_forgotten(
     assert "voter-disk-empty: " in ended.out
     assert f": {HOLDS_NONE}" in ended.out
     assert "voters (node 3), because its directory holds no metadata log" in ended.out
-    (said,) = (line for line in ended.lines[:3] if "led or voted in an election" in line)
+    (said,) = (line for line in ended.lines[:3] if "its disk was emptied" in line)
     assert said.startswith(("AT RISK  ", "first  ")), ended.out
-    assert "Node 3: A voter led or voted in an election" in said, "a node, and not the path"
+    assert "Node 3: its disk was emptied, or is not the one on which it ran: voter 3 led" in said
     assert "runbook     disk-that-forgot" in ended.out
 
 

@@ -31,6 +31,7 @@ from replica.doctor.check.catalogue.log import UNAPPLIABLE_RECORD
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.past import VisibleChange, past_of
+from replica.doctor.health.shortened import shortened_while_down
 from replica.doctor.verdict.facts import verdict_on_state
 from replica.doctor.verdict.verdict import Gap, Verdict
 
@@ -72,7 +73,8 @@ def from_lake(
         }
     cluster = cluster_of(state_row, held, broker_defaults)
     unproven, _ = _first_change(history, history.proven_end(), end_offset)
-    cluster = replace(cluster, unproven_from=unproven)
+    shortened = shortened_while_down(cluster, lambda: _steps(history, end_offset))
+    cluster = replace(cluster, unproven_from=unproven, shortened=shortened)
     return ClusterSource(
         cluster,
         counts,

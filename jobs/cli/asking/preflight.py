@@ -15,7 +15,7 @@ from jobs.cli.commands.planning import PlanOptions
 from jobs.cli.directories.broker_defaults import defaults_in
 from jobs.cli.directories.verdict_text import runbook_text, write_verdict
 from jobs.cli.option_values import text_in
-from jobs.cli.outcome import SAFETY_CODES
+from jobs.cli.outcome import CONDITIONAL, SAFETY_CODES
 from jobs.cli.output import complain, more_line, write_either, write_line
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import ChangeSafety, Preflight, Reason, gravest
@@ -29,6 +29,7 @@ from replica.doctor.preflight.rolling import roll
 from replica.doctor.preflight.stopping import stop_brokers, stop_rack
 from replica.doctor.preflight.upgrading import downgrade, upgrade
 from replica.doctor.preflight.voters import add_voter, remove_voter, to_dynamic
+from replica.doctor.verdict.outage import why_no_change
 from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UsageError
 from replica.words import up_to
@@ -60,8 +61,8 @@ RUNBOOKS = (STOP, ROLL, DECOMMISSION, REASSIGN, UPGRADE, DOWNGRADE, VOTERS, MIGR
 
 
 def run(options: PlanOptions) -> int:
-    """Prints the answers. Returns 0 where every change is safe, 1 where a change is unsafe, else 3.
-    Raises KraftlakeError."""
+    """Prints the answers. Returns 0 where every change is safe, 1 where a change is unsafe, 4 where
+    every change is safe if its needs hold, else 3. Raises KraftlakeError."""
     changes = _changes(options)
     if not changes:
         raise UsageError("plan: name a change, such as --stop-broker 2 (see --help)")
@@ -142,7 +143,10 @@ def _judge(
     while True:
         source = look()
         cluster, in_json = source.cluster, options.json_output
-        found = [_Judged(one.runbook, grounded(one.judge(source), cluster)) for one in changes]
+        stopped = "" if source.verdict is None else why_no_change(source.verdict)
+        found = [
+            _Judged(one.runbook, grounded(one.judge(source), cluster, stopped)) for one in changes
+        ]
         answer = gravest(one.answer.answer for one in found)
         if before == (source.verdict, found) and not in_json:
             write_line(f"still {answer.value.upper()}, by the state {up_to(cluster.end_offset)}")
@@ -153,10 +157,18 @@ def _judge(
             for notice in source.notices:
                 complain(notice)
         before = source.verdict, found
-        code = SAFETY_CODES[answer.value]
-        if options.while_s is None or code == 0:
-            return code
+        is_safe = SAFETY_CODES[answer.value] == 0
+        if options.while_s is None or is_safe:
+            return _code(found, answer, needs_checked=options.needs_checked)
         time.sleep(options.while_s)
+
+
+def _code(found: Sequence[_Judged], answer: ChangeSafety, *, needs_checked: bool) -> int:
+    """The exit code. A script goes on at 0, so an answer whose conditions nobody has checked has
+    a code of its own."""
+    code = SAFETY_CODES[answer.value]
+    is_conditional = any(one.answer.is_conditional for one in found)
+    return CONDITIONAL if code == 0 and is_conditional and not needs_checked else code
 
 
 def _show(found: Sequence[_Judged], cluster: Cluster, limit: int, *, json_output: bool) -> None:

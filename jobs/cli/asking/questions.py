@@ -107,11 +107,14 @@ _OPERATIONS = (
         "leaders",
         "Who leads now?",
         """\
-SELECT cluster_id, epoch, leader_id AS leader, start_offset, started_at, commitment
+SELECT epochs.cluster_id, epoch, CASE WHEN gone.cluster_id IS NULL THEN leader_id END AS leader,
+       leader_id AS last_leader, start_offset, started_at, commitment
 FROM (SELECT *, row_number() OVER (PARTITION BY cluster_id ORDER BY epoch DESC) AS age
       FROM gold.leader_epoch_history WHERE commitment <> 'superseded') AS epochs
+LEFT JOIN (SELECT DISTINCT cluster_id FROM gold.findings
+           WHERE rule = 'leader-gave-up') AS gone ON gone.cluster_id = epochs.cluster_id
 WHERE age = 1
-ORDER BY cluster_id""",
+ORDER BY epochs.cluster_id""",
     ),
     Question(
         "voters",

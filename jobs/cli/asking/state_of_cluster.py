@@ -13,7 +13,16 @@ from jobs.cli.asking.about import AskedCluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted, from_directories
 from jobs.cli.commands.asking import StateOptions
 from jobs.cli.directories.broker_defaults import defaults_in
-from jobs.cli.output import complain, more_line, ms_text, write_json, write_line, write_table
+from jobs.cli.directories.verdict_text import only_line, verdict_row
+from jobs.cli.output import (
+    complain,
+    more_line,
+    ms_text,
+    write_either,
+    write_json,
+    write_line,
+    write_table,
+)
 from replica.doctor.health.cluster import Beginning, Cluster
 from replica.doctor.health.exposure import (
     BROKER,
@@ -72,7 +81,7 @@ def source_of(
 
 def run(asked: AskedCluster, options: StateOptions) -> int:
     """Prints the sizes or the exposure. Returns 0. Raises KraftlakeError."""
-    wanted = Wanted(content=options.sizes, past=options.since)
+    wanted = Wanted(content=options.sizes, past=options.since, verdict=options.exposure)
     source = source_of(asked, defaults_in(options.broker_config), wanted)
     for notice in source.notices:
         complain(notice)
@@ -124,17 +133,32 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
             "not known: that was so already where the log begins, or the log can't be replayed to "
             "its end"
         )
+    if source.verdict is not None:
+        rows, lines = [verdict_row(source.verdict)], [only_line(source.verdict), ""]
+        write_either(rows, lines, json_output=json_output)
     found = exposures(source.cluster)
     if json_output:
         for one in found:
             offset, at = since.get(one.failure, (None, None))
             write_json({**_row(one), "since_offset": offset, "since": at})
-        return 0
+    else:
+        _tables(found, since, limit)
+    return 0
+
+
+def _tables(found: Iterable[Exposure], since: Mapping[Failure, Beginning], limit: int) -> None:
+    """Prints a table for each kind of failure. Beside a number of partitions without leader is the
+    number of those that have none now."""
+    leaderless = 0
     for number, (kind, group) in enumerate(groupby(found, key=lambda one: one.failure.kind)):
         worst, number_of = _worst(group, limit)
         rows = [{**_row(one), "since": _began(since.get(one.failure))} for one in worst]
+        if kind == NOTHING:
+            leaderless = worst[0].harm.leaderless
+        elif leaderless:
+            for row in rows:
+                row["leaderless"] = f"{row['leaderless']} ({leaderless} now)"
         _section(number, _TITLES[kind], rows, limit, "kind", number_of)
-    return 0
 
 
 def _running(cluster: Cluster) -> str:

@@ -90,11 +90,12 @@ class StateOptions:
     Secrets show as *** and a fingerprint.
 
     With several of --entity, --topic and --name, an entity must match all of them. From
-    directories, --sizes and --exposure show the end of the newest log. --exposure
-    counts, for each failure, the partitions that would have no leader, need an unclean election, or
-    fall below min.insync.replicas, and says whether the voters keep a majority. --since reads the
-    log, or the lake's history, backward, and adds the record since which a failure has had these
-    figures.
+    directories, --sizes and --exposure show the end of the newest log. --exposure begins with the
+    verdict on the cluster, in one line. For each failure it counts the partitions that would have
+    no leader, those among them that only an unclean election helps, because no replica that may
+    lead comes back, and those that would fall below min.insync.replicas; and it says whether the
+    voters keep a majority. --since reads the log, or the lake's history, backward, and adds the
+    record since which a failure has had these figures.
 
     --effective shows the value of each config that is in force for a topic, a broker or a group:
     its own, that of all brokers, that of --broker-config, or Kafka's default; what set it, since
@@ -113,11 +114,12 @@ class StateOptions:
     --json: entity, key, value (JSON as text, with Kafka's field names), offset (of the record that
     last changed it; null where that record is older than the log); with --diff: entity, key, name,
     change, old, new. With --sizes: about (entity, topic, record), name, count (of a topic:
-    partitions), replicas, size_bytes (of values; null from a lake), per_hour. With --exposure: kind
-    (nothing, rack, broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr,
-    voters_left, has_majority, since_offset, since (ms; null without --since). With --effective:
-    config, value, source, set_as, offset, since (ms), instead_of (a list). Exit codes: 0, 1 the
-    directories can't be read, 2 usage (also a moment whose state is unknown).
+    partitions), replicas, size_bytes (of values; null from a lake), per_hour. With --exposure: a
+    line with the verdict, as `check` prints it; then kind (nothing, rack, broker, pair, voter),
+    gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority, since_offset, since
+    (ms; null without --since). With --effective: config, value, source, set_as, offset, since (ms),
+    instead_of (a list). Exit codes: 0, 1 the directories can't be read, 2 usage (also a moment
+    whose state is unknown).
     """
 
     paths: options.PathsOfAState = None

@@ -17,8 +17,9 @@ class PlanOptions:
     --broker-config. A line `needs` names what the change relies on and nothing here shows: that
     enough voters run, that nodes whose logs end early are caught up, that voters whose directories
     are not named hold nothing newer. An answer with such lines is conditional, and its first line
-    says so. No change is safe where logs conflict, where the newest copy breaks off, or where no
-    majority of the voters holds the records.
+    says so; its exit code is 4, so that a script stops until somebody has checked them, and calls
+    again with --needs-checked. No change is safe where logs conflict, where the newest copy breaks
+    off, or where no majority of the voters holds the records.
 
     The command judges the newest state in the directories, or the state in a lake. In a lake it
     also judges an earlier state (--at-offset, --at-time, --committed-only). With -b it judges the
@@ -42,7 +43,8 @@ class PlanOptions:
 
     --json: action, answer, is_conditional, end_offset, reasons (answer, subject, detail, offset),
     needs, order, runbook, a line for each change. Exit codes: 0 safe or nothing to do, 1 unsafe (or
-    a quorum, or directories, that can't be read), 3 unknown, 2 usage.
+    a quorum, or directories, that can't be read), 3 unknown, 4 safe or nothing to do if its needs
+    hold (0 with --needs-checked), 2 usage. Of several changes the gravest counts: 1, 3, 4, 0.
     """
 
     paths: options.PathsOfAState = None
@@ -120,6 +122,11 @@ class PlanOptions:
         "printed as one line.",
         default=None,
         min=0.1,
+    )
+    needs_checked: bool = option(
+        "--needs-checked",
+        "Exit with 0 instead of 4: you have checked what the lines `needs` name.",
+        default=False,
     )
     timeout_s: float = option(
         "--timeout S",

@@ -19,8 +19,8 @@ _COLOURS = {
     Level.HEALTHY: "green",
 }
 _WIDTH = max(len(level.shown) for level in Level) + 2
-MAX_ALSO = 2
-"""The most facts that are printed besides the worst; --json has all facts."""
+MIN_ALSO = 2
+"""The fewest facts that are printed besides the worst, if there are as many; --json has all."""
 
 
 def verdict_line(verdict: Verdict) -> str:
@@ -30,39 +30,44 @@ def verdict_line(verdict: Verdict) -> str:
 
 
 def only_line(verdict: Verdict) -> str:
-    """The verdict in one line that is printed alone. An outage may not hide a fact that forbids a
-    start."""
-    risk = next((fact for fact in verdict.facts if fact.level is Level.AT_RISK), None)
-    if risk is None or verdict.level is Level.AT_RISK:
+    """The verdict in one line that is printed alone. Its first fact may not hide a fact that
+    forbids a start, first of all one about disks of several clusters."""
+    risks = [fact for fact in verdict.facts if fact.level is Level.AT_RISK]
+    if verdict.level is Level.AT_RISK:
+        risks = []
+    hidden = [fact for fact in (*verdict.of_other_clusters, *risks) if fact is not verdict.facts[0]]
+    if not hidden:
         return verdict_line(verdict)
-    return f"{verdict_line(verdict)} Before any start: {one_line(risk.text)}"
+    return f"{verdict_line(verdict)} Before any start: {one_line(hidden[0].text)}"
 
 
 def describe_verdict(
     verdict: Verdict, *, on_page: bool = False, capture: str = ""
 ) -> Iterator[str]:
-    """At most ten lines: what is wrong and what to do, what else is wrong, what could not be
+    """About ten lines: what is wrong and what to do, what else is wrong, what could not be
     judged, and the moment of the verdict. on_page: whether the steps follow below, on a page that
     lists no findings. capture: the name of the judged capture, where there are several."""
     steps = not on_page
     yield from _of_other_clusters(verdict, steps=steps)
     yield verdict_line(verdict)
     first = verdict.facts[:1]
-    others = tuple(fact for fact in verdict.facts[1:] if not fact.is_of_other_clusters)
+    weighty, counted = verdict.besides
+    missing = max(MIN_ALSO - len(weighty), 0)
+    shown, left = (*weighty, *counted[:missing]), len(counted[missing:])
     if first and first[0].level is not Level.AT_RISK:
         # the loss of committed data can't be undone: its step has to be read before the other step
-        held = [fact for fact in others if fact.level is Level.AT_RISK][:1]
-        others = tuple(fact for fact in others if fact not in held)
+        held = [fact for fact in shown if fact.level is Level.AT_RISK][:1]
+        shown = tuple(fact for fact in shown if fact not in held)
         for fact in held:
             yield labelled("first" if steps else "also", f"{fact.text} {fact.next_step}")
     for fact in first:
         yield from step_lines(fact)
-    for fact in others[:MAX_ALSO]:
+    for fact in shown:
         yield labelled("also", fact.text)
         yield from step_lines(fact) if steps else ()
-    if len(others) > MAX_ALSO:
+    if left:
         where = "`kraftlake check` lists them" if on_page else "listed below"
-        yield labelled("", f"and {len(others) - MAX_ALSO} more, {where}")
+        yield labelled("", f"and {left} more, {where}")
     yield from _runbook(verdict)
     if verdict.not_judged:
         yield labelled("not judged", " ".join(map(_gap, verdict.not_judged)))
@@ -88,24 +93,23 @@ def _of_other_clusters(verdict: Verdict, *, steps: bool) -> Iterator[str]:
 def verdict_in_short(verdict: Verdict) -> Iterator[str]:
     """The verdict in a few lines, for a command that then gives an answer of its own.
 
-    The line below the first has what may lose committed data, else the other facts, else what could
-    not be judged. The last line names the runbook. What is wrong with the disks of several clusters
-    comes first, with what to do.
+    The lines below the first have the other facts that weigh most, else what could not be judged,
+    and then what to do first. The last line names the runbook. What is wrong with the disks of
+    several clusters comes first, with what to do.
     """
     yield from _of_other_clusters(verdict, steps=True)
     yield verdict_line(verdict)
     for fact in verdict.facts[:1]:
         yield from step_lines(fact) if fact.is_of_other_clusters else ()
-    others = [fact for fact in verdict.facts[1:] if not fact.is_of_other_clusters]
+    weighty, counted = verdict.besides
     gaps = verdict.not_judged
-    if others:
-        careful = verdict.level is not Level.AT_RISK
-        risks = [fact for fact in others if careful and fact.level is Level.AT_RISK]
-        rest = len(others) - 1
-        more = f" And {rest} more: `check` lists all." if rest else ""
-        yield labelled("also", f"{(risks or others)[0].text}{more}")
-    elif gaps and verdict.level is not Level.INCOMPLETE:
+    yield from (labelled("also", fact.text) for fact in weighty)
+    if counted:
+        yield labelled("", f"and {len(counted)} more: `kraftlake check` lists them")
+    elif not weighty and gaps and verdict.level is not Level.INCOMPLETE:
         yield labelled("not judged", _gap(gaps[0]))
+    if verdict.facts and not verdict.facts[0].is_of_other_clusters:
+        yield from (labelled("next", step) for step in verdict.next_steps[:1])
     yield from _runbook(verdict)
 
 

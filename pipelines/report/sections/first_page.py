@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from pipelines.html_text import Html, element, joined, ticks
 from pipelines.report.sections.pieces import code
-from pipelines.report.view import ClusterView
+from pipelines.report.view import ClusterView, NextStep
 from replica.shell_text import line
 
 
@@ -40,17 +40,25 @@ def _points(c: ClusterView) -> Iterator[Html]:
     yield element("dt", "Confidence")
     yield element("dd", element("p", sure, Html(" "), reasons))
     yield element("dt", "Next")
-    steps = [*_steps(c, "rule", c.next_steps), *_steps(c, "health", c.health_steps)]
-    steps += [element("li", ticks(step)) for step in c.gap_steps]
-    none = element("p", "No finding in the newest captures asks for anything.")
-    yield element("dd", element("ul", *steps) if steps else none)
+    yield element("dd", _steps(c))
     if c.runbook:
         how = code(line("kraftlake", "explain", "--runbook", c.runbook))
         yield element("dt", "Runbook")
         yield element("dd", element("p", f"{c.runbook}: ", how, " prints it."))
 
 
-def _steps(c: ClusterView, kind: str, steps: Iterable[tuple[str, str]]) -> Iterator[Html]:
-    for rule, step in steps:
-        link = element("a", rule, href=f"#{c.identity}-{kind}-{rule}")
-        yield element("li", ticks(step), Html(" "), link)
+def _steps(c: ClusterView) -> Html:
+    """The steps of the verdict, in its order."""
+    if c.next_steps is None:
+        unknown = "What to do is not known: the lake has no verdict on this cluster. `{}` makes it."
+        return element("p", ticks(unknown.format(line("kraftlake", "build"))))
+    if not c.next_steps and c.evidence.gaps:
+        return element("p", "No step is known that tells what could not be judged.")
+    if not c.next_steps:
+        return element("p", "No finding in the newest captures asks for anything.")
+    return element("ol", *map(_step, c.next_steps))
+
+
+def _step(step: NextStep) -> Html:
+    links = (element("a", rule, href=f"#{place}") for rule, place in step.rules)
+    return element("li", ticks(step.text), *(joined((Html(" "), one)) for one in links))

@@ -177,6 +177,7 @@ def quorum_files(
         behind_ms(ends),
         {log.key: one.shown for one, log in members if one.breaks_off},
         registered_later(members, ends),
+        {one.key: one.at_ms for one in ends if one.at_ms >= 0},
     )
 
 

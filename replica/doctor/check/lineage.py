@@ -144,23 +144,24 @@ def judge_voters(quorum: KnownQuorum) -> Iterator[tuple[KnownVoter, Finding]]:
     earlier capture, or whose logs end long before the newest log. The caller adds the files."""
     for voter in (*quorum.voters, *quorum.leaving):
         if voter.doubt is VoterDoubt.STALE:
-            yield voter, _stale(voter)
+            yield voter, _stale(voter, quorum.log_end)
         elif voter.doubt is None and voter.behind_ms is not None:
             seconds = voter.behind_ms // 1000
             message = (
                 f"voter {voter.key.node_id}: its log goes {up_to(voter.held_end or 0)}, and ends "
-                f"{seconds} s before the newest log, which goes {up_to(quorum.log_end)}"
+                f"{seconds} s before the newest log{voter.lacking(quorum.log_end)}"
             )
             yield voter, groups.VOTER_BEHIND.at("", message)
 
 
-def _stale(voter: KnownVoter) -> Finding:
+def _stale(voter: KnownVoter, log_end: int) -> Finding:
     rule = groups.STALE_VOTER
     if voter.went_back is not None:
         rule = groups.REPLICA_WENT_BACK
     elif voter.lacks_own is not None:
         rule = groups.LEADER_LACKS_OWN_RECORDS
-    message = f"voter {voter.key.node_id}: {voter.why_stale}; it {voter.danger}"
+    told = f"{voter.why_stale}{voter.lacking(log_end)}"
+    message = f"voter {voter.key.node_id}: {told}; it {voter.danger}"
     return rule.at("", message, epoch=voter.known_epoch)
 
 

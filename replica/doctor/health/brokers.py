@@ -9,6 +9,7 @@ from functools import partial
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject
 from replica.doctor.health.cluster import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, Cluster
+from replica.doctor.health.copy_first import copies_first
 
 
 def judge_brokers(cluster: Cluster) -> Iterator[Finding]:
@@ -22,8 +23,11 @@ def _absent(cluster: Cluster) -> Iterator[Finding]:
     held = cluster.replicas_by_broker
     brokers, offsets = cluster.values("brokers"), cluster.offsets("brokers")
     fenced, unregistered = [], []
+    copied = {one.broker for one in copies_first(cluster)}
     for broker_id, count in sorted(held.items()):
         name, replicas = f"broker {broker_id}", f"{count} replica{'s' * (count > 1)}"
+        if broker_id in copied:
+            replicas += "; copy its log directories before it starts"
         if broker_id not in brokers:
             unregistered.append(Subject(name, replicas))
         elif broker_id not in cluster.live_brokers:

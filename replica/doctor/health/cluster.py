@@ -62,6 +62,18 @@ class Beginning(NamedTuple):
     """The time of the record, in ms since 1970 (UTC); None if its batch has no time."""
 
 
+class Shortened(NamedTuple):
+    """A config by which a broker deletes more of a topic than by the value when it went down."""
+
+    broker: int
+    topic: str
+    config: str
+    was: str
+    now: str
+    offset: int
+    """The offset of the record that changed it."""
+
+
 @dataclass(frozen=True)
 class Cluster:
     """The newest state of one cluster. `unproven_from` and `uncommitted_from` are None if there is
@@ -84,6 +96,8 @@ class Cluster:
     """The configs of a broker's server.properties; empty if unknown."""
     starts: Mapping[PartitionKey, Beginning] = field(default_factory=dict)
     """The beginnings of running reassignments, as far as the log shows them."""
+    shortened: tuple[Shortened, ...] = ()
+    """See shortened_while_down."""
     now: int | None = None
     """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None
@@ -231,6 +245,12 @@ class Cluster:
         are down, have stopped, are behind, or lack a disk that can be relied on. That they run is
         known of none. Every statement about the voters that are left asks this."""
         return self.voters - self.voters_down - self.uncounted_voters
+
+    @property
+    def is_led(self) -> bool:
+        """Whether nothing shows that the quorum has no leader. Without one no partition gets
+        another leader, and no change is accepted."""
+        return self.quorum is None or not self.quorum.is_leaderless
 
     @property
     def stopped_together(self) -> frozenset[int]:

@@ -36,21 +36,34 @@ class LiveReplicas(NamedTuple):
     """The brokers that have a replica."""
     min_isr: int | None
     """min.insync.replicas; None if unknown."""
+    awaited: frozenset[int] = frozenset()
+    """Other replicas that may lead without an unclean election: they do so once they are back."""
+    only: frozenset[int] | None = None
+    """The present leader, if no other replica becomes the leader because the quorum has none; None
+    if the quorum has a leader."""
 
     def without(self, gone: frozenset[int]) -> LiveReplicas:
         """The replicas that are left without these brokers."""
         return LiveReplicas(
-            self.in_sync - gone, self.eligible - gone, self.replicas - gone, self.min_isr
+            self.in_sync - gone,
+            self.eligible - gone,
+            self.replicas - gone,
+            self.min_isr,
+            self.awaited - gone,
+            None if self.only is None else self.only - gone,
         )
 
     @property
     def may_be_led(self) -> bool:
         """Whether a replica may lead without an unclean election."""
-        return bool(self.in_sync or self.eligible)
+        return bool(self.in_sync or self.eligible) if self.only is None else bool(self.only)
 
     @property
     def unclean(self) -> frozenset[int]:
-        """The replicas that only an unclean election can make leaders."""
+        """The replicas that only an unclean election can make leaders. There are none if the
+        partition waits for another replica, or for a leader of the quorum."""
+        if self.awaited or self.only is not None:
+            return frozenset()
         return self.replicas - self.in_sync - self.eligible
 
     @property
@@ -70,18 +83,35 @@ class Alike(NamedTuple):
     lost: frozenset[int] = frozenset()
     """The replicas whose log directory is offline: they may not lead, whether their broker is live
     or not."""
+    may_lead: tuple[int, ...] = ()
+    """The replicas that may lead without an unclean election, as in `eligible_to_lead`."""
+    only: int | None = None
+    """The present leader, if the quorum has no leader that could choose another one; else None."""
 
     @staticmethod
     def of(
-        partition: Partition, min_isr: int | None, online: Mapping[int, frozenset[str]]
+        partition: Partition,
+        min_isr: int | None,
+        online: Mapping[int, frozenset[str]],
+        *,
+        is_led: bool = True,
     ) -> Alike:
-        """These facts of a partition. online: as in Cluster.online_directories."""
+        """These facts of a partition. online: as in Cluster.online_directories. is_led: whether the
+        quorum has a leader."""
         lost = frozenset(
             one
             for one in partition.replicas
             if offline_directory(partition, one, online.get(one)) is not None
         )
-        return Alike(partition.isr, partition.elr, partition.replicas, min_isr, lost)
+        return Alike(
+            partition.isr,
+            partition.elr,
+            partition.replicas,
+            min_isr,
+            lost,
+            eligible_to_lead(partition),
+            None if is_led else partition.leader,
+        )
 
     def kind(self, live: frozenset[int]) -> LiveReplicas:
         """The partition's live replicas, if these brokers are live."""
@@ -91,7 +121,15 @@ class Alike(NamedTuple):
             usable.intersection(self.elr),
             usable.intersection(self.replicas),
             self.min_isr,
+            frozenset(self.may_lead) - usable.intersection((*self.isr, *self.elr)),
+            None if self.only is None else usable.intersection((self.only,)),
         )
+
+
+def eligible_to_lead(partition: Partition) -> tuple[int, ...]:
+    """The replicas that may lead without an unclean election, live or not. Kafka takes the last
+    known leader if no other replica is left (KIP-966)."""
+    return (*partition.isr, *partition.elr) or partition.last_known_elr
 
 
 class Harm(NamedTuple):
@@ -100,7 +138,8 @@ class Harm(NamedTuple):
     leaderless: int = 0
     """The number of partitions without a replica that may lead."""
     needs_unclean: int = 0
-    """The number of leaderless partitions with a live replica that isn't in sync."""
+    """The number of leaderless partitions with a live replica that isn't in sync, and for which no
+    replica may come back that was in sync or is eligible."""
     below_min_isr: int = 0
     """The number of partitions with a leader and with fewer in-sync replicas than
     min.insync.replicas, if known."""
@@ -270,7 +309,12 @@ def exposures(cluster: Cluster) -> Iterator[Exposure]:
 def alike_partitions(cluster: Cluster) -> Counter[Alike]:
     """The number of partitions with equal facts, for each Alike."""
     return Counter(
-        Alike.of(partition, cluster.min_isr(key, partition), cluster.online_directories)
+        Alike.of(
+            partition,
+            cluster.min_isr(key, partition),
+            cluster.online_directories,
+            is_led=cluster.is_led,
+        )
         for key, partition in cluster.partitions.items()
     )
 

@@ -4,16 +4,18 @@ ZooKeeper are here."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject, by_severity
 from replica.doctor.health.brokers import judge_brokers
-from replica.doctor.health.cluster import BROKER_RESOURCE, Cluster
+from replica.doctor.health.cluster import BROKER_RESOURCE, Cluster, Lag
 from replica.doctor.health.features import judge_features
 from replica.doctor.health.partitions import judge_partitions
 from replica.doctor.health.placement import judge_placement
 from replica.doctor.health.quorum import judge_quorum
 from replica.doctor.health.reassignments import judge_reassignments
+from replica.doctor.health.shortened import judge_shortened
 from replica.metadata.image.settings import (
     MIGRATION,
     POST_MIGRATION,
@@ -75,7 +77,7 @@ def judge_migration(cluster: Cluster) -> Iterator[Finding]:
 
 _JUDGES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
     judge_quorum, judge_migration, judge_features, judge_brokers, judge_partitions,
-    judge_placement, judge_reassignments, judge_configs,
+    judge_placement, judge_reassignments, judge_configs, judge_shortened,
 )  # fmt: skip
 
 
@@ -98,13 +100,20 @@ def judge_health(cluster: Cluster) -> list[Finding]:
 def _without_quorum_leader(cluster: Cluster, leader: ReplicaKey | None) -> Finding:
     who = "the last leader" if leader is None else f"node {leader.node_id}, the last leader,"
     since = "" if cluster.now is None else f" after {ms_text(cluster.now)}"
-    behind = [
-        f"voter {one} {cluster.lags[one].ms / 1000:.1f} s"
-        for one in sorted(cluster.voters & cluster.lags.keys())
-    ]
+    lags = {one: cluster.lags[one] for one in sorted(cluster.voters & cluster.lags.keys())}
+    behind = [f"voter {one} {lag.ms / 1000:.1f} s" for one, lag in lags.items()]
     stopped = f"; a log that ended earlier: {listed(behind)} before" if behind else ""
     message = f"{who} gave up{since}, and no directory here names a leader since{stopped}"
-    return health.LEADER_GAVE_UP.at(cluster.file, message)
+    subjects = tuple(
+        Subject(f"voter {one}", _log_end(lag), lag.end - 1)
+        for one, lag in lags.items()
+        if one not in cluster.unreliable_voters
+    )
+    return replace(health.LEADER_GAVE_UP.at(cluster.file, message), subjects=subjects)
+
+
+def _log_end(lag: Lag) -> str:
+    return f"its log ends at offset {lag.end - 1}, {lag.ms / 1000:.1f} s before the newest log"
 
 
 def _uncommitted(cluster: Cluster, start: int) -> Finding:

@@ -16,10 +16,11 @@ from replica.doctor.check.newest import ClusterState
 from replica.doctor.check.record_findings import passed_over
 from replica.doctor.check.replay_fold import LogFold
 from replica.doctor.check.replaying import snapshot_image
-from replica.doctor.health.cluster import Beginning, Cluster, Lag, PartitionKey
+from replica.doctor.health.cluster import Beginning, Cluster, Lag, PartitionKey, Shortened
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.past import WATCHED, VisibleChange
 from replica.doctor.health.reassignments import reassigned, reassignment_starts
+from replica.doctor.health.shortened import NAMES, brokers_down, shortened_while_down
 from replica.doctor.health.signs_of_life import own_ends_of
 from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.errors import DataError
@@ -36,6 +37,9 @@ _BEGIN, _END, _ = MARKERS
 _MOST_IN_TRANSACTION = 10_000
 """The most records that are read to find the end of a transaction that may have begun before
 them."""
+_MOST_STEPS = 200_000
+"""The most offsets of a log that is replayed a second time."""
+_SHORTENING = tuple(name.encode() for name in NAMES)
 _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
@@ -48,7 +52,7 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
     end = state.end.offset
     proven, possible = (end, end) if quorum is None else (quorum.proven_end, quorum.possible_end)
     uncommitted = first_change(known.examined, possible, end)
-    return Cluster(
+    cluster = Cluster(
         state.image,
         known.cluster_id,
         known.examined.shown,
@@ -68,6 +72,20 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
         own_ends=own_ends_of(_ends(known.members)),
         cut_copy=known.cut_copy,
     )
+    return replace(cluster, shortened=_shortened(known.examined, cluster))
+
+
+def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
+    """See shortened_while_down. The log is replayed a second time only if a record names one of the
+    configs after a broker went down."""
+    end, down = cluster.end_offset, brokers_down(cluster)
+    if not down or examined.directory.log_start_offset < end - _MOST_STEPS:
+        return ()
+    records = examined.records(min(down.values()), end)
+    values = (record.value or b"" for batch, record in records if not batch.header.is_control)
+    if not any(name in value for value in values for name in _SHORTENING):
+        return ()
+    return shortened_while_down(cluster, lambda: steps_of(examined, end))
 
 
 def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:

@@ -222,6 +222,7 @@ class _State:
     def __init__(self, cluster: Cluster, standing: Standing) -> None:
         self.racks_changed = False
         self._standing = standing
+        self._is_led = cluster.is_led
         self._partitions = dict(cluster.partitions)
         self._names = dict(cluster.values("topics"))
         self._brokers = dict(cluster.values("brokers"))
@@ -328,7 +329,7 @@ class _State:
     def _alike_of(self, key: PartitionKey) -> Alike:
         partition: Partition = self._partitions[key]
         min_isr = self._min_isrs.of(self._names.get(key[0], ""), partition)
-        return Alike.of(partition, min_isr, self._online)
+        return Alike.of(partition, min_isr, self._online, is_led=self._is_led)
 
     def _count(self, alike: Alike, count: int) -> None:
         self._add(alike, count)

@@ -56,6 +56,8 @@ class Preflight:
     """Conditions on which the change relies while it runs, and which the state can't show."""
     order: tuple[int, ...] = ()
     """The ids of the nodes in the order of the change; empty for a change without an order."""
+    asks_quorum: bool = True
+    """Whether the change, or the return of a node that it stops, needs a leader of the quorum."""
 
     @property
     def answer(self) -> ChangeSafety:

@@ -11,7 +11,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown
+from replica.doctor.health.copy_first import copies_first, copy_step, what_is_discarded
+from replica.doctor.preflight.answer import (
+    ChangeSafety,
+    Preflight,
+    Reason,
+    note,
+    preflight,
+    unknown,
+    unsafe,
+)
 from replica.doctor.quorum.conditions import unseen_voters
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import UNCOUNTED, VoterDoubt
@@ -20,17 +29,45 @@ from replica.words import up_to
 _MORE = "`kraftlake check` says more"
 
 
-def grounded(found: Preflight, cluster: Cluster) -> Preflight:
-    """The result of a judgement, with the doubts about the judged state."""
+def grounded(found: Preflight, cluster: Cluster, stopped: str = "") -> Preflight:
+    """The result of a judgement, with the doubts about the judged state. stopped: why the cluster
+    accepts no change, by its verdict; "" where it does."""
     named = {reason.subject for reason in found.reasons}
-    reasons = [*_doubts(cluster), *found.reasons]
+    reasons = [*_without_leader(found, cluster, stopped), *_doubts(cluster), *found.reasons]
     reasons += (
         note(f"voter {node}", why)
         for node, why in _voters_in_doubt(cluster)
         if named.isdisjoint((f"node {node}", f"voter {node}"))
     )
+    reasons += _to_copy(cluster, " ".join(reason.detail for reason in reasons))
     judged = preflight(found.action, reasons, (*found.needs, *_conditions(cluster)))
-    return replace(judged, order=found.order)
+    return replace(judged, order=found.order, asks_quorum=found.asks_quorum)
+
+
+def _without_leader(found: Preflight, cluster: Cluster, stopped: str) -> Iterator[Reason]:
+    """The reason that nobody leads the quorum: a change that needs a leader can't be carried out,
+    and a broker that stops doesn't come back before there is one."""
+    if cluster.is_led and not stopped:
+        return
+    why = stopped if cluster.is_led else "had no leader when the directories were copied"
+    if not found.asks_quorum or found.answer is ChangeSafety.NOTHING_TO_DO:
+        yield note("quorum", f"{why}: {_MORE}")
+        return
+    yield unsafe(
+        "quorum",
+        f"{why}: it accepts no change, gives no partition another leader, and lets no broker that "
+        "stopped come back. Bring its leader back first, and ask again",
+    )
+
+
+def _to_copy(cluster: Cluster, told: str) -> Iterator[Reason]:
+    """A note about each broker that must not be started before a copy of its log directories. told:
+    what other reasons say."""
+    for one in copies_first(cluster):
+        step = copy_step([one])
+        if step not in told:
+            discarded = what_is_discarded([one])
+            yield note(f"broker {one.broker}", f"{discarded} {step.removesuffix('.')}")
 
 
 def _doubts(cluster: Cluster) -> Iterator[Reason]:
@@ -44,12 +81,6 @@ def _doubts(cluster: Cluster) -> Iterator[Reason]:
         yield unknown("state", told)
     if cluster.quorum is not None:
         yield from _of_logs(cluster, cluster.quorum)
-        if cluster.quorum.is_leaderless:
-            yield unknown(
-                "quorum",
-                "had no leader when the directories were copied, so no partition gets another "
-                "leader: start the voters that don't run, and ask again once one of them leads",
-            )
     start = cluster.uncommitted_from
     if start is not None:
         yield unknown(

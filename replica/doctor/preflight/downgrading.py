@@ -4,6 +4,7 @@ start."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
@@ -57,7 +58,7 @@ def downgrade_binaries(
         needs += caught_up_needs(
             cluster, [one.node_id for one in readings if one.node_id is not None]
         )
-    return preflight(action, reasons, tuple(needs))
+    return replace(preflight(action, reasons, tuple(needs)), asks_quorum=False)
 
 
 def _of_places(

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.copy_first import copies_first, copy_step
 from replica.doctor.health.placement import racks_of
 from replica.doctor.preflight.answer import (
     ChangeSafety,
@@ -58,8 +59,8 @@ def roll(cluster: Cluster) -> Preflight:
 
 
 def _in_sync(cluster: Cluster) -> Cluster:
-    """The cluster with all brokers up and all replicas in sync, except replicas in an offline log
-    directory."""
+    """The cluster with a leader of the quorum, all brokers up and all replicas in sync, except
+    replicas in an offline log directory."""
     brokers = {
         broker: {**fields, "fenced": False, "inControlledShutdown": False}
         for broker, fields in cluster.values("brokers").items()
@@ -72,7 +73,8 @@ def _in_sync(cluster: Cluster) -> Cluster:
         name: EntityTable(changed.get(name, table.values), table.offsets)
         for name, table in cluster.image.tables.items()
     }
-    return replace(cluster, image=Image(tables))
+    quorum = None if cluster.quorum is None else replace(cluster.quorum, is_leaderless=False)
+    return replace(cluster, image=Image(tables), quorum=quorum)
 
 
 def _caught_up(cluster: Cluster, partition: Partition) -> Partition:
@@ -137,11 +139,13 @@ def _down(cluster: Cluster, *, all_stoppable: bool) -> Iterator[Reason]:
     """Reasons about the nodes that have to be started before any other node is stopped.
     all_stoppable: whether each of the other nodes may be stopped now."""
     reason = unknown if all_stoppable else unsafe
+    copies = copies_first(cluster)
     for node in sorted(cluster.fenced_brokers):
+        first = f"{step} Then start" if (step := copy_step(copies, [node])) else "Start"
         told = (
-            "is down: its broker is fenced, or shutting down. Start it, wait until it is in sync, "
-            "and ask again; stop no other node before. A broker that is gone for good: unregister "
-            "it"
+            f"is down: its broker is fenced, or shutting down. {first} it, wait until it is in "
+            "sync, and ask again; stop no other node before. A broker that is gone for good: "
+            "unregister it"
         )
         yield reason(f"node {node}", told, cluster.offsets("brokers")[node])
 

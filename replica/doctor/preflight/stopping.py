@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster, PartitionKey, and_more, listed
-from replica.doctor.health.exposure import Alike
+from replica.doctor.health.exposure import Alike, eligible_to_lead
 from replica.doctor.health.placement import racks_of
 from replica.doctor.preflight.answer import (
     ChangeSafety,
@@ -139,12 +139,10 @@ def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
 
 
 def _awaited(cluster: Cluster, partition: Partition) -> tuple[int, ...]:
-    """The brokers that may lead a partition when they are back, if no live broker may; else empty.
-    Kafka takes the last known leader if no other replica is left (KIP-966)."""
-    eligible = (*partition.isr, *partition.elr)
-    if any(cluster.can_lead(partition, one) for one in eligible):
-        return ()
-    return eligible or partition.last_known_elr
+    """The brokers that may lead a partition when they are back, if no live broker may; else
+    empty."""
+    is_led = any(cluster.can_lead(partition, one) for one in (*partition.isr, *partition.elr))
+    return () if is_led else eligible_to_lead(partition)
 
 
 def _majority(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
@@ -159,9 +157,14 @@ def _of_partition(
 ) -> Iterator[_Harm]:
     name = cluster.name_of(key)
     min_isr, online = cluster.min_isr(key, partition), cluster.online_directories
-    now = Alike.of(partition, min_isr, online).kind(cluster.live_brokers)
+    alike = Alike.of(partition, min_isr, online, is_led=cluster.is_led)
+    now = alike.kind(cluster.live_brokers)
     left = now.without(gone)
-    if not now.may_be_led:
+    if not cluster.is_led:
+        if now.may_be_led and not left.may_be_led:
+            told = "would have no leader: the quorum has none that could choose another one"
+            yield _Harm("that would lose their leader", unsafe(name, told))
+    elif not now.may_be_led:
         awaited = gone.intersection(_awaited(cluster, partition))
         reason = unsafe if awaited else note
         told = "has no replica that may lead now, before anything is stopped"

@@ -159,6 +159,8 @@ class QuorumFiles:
     """For each replica with an incomplete copy, whose log may continue: the name of the copy."""
     registered_later: Mapping[ReplicaKey, RegisteredLater] = field(default_factory=dict)
     """For each controller whose registration is newer than its log: the registration."""
+    ended_ms: Mapping[ReplicaKey, int] = field(default_factory=dict)
+    """For each replica the time of the last record of its log, in ms since 1970 (UTC)."""
 
     @property
     def hidden(self) -> frozenset[ReplicaKey]:
@@ -213,8 +215,7 @@ def known_quorum(
 def _behind(
     group: GroupComparison, newest: ReplicaLog, doubts: Collection[ReplicaKey]
 ) -> Iterator[LogBehind]:
-    for log in group.logs:
-        end = _common_end(group, newest, log)
+    for log, end in ((one, _common_end(group, newest, one)) for one in group.logs):
         if end < newest.end_offset and log.key not in doubts:
             yield LogBehind(log.key, end)
 
@@ -317,7 +318,7 @@ def _known(
     lost = VoterDoubt.STALE in told or any(log.key in files.hidden for log in own)
     held_end = max(_common_end(group, newest, log) for log in own)
     epochs = [epoch for epoch in (*known, *attested) if epoch is not None]
-    then, later = newest.batch_at(held_end), files.registered_later
+    then, later, ended = newest.batch_at(held_end), files.registered_later, files.ended_ms
     return KnownVoter(
         voter,
         told[0] if told else None,
@@ -332,6 +333,8 @@ def _known(
         _behind_ms(own, held_end, files.behind_ms),
         next((later[log.key] for log in own if log.key in later), None),
         any(_forgets_votes(log, files) for log in own),
+        None if any(log.key in files.hidden for log in own) else held_end,
+        next((ended.get(one.key) for one in own if one.position().offset == held_end), None),
     )
 
 

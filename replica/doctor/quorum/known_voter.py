@@ -9,6 +9,7 @@ from replica.doctor.quorum.lacks_own import LacksOwn
 from replica.doctor.quorum.registered_later import RegisteredLater
 from replica.doctor.quorum.went_back import WentBack
 from replica.model.keys import ReplicaKey
+from replica.words import ms_text
 
 
 class VoterDoubt(StrEnum):
@@ -97,6 +98,23 @@ class KnownVoter:
     """The registration of its process that is newer than its log; None if there is none."""
     forgets_votes: bool = False
     """Whether it may have voted in an epoch that its quorum-state doesn't know."""
+    disk_end: int | None = None
+    """The end (exclusive) of the newest log's entries on its disk, also where the disk is older
+    than what its node did; None if its disk is not at hand, or not readable."""
+    ended_ms: int | None = None
+    """The time of the last of these entries, in ms since 1970 (UTC); None where it isn't known."""
+
+    def lacking(self, log_end: int) -> str:
+        """What its disk lacks of the newest log, and since when, as the end of a sentence; "" where
+        nobody knows it. log_end: the end (exclusive) of the newest log."""
+        if self.disk_end is None:
+            return ""
+        if self.disk_end >= log_end:
+            return "; it lacks no record of the newest log"
+        since = "" if self.ended_ms is None else f"since {ms_text(self.ended_ms)} "
+        first, last = self.disk_end, log_end - 1
+        which = f"offsets {first} to {last}" if first < last else f"offset {last}"
+        return f"; {since}it lacks {which}"
 
     @property
     def danger(self) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.copy_first import CopyFirst
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
 from replica.doctor.health.past import VisibleChange
 from replica.doctor.health.signs_of_life import SignsBackwards
@@ -182,6 +183,8 @@ class ClusterEvidence:
     """Since when partitions have no leader; None where none lacks one, or no time is known."""
     leaderless_in_restart: Mapping[int, int] = field(default_factory=dict)
     """See the function of this name."""
+    copy_first: tuple[CopyFirst, ...] = ()
+    """See copies_first."""
     voters: tuple[str, ...] = ()
     """The nodes that are voters, such as `2`; empty where that isn't known."""
     unreliable: tuple[str, ...] = ()

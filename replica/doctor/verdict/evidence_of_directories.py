@@ -19,6 +19,7 @@ from replica.doctor.check.newest import (
 )
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import (
     Outage,
@@ -178,6 +179,7 @@ def evidence_of(
         partitions=0 if cluster is None else len(cluster.partitions),
         leaderless=_leaderless(judged, cluster),
         leaderless_in_restart={} if cluster is None else leaderless_in_restart(cluster),
+        copy_first=() if cluster is None else copies_first(cluster),
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
         unreliable=() if quorum is None else _names(quorum.unreliable),
         replaced=() if quorum is None else _names(quorum.replaced),

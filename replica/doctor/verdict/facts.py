@@ -19,9 +19,11 @@ from replica.doctor.check.catalogue import (
 )
 from replica.doctor.check.rule import Finding, Rule, by_severity
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
-from replica.doctor.verdict.losses import LOSS_RULES, loss_facts
+from replica.doctor.verdict.losses import LOSS_RULES, copy_facts, loss_facts
+from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
@@ -56,6 +58,7 @@ _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
 _SHOWN = 3
+_LOSING = (health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
 _KINDS = ("node", "nodes", "broker", "controller", "voter")
 
 
@@ -74,7 +77,7 @@ _DOWN = {
 """The texts of a rule for one subject and for several, if the rule's meaning names no subject."""
 _BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
-    partition_folders.REPLICA_WITHOUT_FOLDER.id,
+    partition_folders.REPLICA_WITHOUT_FOLDER.id, health.RETENTION_SHORTENED.id,
 )  # fmt: skip
 """The rules whose subjects say too little. Those of a migration are it and the brokers that are
 known, and what is to be done may be about others, such as those that are missing. Those of missing
@@ -139,7 +142,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     """The verdict on one cluster, before further findings are added to it."""
     health_found = evidence.health or ()
     everything = [*(one.finding for one in evidence.findings), *health_found]
-    by_state = [*outage_facts(evidence)]
+    by_state = [*outage_facts(evidence), *copy_facts(evidence)]
     outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     if evidence.to_lose:
@@ -226,8 +229,8 @@ def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
         Severity.WARNING,
         f"{told}: the quorum needs each of the other voters ({listed(left)}), and stops "
         "when one of them stops.",
-        "Stop none of the other voters. `kraftlake recover --plan` says how the voter is made to "
-        "count again.",
+        f"Keep the other voters ({listed(left)}) running. `kraftlake recover --plan` says how "
+        f"{named('voter', evidence.replaced)} is made to count again.",
     )
 
 
@@ -254,6 +257,9 @@ def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> 
         is_told = is_cause or rule.id in AT_RISK or rule.id in _HAPPENED
         evidence = found[0].finding.message if is_told else ""
         fact = _of_place(rule, _places(where), evidence)
+        if rule.id in OLD_DISKS:
+            messages = [one.finding.message for one in found[:_SHOWN]]
+            fact = replace(fact, text=old_disks_text(rule.id, _begun(_places(where)), messages))
         yield replace(fact, level=Level.AT_RISK, severity=Severity.ERROR) if is_cause else fact
 
 
@@ -274,10 +280,10 @@ def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
 
 
 def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Iterator[Fact]:
-    """The facts of these findings. Among the warnings the one about lost records stands first."""
+    """The facts of these findings. Among the warnings those about lost records stand first."""
 
-    def place(finding: Finding) -> tuple[Any, bool]:
-        return by_severity(finding), finding.rule is not health.UNCLEAN_LEADER
+    def place(finding: Finding) -> tuple[int, bool, Any]:
+        return finding.severity.rank, finding.rule not in _LOSING, by_severity(finding)
 
     for finding in sorted(findings, key=place):
         if finding.severity is Severity.INFO or finding.rule.id in mentioned:
@@ -382,6 +388,7 @@ def verdict_on_state(cluster: Cluster, *gaps: Gap) -> Verdict:
             cluster.cluster_id,
             health=(*judge_health(cluster),),
             partitions=len(cluster.partitions),
+            copy_first=copies_first(cluster),
             state=KnownState(cluster.end_offset, cluster.now),
             gaps=gaps,
         )

@@ -1,18 +1,21 @@
-"""Facts about records that logs hold now and will lose."""
+"""Facts about records that logs hold now and will lose: logs of the metadata, and those of
+partitions on brokers that are down."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from replica.doctor.check.catalogue import groups
+from replica.doctor.check.catalogue import groups, health
+from replica.doctor.health.copy_first import copy_step, what_is_discarded
 from replica.doctor.quorum.reasons import IF_STOPPED
-from replica.doctor.verdict.evidence import ToLose
+from replica.doctor.verdict.evidence import ClusterEvidence, ToLose
 from replica.doctor.verdict.verdict import Fact, Level
 from replica.severity import Severity
-from replica.words import counted, listed, named
+from replica.words import counted, listed, named, shortened
 
 LOSS_RULES = (groups.LOG_DIVERGENCE.id,)
 """The rules whose findings these facts replace."""
+_SHOWN = 3
 _KEEP = "No action needed; keep a copy."
 _COPY_AGAIN = (
     "If a node ran while the directories were copied, copy all of them again; else keep a copy, "
@@ -24,6 +27,28 @@ def loss_facts(losses: Iterable[ToLose]) -> Iterator[Fact]:
     """A fact for each run of records."""
     for one in losses:
         yield _fact(one)
+
+
+def copy_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
+    """The fact that the start of brokers discards records that only they may hold."""
+    copies = [one._replace(shortened=()) for one in evidence.copy_first if one.truncated]
+    if not copies:
+        return
+    told = {name for one in copies for name in one.truncated}
+    unclean = {
+        subject.name
+        for one in evidence.health or ()
+        if one.rule is health.UNCLEAN_LEADER
+        for subject in one.subjects
+    }
+    names = listed([shortened(name) for name in sorted(told)], limit=_SHOWN)
+    yield Fact(
+        Level.AT_RISK,
+        health.UNCLEAN_LEADER.severity,
+        what_is_discarded(copies),
+        f"{copy_step(copies)} After the start compare {names} with what their producers sent.",
+        (health.UNCLEAN_LEADER.id,) if unclean <= told else (),
+    )
 
 
 def _fact(loss: ToLose) -> Fact:

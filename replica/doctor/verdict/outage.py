@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.check.rule import Finding
+from replica.doctor.health.copy_first import copy_step
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
-from replica.doctor.verdict.verdict import Fact, Level
+from replica.doctor.verdict.verdict import Fact, Level, Verdict
 from replica.model.voters import majority
 from replica.severity import Severity
 from replica.words import counted, listed, ms_text, named, shortened
@@ -27,6 +28,8 @@ _CERTAINTY = {
 were copied before the others."""
 _FATE = {health.MAJORITY_STOPPED.id: " A start of the voters may discard these records."}
 """A sentence about the future of the records that a rule names."""
+NO_CHANGE = (health.LEADER_GAVE_UP.id, log.ENDLESS_ELECTIONS.id, files.ELECTIONS_WITHOUT_WINNER.id)
+"""The rules whose facts, if they are an outage, mean that the cluster accepts no change."""
 OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id, *_CERTAINTY)
 """The rules whose findings users notice, or may notice."""
 _SHOWN = 5
@@ -34,11 +37,15 @@ _SHOWN = 5
 
 def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     """The outages of the newest state: partitions without leader, then partitions that refuse
-    writes, then a quorum that accepts no change."""
+    writes, then a quorum that accepts no change. A quorum that is known to have no leader stands
+    first: no broker that starts is unfenced before it has one."""
     found = {finding.rule.id: finding for finding in evidence.health or ()}
+    of_quorum = [*_of_quorum(evidence)]
+    sure = [fact for fact in of_quorum if health.LEADER_GAVE_UP.id in fact.rules]
+    yield from sure
     leaderless = [found[rule] for rule in _LEADERLESS if rule in found]
+    causes = [found[rule] for rule in _BROKERS if rule in found]
     if leaderless:
-        causes = [found[rule] for rule in _BROKERS if rule in found]
         yield Fact(
             Level.OUTAGE,
             Severity.ERROR,
@@ -47,24 +54,34 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
                 leaderless,
                 causes,
                 evidence.leaderless_in_restart,
-                health.UNCLEAN_LEADER.id in found,
+                copy_step(evidence.copy_first),
             ),
             tuple(one.rule.id for one in (*leaderless, *causes)),
         )
     refused = found.get(health.BELOW_MIN_ISR.id)
     if refused is not None:
+        why = listed([text for finding in causes for text in _cause(finding)])
         yield Fact(
             Level.OUTAGE,
             refused.severity,
             f"{_of_partitions((refused,), evidence)} "
             f"{'refuses' if len(refused.subjects) == 1 else 'refuse'} writes with acks=all: too "
-            "few replicas are in sync.",
-            refused.rule.next_step,
+            f"few replicas are in sync{f', and {why}' if why else ''}.",
+            " ".join(filter(None, (copy_step(evidence.copy_first), refused.rule.next_step))),
             (refused.rule.id,),
         )
 
-    yield from _of_quorum(evidence)
+    yield from (fact for fact in of_quorum if fact not in sure)
     yield from _without_winner(evidence)
+
+
+def why_no_change(verdict: Verdict) -> str:
+    """Why the cluster accepts no change, as a clause; "" where nothing shows that it accepts
+    none."""
+    for fact in verdict.facts:
+        if fact.level is Level.OUTAGE and not set(NO_CHANGE).isdisjoint(fact.rules):
+            return "has no leader, by the verdict"
+    return ""
 
 
 def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
@@ -98,7 +115,24 @@ def _of_quorum(evidence: ClusterEvidence) -> Iterator[Fact]:
             newest = max(found, key=lambda one: (one.epoch or 0, one.offset or 0))
             level, what = _CERTAINTY[rule]
             text = f"{what}: {newest.message}.{_FATE.get(rule, '')}"
-            yield Fact(level, newest.severity, text, newest.rule.next_step, (rule,))
+            yield Fact(level, newest.severity, text, _start_of_voters(newest), (rule,))
+
+
+def _start_of_voters(finding: Finding) -> str:
+    """The step that brings a leader back. A finding that knows which voters stopped names them as
+    its subjects."""
+    nodes = [subject.name.removeprefix("voter ") for subject in finding.subjects]
+    if not nodes:
+        return finding.rule.next_step
+    if len(nodes) == 1:
+        why = finding.subjects[0].what
+    else:
+        why = listed([f"{one.name}: {one.what}" for one in finding.subjects], limit=_SHOWN)
+    return (
+        f"Start {named('node', nodes, limit=_SHOWN)}: {why}. Then start the other voters that "
+        "don't run. If you stopped the quorum yourself, nothing is wrong. Stop no broker before "
+        "there is a leader."
+    )
 
 
 def _without_leader(
@@ -199,24 +233,17 @@ def _next_step(
     leaderless: Iterable[Finding],
     causes: Iterable[Finding],
     in_restart: Mapping[int, int],
-    was_unclean: bool,
+    copy: str,
 ) -> str:
     """The step that brings the leaders back: stopped brokers first, then directories. in_restart:
-    see ClusterEvidence.leaderless_in_restart. was_unclean: whether partitions have a leader that
-    was elected uncleanly. Other replicas truncate to its log when their brokers start."""
+    see ClusterEvidence.leaderless_in_restart. copy: from copy_step."""
     by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: _brokers(one) for one in causes}
     down = [*by_rule.get(health.FENCED_BROKER.id, ()),
             *by_rule.get(health.UNREGISTERED_BROKER.id, ())]  # fmt: skip
     lost = by_rule.get(health.LOST_DIRECTORY.id, ())
-    steps = []
-    if down and was_unclean:
-        folders = named("broker", down, limit=_SHOWN)
-        steps.append(
-            "First copy the folders of the partitions below, which were elected uncleanly, from "
-            f"{folders}: the start truncates them."
-        )
+    steps = [copy] if copy else []
     if down:
-        steps.append(f"Start {named('broker', down, limit=_SHOWN)}.")
+        steps.append(f"{'Then start' if copy else 'Start'} {named('broker', down, limit=_SHOWN)}.")
     if lost:
         steps.append(f"Repair the disk of {named('broker', lost, limit=_SHOWN)}, and restart it.")
         more = [(one, in_restart.get(int(one), 0)) for one in lost]
@@ -226,6 +253,6 @@ def _next_step(
             for one, count in more
             if count
         ]
-    if not steps:
+    if not down and not lost:
         return next(finding.rule.next_step for finding in leaderless)
     return f"{' '.join(steps)} Run no unclean election before: it may lose data."

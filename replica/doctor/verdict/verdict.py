@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from replica.doctor.check.catalogue import groups
 from replica.doctor.verdict.runbooks import runbook_of
@@ -168,6 +169,26 @@ class KnownState:
         return f"{told}. {self.beyond_voters}" if self.beyond_voters else told
 
 
+class Besides(NamedTuple):
+    """The facts of a verdict besides the first, and without those about disks of several clusters,
+    which stand above all others."""
+
+    weighty: tuple[Fact, ...]
+    """The facts that every text of the verdict has: what may lose committed data, each outage, and
+    the weightiest of the other facts."""
+    others: tuple[Fact, ...]
+    """The facts that a short text only counts."""
+
+
+def facts_besides(facts: Sequence[Fact]) -> Besides:
+    """The facts besides the first one. facts: the facts of a verdict, in its order."""
+    rest = [fact for fact in facts[1:] if not fact.is_of_other_clusters]
+    at_risk = [fact for fact in rest if fact.level is Level.AT_RISK]
+    outages = [fact for fact in rest if fact.level is Level.OUTAGE]
+    less = [fact for fact in rest if fact.level.rank > Level.AT_RISK.rank]
+    return Besides((*at_risk, *outages, *less[:1]), tuple(less[1:]))
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The verdict on one cluster."""
@@ -199,6 +220,11 @@ class Verdict:
     def of_other_clusters(self) -> tuple[Fact, ...]:
         """The facts about disks of several clusters."""
         return tuple(one for one in self.facts if one.is_of_other_clusters)
+
+    @property
+    def besides(self) -> Besides:
+        """The facts besides the headline."""
+        return facts_besides(self.facts)
 
 
 def decide(

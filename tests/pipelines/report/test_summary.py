@@ -10,10 +10,14 @@ import pytest
 from pipelines.report.activity import OTHER, group_of
 from pipelines.report.summary import HIGH, LIMITED, outages
 from pipelines.report.travel.steps import Followed, Move, ReportSteps
+from pipelines.report.view import NextStep
+from replica.doctor.check.catalogue import RULES_BY_ID
 from tests.pipelines.report.incidents import split
 from tests.pipelines.report.journeys import journey
 from tests.pipelines.report.pages import Reported, change
 from tests.pipelines.report.small_lake import CLUSTER, capture, epoch, replica, together
+
+_FACT = {"severity": "error", "text": "It is so."}
 
 
 def test_the_first_page_says_when_it_was_and_what_it_did(reported: Reported) -> None:
@@ -75,7 +79,9 @@ def test_where_something_was_not_judged_nothing_is_said_to_be_all_right(
     rows = {
         "bronze.captures": [capture(1, 1), capture(3, 1)],
         "gold.failure_exposure": [{"kind": "nothing", "leaderless": 0, "has_majority": True}],
-        "gold.verdicts": [{"level": "incomplete", "facts": [], "not_judged": gaps}],
+        "gold.verdicts": [
+            {"level": "incomplete", "facts": [], "next_steps": [add], "not_judged": gaps}
+        ],
     }
     report, page = reported(rows)
     told = report.clusters[0].summary
@@ -91,8 +97,57 @@ def test_where_something_was_not_judged_nothing_is_said_to_be_all_right(
         "warns.",
     )
     assert add in page.text
-    assert "Not judged: the state behind offset 7, because nobody knows it." in page.text
     assert "asks for anything" not in page.text
+
+
+def test_where_nothing_closes_a_gap_no_step_is_known(reported: Reported) -> None:
+    gap = {"what": "the state behind offset 7", "why": "nobody knows it", "next_step": ""}
+    verdict = {"level": "incomplete", "facts": [], "next_steps": [], "not_judged": [gap]}
+    _, page = reported({"bronze.captures": [capture(1, 1)], "gold.verdicts": [verdict]})
+    assert "No step is known that tells what could not be judged." in page.text
+    assert "asks for anything" not in page.text
+
+
+def test_the_steps_are_those_of_the_verdict_in_its_order(reported: Reported) -> None:
+    """Also where a rule has another step for all clusters, as before a start that truncates."""
+    found = {**replica(1), "capture_id": "capture-1-1", "file": "", "message": "1 of 9"}
+    bad = {"rule": "partition-without-leader", "severity": "error", "family": "health"}
+    behind = {"rule": "voter-behind", "severity": "warning", "family": "files"}
+    steps = ("First copy the folders.", "Node 2: start it.", "Add the directory of node 3.")
+    facts = [
+        {**_FACT, "level": "outage", "next_step": steps[0], "rules": [bad["rule"]]},
+        {**_FACT, "level": "attention", "next_step": steps[1], "rules": [behind["rule"]]},
+    ]
+    rows: dict[str, Any] = {
+        "bronze.captures": [capture(1, 1)],
+        "gold.findings": [{**found, **bad}, {**found, **behind}],
+        "gold.verdicts": [{"level": "outage", "facts": facts, "next_steps": [*steps]}],
+    }
+    report, page = reported(rows)
+    assert report.clusters[0].next_steps == (
+        NextStep(steps[0], ((bad["rule"], f"c1-health-{bad['rule']}"),)),
+        NextStep(steps[1], ((behind["rule"], f"c1-rule-{behind['rule']}"),)),
+        NextStep(steps[2], ()),
+    )
+    places = [page.text.index(step) for step in steps]
+    assert places == sorted(places)
+    assert RULES_BY_ID[bad["rule"]].next_step not in page.text[: places[-1]]
+
+
+def test_a_lake_without_a_verdict_says_that_no_step_is_known(reported: Reported) -> None:
+    _, page = reported({"bronze.captures": [capture(1, 1)]})
+    assert "the lake has no verdict on this cluster. kraftlake build makes it." in page.text
+
+
+def test_nobody_leads_whose_epoch_was_given_up(reported: Reported) -> None:
+    fact = {**_FACT, "level": "outage", "next_step": "", "rules": ["leader-gave-up"]}
+    verdict = {"level": "outage", "facts": [fact], "next_steps": []}
+    report, page = reported(journey() | {"gold.verdicts": [verdict]})
+    assert report.clusters[0].summary.when[-1] == (
+        "The captures tell of 2 leader epochs; in the newest, 2, node 3 led from 2026-01-02 "
+        "03:04:15 UTC on, and gave up: nobody is known to lead since."
+    )
+    assert " leads since " not in page.text
 
 
 def test_where_all_was_judged_and_nothing_is_wrong_nothing_is_to_be_done(
@@ -101,6 +156,7 @@ def test_where_all_was_judged_and_nothing_is_wrong_nothing_is_to_be_done(
     rows = {
         "bronze.captures": [capture(node, 1) for node in (1, 2, 3)],
         "silver.leader_epochs": [epoch(node, 1, 1, 0, 10, 1) for node in (1, 2, 3)],
+        "gold.verdicts": [{"level": "healthy", "facts": [], "next_steps": []}],
     }
     report, page = reported(rows)
     assert "No change of the cluster was lost." in report.clusters[0].summary.impact
@@ -139,9 +195,6 @@ def test_impact_tells_how_the_cluster_is_now_and_what_one_more_failure_takes(
         "If brokers 11 and 12 failed now, 9 partitions would be without leader and the quorum "
         "would have no majority (4 already are)."
     )
-    (step,) = report.clusters[0].health_steps
-    assert step[0] == "no-eligible-leader"
-    assert "#c1-health-no-eligible-leader" in [a.get("href") for a in page.named("a")]
 
 
 def test_changes_are_grouped_by_what_they_are_about(reported: Reported) -> None:

@@ -355,8 +355,14 @@ def test_what_users_feel_now_leads_whatever_the_logs_say() -> None:
     answer = verdict(replace(HEALTHY, now=(DOWN, WORN)))
     assert answer.level is Level.OUTAGE
     assert answer.sentence.startswith(
-        "Now: 614 of 690 partitions have no leader. And 1 other finding. "
+        f"Now: 614 of 690 partitions have no leader. {WORN.text} "
         "In the newest captures all 3 replicas hold"
+    )
+    also_down = replace(DOWN, text="6 partitions refuse writes.")
+    others = tuple(replace(WORN, text=f"Broker {one}: so it is.") for one in (13, 14))
+    answer = verdict(replace(HEALTHY, now=(DOWN, also_down, WORN, *others)))
+    assert answer.headline == (
+        f"Now: {DOWN.text} 6 partitions refuse writes. {WORN.text} And 2 other findings."
     )
     assert verdict(HEALTHY).headline == ""
     harmless = verdict(replace(HEALTHY, losses=(GHOSTS,), now=(DOWN,)))

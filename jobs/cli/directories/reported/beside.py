@@ -23,7 +23,7 @@ MAX_LEADERLESS, MAX_CONFIGS, MAX_VALUES = 10, 40, 3
 
 
 def events(incident: Incident, clock: ZonedClock) -> Section:
-    """What happened, what to do, and what is not known."""
+    """What happened, and what is not known. What to do stands in the summary."""
     return Section("events", "What happened", joined(_events(incident, clock)))
 
 
@@ -41,9 +41,6 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[Html]:
         yield element("p", "These logs show no event that led to it.")
     for label, text in incident.beside():
         yield element("p", ticks(f"{label.capitalize()}: {text}."))
-    if verdict.next_steps:
-        yield element("h4", "What to do")
-        yield element("ol", *(element("li", ticks(one)) for one in verdict.next_steps))
     unknown = [*(f"{one.what}, because {one.why}" for one in verdict.not_judged), *incident.gaps]
     if unknown:
         yield element("h4", "What is not known")

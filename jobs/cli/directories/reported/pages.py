@@ -146,6 +146,7 @@ def _evidence(given: GivenCluster, walked: Walked, parted: Parted) -> Evidence:
         state_ranges=walked.state_ranges(),
         voter_sets=_voter_set(voters),
         facts=given.verdict.facts,
+        next_steps=given.verdict.next_steps,
         gaps=given.verdict.not_judged,
         outages=judged.known_outages(given.newest.judged),
     )

@@ -166,15 +166,25 @@ FENCED_BROKER = warning(
     "A broker that holds replicas is fenced, or shutting down.",
     "Takes it out of the in-sync replicas and moves its leaders; a partition without another "
     "in-sync replica has no leader until the broker is back.",
-    "Start the broker, or find out why it can't reach the controllers. A broker that has just "
-    "registered is unfenced once it has caught up.",
+    "Start the broker, after a copy of its log directories where that is said of it; or find out "
+    "why it can't reach the controllers. A broker that has just registered is unfenced once it has "
+    "caught up.",
     ("strimzi/strimzi-kafka-operator#12760",),
+)
+RETENTION_SHORTENED = warning(
+    "retention-shortened-while-down",
+    "The retention of a topic was shortened while a broker with its replicas was down.",
+    "Applies the new value when the broker starts: it deletes the records that are older, or more, "
+    "than the value allows, and those that were compacted.",
+    "If you need what the broker would delete, copy its log directories before its start, or set "
+    "the old value again until they are copied.",
 )
 UNREGISTERED_BROKER = warning(
     "replica-on-unregistered-broker",
     "Partitions have replicas on a broker that isn't registered.",
     "Keeps the assignment: these replicas never catch up, and count in the replication factor.",
-    "Start the broker again, or move its replicas with kafka-reassign-partitions.sh.",
+    "Start the broker again, after a copy of its log directories where that is said of it; or move "
+    "its replicas with kafka-reassign-partitions.sh.",
     ("strimzi/strimzi-kafka-operator#11667", "StephenSorriaux/ansible-kafka-admin#197"),
 )
 LOST_DIRECTORY = warning(
@@ -205,8 +215,9 @@ WITHOUT_LEADER = error(
     "A partition has no leader, and waits for an in-sync or eligible replica to come back.",
     "Refuses reads and writes of the partition. Elects one of these replicas, without loss, once "
     "its broker is unfenced and has the replica's log directory online.",
-    "Start the brokers that hold the replicas named, or repair the log directory and restart its "
-    "broker, before any unclean election.",
+    "Start the brokers that hold the replicas named, after a copy of their log directories where "
+    "replica-on-fenced-broker says so; or repair the log directory and restart its broker. Run no "
+    "unclean election before.",
     ("apache/kafka#9533", "strimzi/strimzi-kafka-operator#12768"),
 )
 NO_ELIGIBLE_LEADER = error(
@@ -215,9 +226,9 @@ NO_ELIGIBLE_LEADER = error(
     "Elects the last known leader when its broker registers again, whether it lost records or not "
     "(from 4.0 on, with eligible leader replicas); otherwise elects no replica, unless "
     "unclean.leader.election.enable is set.",
-    "Start all replicas, the last known eligible ones first; restart those that are live already. "
-    "Only then run an unclean election (kafka-leader-election.sh), which loses what the new leader "
-    "lacks.",
+    "Copy the replicas. Start all of them, the last known eligible ones first; restart those that "
+    "are live already. Only then run an unclean election (kafka-leader-election.sh), which loses "
+    "what the new leader lacks.",
     ("apache/kafka#9533", "KIP-966"),
 )
 BELOW_MIN_ISR = warning(
@@ -289,8 +300,8 @@ REASSIGNMENT_STUCK = warning(
     "A reassignment can't end, because an added replica is on a broker that is fenced or not "
     "registered, or in a lost log directory; or it has been under way for more than a day.",
     "Waits for the added replicas without end, and keeps the old ones until then.",
-    "Start that broker or repair the directory, or cancel: "
-    "`kafka-reassign-partitions.sh --cancel`.",
+    "Start that broker, after a copy of its log directories where replica-on-fenced-broker says "
+    "so, or repair the directory, or cancel: `kafka-reassign-partitions.sh --cancel`.",
     ("StephenSorriaux/ansible-kafka-admin#197",),
 )
 NOT_PREFERRED = info(

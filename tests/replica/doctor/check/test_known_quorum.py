@@ -72,10 +72,11 @@ def test_a_voter_restored_from_an_older_copy_has_forgotten_what_the_others_attes
     assert quorum.has_majority
     (found,) = (one for one in judged(tmp_path).findings if one.rule.id == "stale-voter")
     assert (found.epoch, Path(found.file)) == (own, tmp_path / "3/__cluster_metadata-0")
-    assert found.message.startswith(
-        f"voter 3: its directory is of epoch {own}, and it led or voted in epoch {attested}; "
-        "it may vote a second time in an epoch in which it voted already"
-    )
+    told = f"voter 3: its directory is of epoch {own}, and it led or voted in epoch {attested}; "
+    assert found.message.startswith(f"{told}since 20")
+    lacks = f" UTC it lacks offsets {stale.disk_end} to {quorum.log_end - 1}; it may vote a second "
+    assert f"{lacks}time in an epoch in which it voted already" in found.message
+    assert stale.disk_end
     alone = known(*(tmp_path / node for node in ("1", "3")))
     assert not alone.has_majority, "one voter of three can be relied on"
 
@@ -97,11 +98,15 @@ def test_a_voter_whose_disk_went_back_is_named_beside_an_earlier_look(tmp_path: 
     judged_now = judge_group(looks[1], newest=True, earlier=earlier)
     (found,) = (one for one in judged_now.findings if one.rule.id == "replica-went-back")
     assert Path(found.file) == tmp_path / "now/2/__cluster_metadata-0"
-    assert found.message == (
-        "voter 2: its log end offset was 3673 in an earlier capture, and is 1524 now; it may vote "
-        "a second time in an epoch in which it voted already, and lacks records that it "
-        "acknowledged: it may help to elect a leader that lacks committed records"
+    assert found.message.startswith(
+        "voter 2: its log end offset was 3673 in an earlier capture, and is 1524 now; since "
     )
+    assert " UTC it lacks offsets 1524 to " in found.message
+    assert found.message.endswith(
+        "; it may vote a second time in an epoch in which it voted already, and lacks records that "
+        "it acknowledged: it may help to elect a leader that lacks committed records"
+    )
+    assert " UTC it lacks offsets 1524 to " in found.message
     (state,) = judged_now.states
     assert state.quorum is not None
     assert doubts(state.quorum) == {1: None, 2: VoterDoubt.STALE, 3: None}

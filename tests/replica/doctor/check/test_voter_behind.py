@@ -40,6 +40,7 @@ def test_a_voter_that_stopped_or_went_back_is_told(nodes: list[Path], lacking_ms
     end = cut_whole(nodes[0], lacking_ms)
     (message,) = told(nodes)
     assert message.startswith(f"voter 1: its log goes up to offset {end - 1}, and ends ")
+    assert f" UTC it lacks offsets {end} to " in message
 
 
 def test_a_process_that_registered_later_is_told_as_that_alone(nodes: list[Path]) -> None:

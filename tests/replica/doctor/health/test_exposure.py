@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,12 +17,14 @@ from replica.doctor.health.exposure import (
     Exposure,
     Failure,
     Harm,
+    eligible_to_lead,
     exposures,
     has_too_many_pairs,
     min_isr_unknown,
 )
 from replica.doctor.health.past import past_of
 from replica.doctor.preflight.answer import ChangeSafety
+from replica.doctor.preflight.certainty import grounded
 from replica.doctor.preflight.stopping import stop_brokers
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.log_ends import COPYING_MS
@@ -67,12 +70,49 @@ def test_an_eligible_replica_takes_over() -> None:
     assert found["pair", ("11", "12")].harm == Harm(leaderless=1, needs_unclean=1)
 
 
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        {"isr": (12,)},
+        {"isr": (), "eligibleLeaderReplicas": (12,)},
+        {"isr": (), "lastKnownElr": (12,)},
+    ],
+)
+def test_a_partition_that_waits_for_its_broker_needs_no_unclean_election(
+    waiting: dict[str, Any],
+) -> None:
+    """It has a leader, without loss, once broker 12 is back."""
+    records = [*healthy(), a_partition(leader=NO_NODE, **waiting), a_broker(12, fenced=True)]
+    found = by_gone(cluster_after(records))
+    assert found["nothing", ()].harm == Harm(leaderless=1)
+    assert found["broker", ("11",)].harm == Harm(leaderless=1)
+
+
+def test_a_partition_whose_last_candidate_fails_needs_an_unclean_election() -> None:
+    records = [*healthy(), a_partition(leader=NO_NODE, isr=())]
+    assert by_gone(cluster_after(records))["nothing", ()].harm == Harm(1, needs_unclean=1)
+
+
+def test_without_a_leader_of_the_quorum_no_other_replica_takes_over() -> None:
+    """check, plan and the exposure agree: nobody is left who could choose another leader."""
+    of = cluster_after([*healthy(), a_partition(1, (12, 11), leader=12)])
+    unled = replace(of, quorum=known(1, 2, 3, is_leaderless=True))
+    found = by_gone(unled)
+    assert found["nothing", ()].harm == Harm()
+    assert found["broker", ("11",)].harm == found["broker", ("12",)].harm == Harm(leaderless=1)
+    assert found["broker", ("13",)].harm == Harm()
+    stop = grounded(stop_brokers(unled, [11]), unled)
+    assert [(one.answer, one.subject) for one in stop.reasons] == [
+        (ChangeSafety.UNSAFE, "quorum"), (ChangeSafety.UNSAFE, "orders-0"),
+    ]  # fmt: skip
+
+
 def test_a_replica_in_a_lost_directory_is_not_left() -> None:
     """Its broker is live, and leads other partitions; plan --stop-broker says the same."""
     lost = (directory_of(11), LOST_DIRECTORY, directory_of(13))
     found = by_gone(cluster_after([*healthy(), a_partition(directories=lost, isr=(11, 12))]))
     assert found["nothing", ()].harm == Harm()
-    assert found["broker", ("11",)].harm == Harm(leaderless=1, needs_unclean=1)
+    assert found["broker", ("11",)].harm == Harm(leaderless=1), "it waits for the directory"
     alone = a_partition(directories=lost, isr=(12,), leader=NO_NODE)
     assert by_gone(cluster_after([*healthy(), alone]))["nothing", ()].harm.leaderless == 1
 
@@ -188,7 +228,8 @@ def looked_at(cluster: Cluster, gone: frozenset[int]) -> Harm:
         least = cluster.min_isr(key, partition)
         if live.isdisjoint((*partition.isr, *partition.elr)):
             leaderless += 1
-            needs_unclean += not live.isdisjoint(partition.replicas)
+            waits = set(eligible_to_lead(partition)) - gone
+            needs_unclean += not waits and not live.isdisjoint(partition.replicas)
         elif least is not None and len(live.intersection(partition.isr)) < least:
             below += 1
     return Harm(leaderless, needs_unclean, below)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replica.doctor.health.brokers import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
+from replica.doctor.health.copy_first import CopyFirst, copies_first, copy_step
 from replica.metadata.record import MetadataRecord, new_record
 from tests.replica.doctor.health.clusters import (
     RELEASES,
@@ -12,6 +13,7 @@ from tests.replica.doctor.health.clusters import (
     a_controller,
     a_partition,
     above_notes,
+    cluster_after,
     directory_of,
     healthy,
     judged,
@@ -153,6 +155,28 @@ def test_brokers_that_hold_replicas_and_are_fenced_or_gone_are_told_with_how_man
     (gone,) = found["replica-on-unregistered-broker"].subjects
     assert (gone.name, gone.what) == ("broker 14", "1 replica")
     assert found["replica-on-unregistered-broker"].message == "1 of 4 brokers that hold replicas"
+
+
+def test_a_broker_whose_start_discards_records_is_copied_first() -> None:
+    """orders-1 was elected uncleanly while brokers 12 and 14 were down; broker 13 runs, and has
+    truncated its replica already."""
+    records = [
+        *healthy(),
+        a_broker(12, fenced=True),
+        a_partition(0, isr=(11, 13)),
+        a_partition(1, (11, 12, 13, 14), isr=(11,), leaderRecoveryState=1),
+        a_partition(2, (11, 13), isr=(11,), leaderRecoveryState=1),
+    ]
+    found = judged(records)
+    (fenced,) = found["replica-on-fenced-broker"].subjects
+    assert fenced.what == "fenced, 2 replicas; copy its log directories before it starts"
+    (gone,) = found["replica-on-unregistered-broker"].subjects
+    assert gone.what == "1 replica; copy its log directories before it starts"
+    copies = copies_first(cluster_after(records))
+    assert copies == (CopyFirst(12, ("orders-1",)), CopyFirst(14, ("orders-1",)))
+    assert copy_step(copies, [12]) == "First copy the log directories of broker 12."
+    assert copy_step(copies) == "First copy the log directories of brokers 12 and 14."
+    assert copy_step(copies, [11]) == ""
 
 
 def test_a_fenced_broker_without_replicas_is_no_finding() -> None:

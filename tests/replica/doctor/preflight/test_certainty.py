@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from replica.doctor.preflight.answer import ChangeSafety, Preflight, preflight
+from replica.doctor.preflight.answer import ChangeSafety, Preflight, done, preflight
 from replica.doctor.preflight.certainty import grounded
+from replica.doctor.preflight.rolling import roll
 from replica.doctor.quorum.known_quorum import LogConflict
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.history.log import OffsetRange
 from replica.model.keys import ReplicaKey
-from tests.replica.doctor.preflight.clusters import cluster, known
+from tests.replica.doctor.preflight.clusters import broker, cluster, known, partition
 
 SAFE = preflight("do something", [], ("something else",))
 ONE, TWO = ReplicaKey(1), ReplicaKey(2)
@@ -62,3 +65,26 @@ def test_voters_whose_disks_are_in_doubt_are_named() -> None:
 def test_an_unsafe_answer_stays_unsafe_and_a_doubt_stands_before_its_notes() -> None:
     of = cluster(is_whole=False, refused_at=3)
     assert reasons(grounded(SAFE, of)) == [("unknown", "state", None)] * 2
+
+
+def test_a_change_that_needs_a_leader_is_unsafe_while_nobody_leads_the_quorum() -> None:
+    """It can't be carried out: that is known, and no wait for a better copy changes it."""
+    unled = cluster(quorum=known(1, 2, 3, is_leaderless=True))
+    (reason,) = grounded(SAFE, unled).reasons
+    assert (reason.answer, reason.subject) == (ChangeSafety.UNSAFE, "quorum")
+    assert reason.detail.startswith("had no leader when the directories were copied: it accepts no")
+    nothing = preflight("do something", [done("it", "is done")])
+    for other in (nothing, replace(SAFE, asks_quorum=False)):
+        assert grounded(other, unled).answer is other.answer
+    by_verdict = grounded(SAFE, cluster(), "has no leader, by the verdict")
+    assert by_verdict.answer is ChangeSafety.UNSAFE
+
+
+def test_each_answer_names_the_brokers_that_are_copied_before_their_start() -> None:
+    of = cluster(broker(3, fenced=True), partition(0, (2, 3), isr=(2,), leaderRecoveryState=1))
+    (told,) = grounded(SAFE, of).reasons
+    assert (told.answer, told.subject) == (ChangeSafety.SAFE, "broker 3")
+    assert told.detail.endswith(" First copy the log directories of broker 3")
+    rolled = grounded(roll(of), of)
+    assert sum("First copy the log directories" in one.detail for one in rolled.reasons) == 1
+    assert "First copy the log directories of broker 3. Then start it" in rolled.reasons[0].detail

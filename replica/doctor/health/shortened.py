@@ -1,0 +1,162 @@
+"""Finds topics whose retention was shortened while a broker with their replicas was down.
+
+The broker applies the new value when it starts, and deletes records that may be on no other disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from replica.doctor.check.catalogue import health
+from replica.doctor.check.rule import Finding, Subject
+from replica.doctor.health.cluster import BROKER_RESOURCE, Cluster, Shortened
+from replica.doctor.health.past import VisibleChange
+from replica.metadata.image.state import TOPIC_RESOURCE
+from replica.metadata.topic_configs import TOPIC_CONFIGS, TopicConfig
+from replica.words import listed
+
+_CONFIGS = {
+    one.name: one
+    for one in TOPIC_CONFIGS
+    if one.name in ("retention.ms", "retention.bytes", "cleanup.policy")
+}
+_SHOWN = 2
+NAMES = frozenset(
+    name for one in _CONFIGS.values() for name in (one.name, *(b.name for b in one.of_brokers))
+)
+"""The configs of topics and brokers that decide which records a broker deletes."""
+_Key = tuple[int, str, str]
+
+
+def brokers_down(cluster: Cluster) -> Mapping[int, int]:
+    """The fenced brokers that hold replicas, each with the offset of the record that last changed
+    it."""
+    brokers, offsets = cluster.values("brokers"), cluster.offsets("brokers")
+    held = cluster.replicas_by_broker
+    return {one: offsets[one] for one in held if one in brokers and brokers[one]["fenced"]}
+
+
+def shortened_while_down(
+    cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]
+) -> tuple[Shortened, ...]:
+    """What was shortened while brokers were down that are down still. steps: gives the changes that
+    led to the state, newest first; it is called only if a broker is down, and read as far as the
+    first fencing."""
+    down = set(brokers_down(cluster))
+    if not down:
+        return ()
+    back, found = _Back(), dict[int, _Back]()
+    for step in steps():
+        ended = {key for table, key, _ in step.before if table == "brokers"} & down
+        found |= {one: back.copy() for one in ended}
+        down -= ended
+        if not down:
+            break
+        back.take(step)
+    found |= dict.fromkeys(down, back)
+    return tuple(one for broker in sorted(found) for one in _of(cluster, broker, found[broker]))
+
+
+@dataclass
+class _Back:
+    """What is taken back of the newest state."""
+
+    values: dict[_Key, str | None] = field(default_factory=dict)
+    """The earlier values of the configs; None if there was none."""
+    offsets: dict[_Key, int] = field(default_factory=dict)
+    """The offset of the newest change of each of these configs."""
+    created: set[str] = field(default_factory=set)
+    """The ids of the topics that didn't exist."""
+
+    def take(self, step: VisibleChange) -> None:
+        for table, key, value in step.before:
+            if table == "topics" and value is None:
+                self.created.add(key)
+            elif table == "configs" and key[2] in NAMES:
+                self.values[key] = value
+                self.offsets.setdefault(key, step.offset)
+
+    def copy(self) -> _Back:
+        return _Back(self.values.copy(), self.offsets.copy(), self.created.copy())
+
+
+def _of(cluster: Cluster, broker: int, back: _Back) -> Iterator[Shortened]:
+    if not back.values:
+        return
+    now: Mapping[_Key, str] = cluster.values("configs")
+    names = cluster.values("topics")
+    held = {key[0] for key, one in cluster.partitions.items() if broker in one.replicas}
+    file = cluster.broker_defaults
+    for topic in sorted(names[one] for one in held - back.created):
+        policy = _in_force(_CONFIGS["cleanup.policy"], topic, broker, now.get, file)
+        for config in _CONFIGS.values():
+            keys = [key for key in _keys(config, topic, broker) if key in back.values]
+            if not keys or (config.name != "cleanup.policy" and "delete" not in policy):
+                continue
+
+            def then(key: _Key) -> str | None:
+                return back.values[key] if key in back.values else now.get(key)
+
+            was = _in_force(config, topic, broker, then, file)
+            value = _in_force(config, topic, broker, now.get, file)
+            if _deletes_more(config.name, was, value):
+                offset = max(back.offsets[key] for key in keys)
+                yield Shortened(broker, topic, config.name, was, value, offset)
+
+
+def _keys(config: TopicConfig, topic: str, broker: int) -> Iterator[_Key]:
+    """The configs in the log that decide about the topic on the broker, the strongest first."""
+    yield TOPIC_RESOURCE, topic, config.name
+    for resource in (str(broker), ""):
+        yield from ((BROKER_RESOURCE, resource, one.name) for one in config.of_brokers)
+
+
+def _in_force(
+    config: TopicConfig,
+    topic: str,
+    broker: int,
+    value_of: Callable[[_Key], str | None],
+    file: Mapping[str, str],
+) -> str:
+    units = {one.name: one for one in config.of_brokers}
+    for key in _keys(config, topic, broker):
+        if (value := value_of(key)) is not None:
+            return units[key[2]].value_for_topics(value) if key[2] in units else value
+    in_file = (
+        one.value_for_topics(file[one.name]) for one in config.of_brokers if one.name in file
+    )
+    return next(in_file, config.default)
+
+
+def _deletes_more(name: str, was: str, now: str) -> bool:
+    if name == "cleanup.policy":
+        return bool(_policies(now) - _policies(was))
+    before, after = _limit(was), _limit(now)
+    return before is not None and after is not None and after < before
+
+
+def _policies(text: str) -> set[str]:
+    return {one.strip() for one in text.split(",")} & {"delete", "compact"}
+
+
+def _limit(text: str) -> float | None:
+    """A limit as a number; a negative one is no limit. None for any other text."""
+    if not text.removeprefix("-").isdecimal():
+        return None
+    number = int(text)
+    return float("inf") if number < 0 else float(number)
+
+
+def judge_shortened(cluster: Cluster) -> Iterator[Finding]:
+    """The rule about configs that wait for a broker's start."""
+    subjects = [
+        Subject(
+            f"topic {one.topic}",
+            f"{one.config} became {one.now} ({one.was} before) while broker {one.broker} was down",
+            one.offset,
+        )
+        for one in cluster.shortened
+    ]
+    found = [f"{one.name}: {one.what}" for one in subjects]
+    yield from cluster.about(health.RETENTION_SHORTENED, listed(found, limit=_SHOWN), subjects)

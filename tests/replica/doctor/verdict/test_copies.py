@@ -1,0 +1,51 @@
+"""What the start of a broker discards, in the verdict: it is copied before each start."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from replica.doctor.check.catalogue import health
+from replica.doctor.check.rule import Subject
+from replica.doctor.health.copy_first import CopyFirst
+from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.verdict import Level
+from tests.replica.doctor.verdict.test_facts import DOWN, LEADERLESS, about, of_partitions
+
+UNCLEAN = about(health.UNCLEAN_LEADER, Subject("b-1", "led by 12 of [11, 12]"))
+TO_COPY = (CopyFirst(11, ("b-1",)),)
+
+
+def test_each_step_that_starts_a_broker_begins_with_the_copy_of_what_the_start_discards() -> None:
+    refused = of_partitions(health.BELOW_MIN_ISR, "b-1")
+    found = (*(LEADERLESS.health or ()), refused, UNCLEAN)
+    verdict = verdict_on(replace(LEADERLESS, health=found, copy_first=TO_COPY))
+    copy = "First copy the log directories of broker 11."
+    assert verdict.next_steps == (
+        f"{copy} After the start compare b-1 with what their producers sent.",
+        f"{copy} Then start broker 11. Run no unclean election before: it may lose data.",
+        f"{copy} {health.BELOW_MIN_ISR.next_step}",
+    )
+    (risk,) = (fact for fact in verdict.facts if fact.level is Level.AT_RISK)
+    assert risk.text == (
+        "The start of broker 11 discards records that only it may hold: it truncates partition b-1 "
+        "to the log of a leader that was elected uncleanly while it was down."
+    )
+
+
+def test_without_an_outage_a_broker_that_must_be_copied_first_is_a_risk() -> None:
+    found = verdict_on(ClusterEvidence(health=(DOWN, UNCLEAN), copy_first=TO_COPY))
+    assert found.level is Level.AT_RISK
+    assert found.next_steps[0].startswith("First copy the log directories of broker 11.")
+    whole = verdict_on(ClusterEvidence(health=(UNCLEAN,)))
+    assert whole.level is Level.ATTENTION, "nobody is down: nothing is left to copy"
+
+
+def test_a_partition_that_no_broker_waits_to_discard_keeps_its_own_fact() -> None:
+    """No broker that is down has a replica of c-0."""
+    more = about(health.UNCLEAN_LEADER, Subject("b-1", "led by 12"), Subject("c-0", "led by 12"))
+    found = verdict_on(ClusterEvidence(health=(DOWN, more), copy_first=TO_COPY))
+    assert [fact.level for fact in found.facts] == [
+        Level.AT_RISK, Level.ATTENTION, Level.ATTENTION,
+    ]  # fmt: skip
+    assert found.facts[1].text.startswith("b-1 and c-0: A partition's leader was elected")

@@ -1,0 +1,53 @@
+"""What to do first, and what is said of disks that are older than what their nodes did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from replica.doctor.check.catalogue import groups, health
+from replica.doctor.check.rule import Subject
+from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
+from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.verdict import Level
+from tests.replica.doctor.verdict.test_facts import LEADERLESS, about, of_partitions
+
+
+def test_an_old_disk_is_told_by_its_node_and_by_what_it_lacks_since_when() -> None:
+    lacks = "its log goes up to offset 40, and so on; since 2026-11-29 19:35:08 UTC it lacks more"
+    found = [
+        PlacedFinding(f"node {node}", groups.STALE_VOTER.at("", f"voter {node}: {lacks}"))
+        for node in (2, 3)
+    ]
+    verdict = verdict_on(ClusterEvidence(nodes=3, findings=tuple(found[1:])))
+    assert verdict.level is Level.AT_RISK
+    assert verdict.headline == (f"Node 3: its disk is older than what the node did: {lacks}.")
+    both = verdict_on(ClusterEvidence(nodes=3, findings=tuple(found)))
+    assert both.headline.startswith("Nodes 2 and 3: their disks are older than what the nodes did")
+    assert f"voter 2: {lacks}; voter 3: {lacks}." in both.headline
+    behind = PlacedFinding("node 2", groups.VOTER_BEHIND.at("", f"voter 2: {lacks}"))
+    verdict = verdict_on(ClusterEvidence(nodes=3, findings=(behind,)))
+    assert verdict.headline.startswith(f"Node 2: {lacks}. The node was stopped or cut off")
+
+
+def test_the_step_of_a_leader_that_gave_up_names_the_voters_that_stopped_first() -> None:
+    ends = "its log ends at offset 72, 3.0 s before the newest log"
+    for gone, step in (
+        ((Subject("voter 2", ends),), f"Start node 2: {ends}. Then start the other voters"),
+        (
+            (Subject("voter 2", ends), Subject("voter 4", ends)),
+            f"Start nodes 2 and 4: voter 2: {ends} and voter 4: {ends}. Then start the other",
+        ),
+        ((), health.LEADER_GAVE_UP.next_step),
+    ):
+        found = about(health.LEADER_GAVE_UP, *gone)
+        verdict = verdict_on(replace(LEADERLESS, health=(*(LEADERLESS.health or ()), found)))
+        assert verdict.next_steps[0].startswith(step), "no broker comes back before"
+        assert verdict.next_steps[1].startswith("Start broker 11.")
+
+
+def test_what_an_unclean_election_took_weighs_more_than_a_single_replica() -> None:
+    unclean = of_partitions(health.UNCLEAN_LEADER, "orders-0", "orders-1")
+    single = of_partitions(health.SINGLE_ISR, "orders-0")
+    for found in ((single, unclean), (unclean, single)):
+        verdict = verdict_on(replace(LEADERLESS, health=(*(LEADERLESS.health or ()), *found)))
+        assert verdict.besides.weighty[0].rules == (health.UNCLEAN_LEADER.id,)
