@@ -330,7 +330,7 @@ def test_elections_that_a_majority_saw_fail_are_an_outage(nodes: int, level: Lev
 def test_what_could_not_be_judged_keeps_a_cluster_from_being_called_healthy() -> None:
     well = ClusterEvidence(nodes=3, health=(), partitions=690)
     assert verdict_on(well).headline == (
-        "Nothing is wrong: the files of all 3 nodes given are in order, their logs agree and all "
+        "No fault found: the files of all 3 nodes given are in order, their logs agree and all "
         "690 partitions have a leader."
     )
     gap = Gap("voter 2 of 3", "its directory was not given")
