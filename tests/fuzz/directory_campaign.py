@@ -140,7 +140,7 @@ def capture(command: tuple[str, ...]) -> int:
     for stream in streams:
         stream.flush()
         said += stream.buffer.getvalue().decode().replace("\r\n", "\n")  # type: ignore[attr-defined]
-    if code not in (0, 1, 2, 3) or "internal error" in said or "Traceback" in said:
+    if code not in (0, 1, 2, 3, 4) or "internal error" in said or "Traceback" in said:
         raise FoundError(f"{' '.join(command)}: code {code}: {said[-500:]}")
     if (moving := _MOVING.search(said)) is not None:
         raise FoundError(f"{' '.join(command)}: moves a terminal: {said[moving.start() - 30 :]!r}")

@@ -33,7 +33,7 @@ def test_a_healthy_cluster_ends_with_0_and_fits_a_screen(kraftlake: Kraftlake) -
     assert ended.code == 0
     assert ended.complaints == []
     assert ended.lines[:2] == [
-        "HEALTHY     Nothing is wrong: the files of all 5 nodes given are in order, their logs "
+        "HEALTHY     No fault found: the files of all 5 nodes given are in order, their logs "
         "agree and all 624 partitions have a leader.",
         "as of       2026-11-23 05:24:29 UTC, offset 2664 of node 1",
     ]

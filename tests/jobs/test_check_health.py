@@ -33,7 +33,7 @@ def test_a_healthy_cluster_is_said_to_be_healthy_at_an_offset(
 ) -> None:
     ended = kraftlake("check", *family, WELL)
     assert ended.code == 0
-    assert ended.lines[0].startswith("HEALTHY     Nothing is wrong: ")
+    assert ended.lines[0].startswith("HEALTHY     No fault found: ")
     assert ended.lines[0].endswith("all 624 partitions have a leader.")
     assert ended.lines[1] == "as of       2026-11-23 05:24:29 UTC, offset 2664 of node 1"
 

@@ -37,15 +37,33 @@ BETWEEN = "between 1970-01-01 00:00:01.000 UTC and 1970-01-01 00:00:0{}.000 UTC"
 
 def test_a_rolling_restart_is_one_line() -> None:
     rolled = [controller(1, 3), fenced(2, 11), back(3, 11), fenced(4, 12), back(5, 12)]
-    names = "controller 3, broker 11, broker 12 and controller 1 (2 times)"
-    assert told(*rolled, controller(6, 1), controller(7, 1)) == [
-        f"restarted: {names}, {BETWEEN.format(7)}"
+    names = "controller 3, broker 11, broker 12, controller 2 and controller 1 (2 times)"
+    assert told(*rolled, controller(6, 2), controller(7, 1), controller(8, 1)) == [
+        f"restarted: {names}, {BETWEEN.format(8)}"
     ]
 
 
 def test_one_restart_is_told_in_the_words_of_the_timeline() -> None:
     assert told(controller(1, 1)) == [f"controller registered: controller 1 {RESTARTED}"]
-    assert told(fenced(1, 11), back(4, 11)) == [f"restarted: broker 11, {BETWEEN.format(4)}"]
+    assert told(fenced(1, 11), back(4, 11)) == [
+        "restarted: broker 11 at 00:00:01 (as asked for, back at 00:00:04)"
+    ]
+
+
+def test_a_few_restarts_are_told_in_their_order_with_their_times() -> None:
+    rolled = [fenced(1, 11), back(3, 11), fenced(4, 12), fenced(5, 11), back(6, 11), back(7, 12)]
+    asked = "as asked for, back at 00:00:0"
+    assert told(*rolled, controller(8, 1)) == [
+        f"restarted: broker 11 at 00:00:01 ({asked}3), broker 12 at 00:00:04 ({asked}7), "
+        f"broker 11 at 00:00:05 ({asked}6) and controller 1 at 00:00:08"
+    ]
+    (over_midnight,) = told(controller(1, 1), controller(86_400, 2))
+    assert "between 1970-01-01 00:00:01.000 UTC and 1970-01-02 " in over_midnight
+
+
+def test_moved_replicas_are_told_with_their_brokers() -> None:
+    moved = event(1, "replicas_changed", "partition users-0", "11, 12 and 13 -> 13 and 11")
+    assert told(moved) == ["replicas changed: partition users-0: 11, 12 and 13 -> 13 and 11"]
 
 
 def test_what_interrupts_restarts_stays_in_its_place() -> None:

@@ -99,7 +99,7 @@ def environment() -> dict[str, str]:
 
 
 def ran_in(
-    folder: Path, command: list[str], *arguments: object, code: tuple[int, ...] = (0, 1)
+    folder: Path, command: list[str], *arguments: object, code: tuple[int, ...] = (0, 1, 4)
 ) -> subprocess.CompletedProcess[str]:
     before = files_in(folder)
     done = subprocess.run(

@@ -125,6 +125,17 @@ def test_directories_tell_the_incident_the_way_out_and_the_configs_in_force(data
     asked(talk, Served(paths=nodes))
 
 
+def test_a_change_that_is_safe_if_its_needs_hold_is_an_answer(data: Path) -> None:
+    final = data / "kafka-4.1.1-dynamic" / "final"
+
+    async def talk(client: Client) -> None:
+        _, planned = await rows(client, "is_it_safe", remove_voter=3)
+        assert planned["is_conditional"]
+        assert planned["needs"]
+
+    asked(talk, Served(paths=tuple(str(final / node) for node in ("1", "2", "3"))))
+
+
 def test_a_lake_tells_the_verdict_on_each_cluster(built_lake: Path) -> None:
     async def talk(client: Client) -> None:
         told = await rows(client, "what_happened")

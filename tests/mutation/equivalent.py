@@ -22,4 +22,8 @@ EQUIVALENT = {
     "1 of metadata.version differently",
     "replica/doctor/preflight/upgrading.py _supported: 0 -> 1": "a range from 1 to 0 holds as "
     "little as one from 0 to 0",
+    "replica/metadata/changes/unread.py unread_level: 1 -> 2": "a level outside of the range is "
+    "above its last level if it is above the one before",
+    "replica/metadata/image/texts.py entity_of: 0 -> 1": "the offset of the only record is not "
+    "returned, and no value has it",
 }

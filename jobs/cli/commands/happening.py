@@ -79,8 +79,9 @@ class TimelineOptions:
     or a capture.json of `kraftlake capture`. Times are those of the nodes' clocks;
     where they go back, the events are in the order of the log's offsets, and a line says so.
 
-    Changes of topics, configs, ACLs, quotas and credentials are only counted, because there may be
-    very many: --event 'topic_*' lists them, without the values of ACLs and quotas;
+    The partitions of a topic whose replicas changed within an hour are one event. Changes of
+    topics, configs, ACLs, quotas and credentials are only counted, because there may be very many:
+    --event 'topic_*' lists them, without the values of ACLs and quotas;
     `kraftlake history` gives all values.
 
     \b

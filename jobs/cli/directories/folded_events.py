@@ -10,9 +10,12 @@ from jobs.cli.clock import ZonedClock
 from replica.doctor.timeline.decisive import FEATURES, FENCED, REGISTERED, UNFENCED
 from replica.doctor.timeline.events import Event
 from replica.doctor.timeline.fencings import AFTER_RESTART, ASKED
+from replica.doctor.timeline.reassignments import REPLICAS
 from replica.words import listed
 
 _CONTROLLER = REGISTERED[0]
+_MAX_TIMES = 5
+"""The most restarts of one line of which each is told with its time."""
 
 
 def folded(events: Sequence[Event]) -> Iterator[list[Event]]:
@@ -55,8 +58,30 @@ def text_of(events: Sequence[Event], clock: ZonedClock) -> str:
     if first.event in FEATURES:
         changed = [f"{one.name} {one.detail}".rstrip() for one in events]
         return f"features changed: {listed(changed)}"
+    if first.event == REPLICAS:
+        return f"replicas changed: {first.name}: {first.detail}"
     if len(events) == 1:
         return f"{first.event.replace('_', ' ')}: {first.name} {first.detail}".rstrip()
+    began = [one for one in events if one.event != UNFENCED]
+    if len(began) <= _MAX_TIMES and clock.day(first.at) == clock.day(last.at):
+        return f"restarted: {listed([_restart_text(one, events, clock) for one in began])}"
     times = Counter(one.name for one in events if one.event != FENCED)
     names = [name if count == 1 else f"{name} ({count} times)" for name, count in times.items()]
     return f"restarted: {listed(names)}, between {clock.words(first.at)} and {clock.words(last.at)}"
+
+
+def _restart_text(began: Event, events: Sequence[Event], clock: ZonedClock) -> str:
+    """When a controller registered again, or a broker stopped and came back."""
+    text = f"{began.name} at {_second(began.at, clock)}"
+    if began.event != FENCED:
+        return text
+    back = next(
+        one.at
+        for one in events
+        if (one.event, one.name) == (UNFENCED, began.name) and one.offset > began.offset
+    )
+    return f"{text} (as asked for, back at {_second(back, clock)})"
+
+
+def _second(at: int, clock: ZonedClock) -> str:
+    return clock.time(at).partition(".")[0]

@@ -17,13 +17,16 @@ from replica.doctor.timeline.asked_for import AskedForChanges
 from replica.doctor.timeline.decisive import FENCED, MAY_LOSE_RECORDS, REGISTERED, UNFENCED
 from replica.doctor.timeline.events import Event
 from replica.doctor.timeline.fencings import ASKED
+from replica.doctor.timeline.reassignments import REPLICAS
 from replica.doctor.verdict.verdict import Verdict
 from replica.shell_text import line
 from replica.words import counted, listed, named
 
 _MAX_BEHIND = 5
 _GRAVE = frozenset({*MAY_LOSE_RECORDS, "topic_deleted"})
-_LIGHT = frozenset({*REGISTERED, UNFENCED, "topic_created", "config_set", "config_removed"})
+_LIGHT = frozenset(
+    {*REGISTERED, UNFENCED, "topic_created", "config_set", "config_removed", REPLICAS}
+)
 
 
 class Weight(IntEnum):
@@ -98,7 +101,9 @@ class Incident:
             )
             listing = line("kraftlake", "timeline", *events)
             how = f"`{listing}` with the same directories lists them; no log says who made them"
-            none = "none of topics, configs, ACLs or quotas in the last 24 hours before it"
+            none = (
+                "none of topics, replicas, configs, ACLs or quotas in the last 24 hours before it"
+            )
             yield "changes", f"{recent}: {how}" if recent else none
 
 

@@ -25,6 +25,7 @@ from replica.doctor.timeline.events import (
     timeline,
 )
 from replica.doctor.timeline.gaps import gaps_of, times_that_go_back
+from replica.doctor.timeline.reassignments import REPLICAS
 from replica.shell_text import line, paths
 from replica.terminal_text import one_line
 
@@ -64,6 +65,7 @@ def run(options: TimelineOptions) -> int:
                 if gap not in said:  # above the events
                     complain(f"timeline: {gap}")
             counts = found.asked_for.since(0)
+            del counts[REPLICAS.partition("_")[0]]  # they are listed
             if form == "text" and not options.events and counts:
                 listing = line("kraftlake", "history", *paths(options.paths))
                 complain(

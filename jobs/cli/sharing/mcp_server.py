@@ -261,7 +261,7 @@ def _add_what_to_do(server: MCPServer, served: Served) -> None:
         with the reasons. Nothing is changed."""
         return await served.ask(
             "plan",
-            fine=(0, 1, 3),
+            fine=(0, 1, 3, 4),
             stop_broker=_listed(stop_brokers),
             stop_rack=stop_rack,
             remove_voter=remove_voter,

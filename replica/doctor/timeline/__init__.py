@@ -13,6 +13,7 @@ latest_changes      the latest changes of configs and topics
 details             what a change did, in a few words
 fencings            when brokers that were fenced had last been alive, and how they came back
 partition_events    elections of partitions by which records may have been lost
+reassignments       partitions whose replicas are on other brokers than before
 holders             which nodes' logs hold a record
 gaps                sentences about what the directories don't show
 """

@@ -1,4 +1,5 @@
-"""Counts the changes that people ask for: of topics, configs, ACLs, quotas and credentials."""
+"""Counts the changes that people ask for: of topics, replicas, configs, ACLs, quotas and
+credentials."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from replica.words import counted, listed
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 _NOUNS = {
     "topic": "topic", "config": "config", "acl": "ACL", "scram": "credential", "quota": "quota",
+    "replicas": "replica",
 }  # fmt: skip
 
 

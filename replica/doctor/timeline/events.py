@@ -37,13 +37,14 @@ from replica.doctor.timeline.partition_events import (
     PartitionEvent,
     PartitionEvents,
 )
+from replica.doctor.timeline.reassignments import REPLICAS, Reassigned, Reassignments
 from replica.doctor.timeline.state import last_time
 from replica.format.control import SnapshotHeader
 from replica.history.ranges import intersection, size_of
 from replica.metadata.image.settings import NO_MIGRATION
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.words import counted, listed, named, up_to
+from replica.words import counted, named, up_to
 
 ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION = "election", "snapshot", "divergence", "truncation"
 WENT_BACK = "went_back"
@@ -63,15 +64,15 @@ OF_HISTORY = (
 )  # fmt: skip
 """The changes that people ask for. There may be very many, so they are events only on request;
 otherwise they are counted."""
-OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY)
-"""The events of partitions. All partitions with the same event and time share one event."""
+OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY, REPLICAS)
+"""The events of partitions. All partitions with the same event and time share one event, and those
+of a topic whose replicas changed within an hour."""
 EVENTS = (
     ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK, *OF_CHANGES, *OF_PARTITIONS, *OF_HISTORY,
 )  # fmt: skip
 _OF_CONFIGS = ("config_set", "config_removed")
 _OLDEST = 0
 """The time at which changes of the bootstrap count: a cluster is formatted with them."""
-_SHOWN_PARTITIONS = 3
 
 
 class Event(NamedTuple):
@@ -108,10 +109,10 @@ class Timeline(NamedTuple):
     unknown: tuple[UnknownOffsets, ...]
     """The offsets of the branch whose changes are not known."""
     asked_for: AskedForChanges
-    """The branch's changes of OF_HISTORY, counted."""
+    """The branch's changes of OF_HISTORY and REPLICAS, counted."""
     recent: tuple[Event, ...]
-    """The changes of configs and topics in the hour before the branch's last record; if there are
-    many, the latest ones, deletions before others."""
+    """The changes of configs, topics and replicas in the hour before the branch's last record; if
+    there are many, the latest ones, deletions before others."""
 
 
 def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] = ()) -> Timeline:
@@ -120,6 +121,7 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
     walk, asked_for = ChangeWalk(branch, None, watch), AskedForChanges()
     latest, born = LatestChanges(), None
     changes, of_partitions, fencings = [], PartitionEvents(), Fencings(branch.members)
+    of_replicas = Reassignments()
     for change in walk.changes():
         fencings.take(change)
         what = change.named.change.change
@@ -133,13 +135,13 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
             if not is_of_bootstrap:
                 latest.take(change)
         of_partitions.take(change)
+        if of_replicas.take(change) and change.tail is None:
+            asked_for.take(REPLICAS, change.at)
     holders, cluster_id = Holders.of(branch), branch.cluster_id
+    of_some: list[PartitionEvent | Reassigned] = [*of_partitions.events(), *of_replicas.events()]
     placed = [
         *((_of_change(cluster_id, one, holders, fencings), one.tail is None) for one in changes),
-        *(
-            (_of_partitions(cluster_id, one, holders), one.tail is None)
-            for one in of_partitions.events()
-        ),
+        *((_of_partitions(cluster_id, one, holders), one.tail is None) for one in of_some),
         *(
             (_of_election(branch, one), one.on_branch)
             for one in elections_of(branch, _registrations(changes))
@@ -152,10 +154,12 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
         *_went_back(branch),
     ]
     logged = [event for event, on_branch in placed if on_branch]
-    recent = (
-        _of_group(cluster_id, one, holders, fencings)
-        for one in latest.since(last_time(branch) - HOUR_MS)
-    )
+    since = last_time(branch) - HOUR_MS
+    recent = [
+        *(_of_group(cluster_id, one, holders, fencings) for one in latest.since(since)),
+        *(_of_partitions(cluster_id, one, holders) for one in of_replicas.latest(since)),
+    ]
+    recent.sort(key=lambda one: one.offset)
     return Timeline(_ordered(logged, beside), tuple(walk.unknown), asked_for, (*recent,))
 
 
@@ -225,18 +229,11 @@ def _of_group(
     return event._replace(name=group.name, detail=span)
 
 
-def _of_partitions(cluster_id: str | None, found: PartitionEvent, holders: Holders) -> Event:
-    what = "elected uncleanly"
-    rest = "any record that the new leaders lacked is lost"
-    if found.are_only_replicas:
-        rest = "each has no other replica, so any record that its broker hadn't written is lost"
-    if found.event == NEW_DIRECTORY:
-        what = "leads from another log directory than before, which is gone"
-        rest = "its replicas may have begun empty"
-    leaders = named("broker", [str(one) for one in sorted(found.leaders)])
-    names = listed(found.partitions, limit=_SHOWN_PARTITIONS)
+def _of_partitions(
+    cluster_id: str | None, found: PartitionEvent | Reassigned, holders: Holders
+) -> Event:
     return Event(
-        cluster_id, found.at, found.event, leaders, f"{what}: {names}; {rest}", None,
+        cluster_id, found.at, found.event, found.name, found.detail, None,
         found.offset, found.leader_epoch,
         holders.nodes(found.offset, found.leader_epoch, found.tail), found.commitment,
     )  # fmt: skip

@@ -16,9 +16,12 @@ from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.timeline.changes import LoggedChange
 from replica.metadata.image.partition import Partition
 from replica.model.keys import ZERO_UUID
+from replica.words import listed, named
 
 UNCLEAN, NEW_DIRECTORY = "unclean_election", "leader_in_new_directory"
 _RECOVERING = 1
+_SHOWN = 3
+"""The number of partitions that an event names."""
 _UNASSIGNED = ZERO_UUID, "AAAAAAAAAAAAAAAAAAAAAQ"
 _OF_BROKERS = ("broker_registered", "broker_directories_changed")
 
@@ -43,6 +46,22 @@ class PartitionEvent(NamedTuple):
     are_only_replicas: bool = False
     """Whether each leader is the only replica of its partition, so that no other one lacks a
     record."""
+
+    @property
+    def name(self) -> str:
+        """The new leaders, as people read them."""
+        return named("broker", [str(one) for one in sorted(self.leaders)])
+
+    @property
+    def detail(self) -> str:
+        """What happened, and which records may be lost."""
+        what, rest = "elected uncleanly", "any record that the new leaders lacked is lost"
+        if self.are_only_replicas:
+            rest = "each has no other replica, so any record that its broker hadn't written is lost"
+        if self.event == NEW_DIRECTORY:
+            what = "leads from another log directory than before, which is gone"
+            rest = "its replicas may have begun empty"
+        return f"{what}: {listed(self.partitions, limit=_SHOWN)}; {rest}"
 
 
 @dataclass

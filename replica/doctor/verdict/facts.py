@@ -378,7 +378,7 @@ def _well(evidence: ClusterEvidence) -> str:
         parts.append("their logs agree")
     if evidence.partitions:
         parts.append(f"all {evidence.partitions} partitions have a leader")
-    return f"Nothing is wrong: {listed(parts)}." if parts else "Nothing is wrong."
+    return f"No fault found: {listed(parts)}." if parts else "No fault found."
 
 
 def verdict_on_state(cluster: Cluster, *gaps: Gap) -> Verdict:

@@ -37,7 +37,7 @@ GAPS = st.lists(st.builds(Gap, what=st.text(max_size=4), why=st.text(max_size=4)
 
 
 def decided(facts: Sequence[Fact] = (), gaps: Sequence[Gap] = ()) -> Verdict:
-    return decide("cluster", facts, gaps, well="Nothing is wrong.")
+    return decide("cluster", facts, gaps, well="No fault found.")
 
 
 @given(facts=FACTS, gaps=GAPS)
@@ -71,7 +71,7 @@ def test_a_step_against_a_loss_comes_before_all_others_and_none_comes_twice(
 
 
 def test_without_facts_and_gaps_the_headline_is_that_of_a_healthy_cluster() -> None:
-    assert decided().headline == "Nothing is wrong."
+    assert decided().headline == "No fault found."
     gaps = [Gap("the log of voter 2", "its directory was not given"), Gap("more", "why")]
     assert decided(gaps=gaps).headline == (
         "No fault found in what was given. Not judged: the log of voter 2, and 1 more."

@@ -72,8 +72,8 @@ def test_a_broken_rule_is_no_allowed_action(mutant, monkeypatch):
     """The mutants are those of the invariants' own tests, and may take twice as many seeds here."""
     finds = []
 
-    def found(invariant, within_seeds):
-        for seed in range(2 * within_seeds):
+    def found(invariant, within_seeds, first=0):
+        for seed in dict.fromkeys((first, *range(2 * within_seeds))):
             try:
                 SpecifiedRun(seed).run(EVENTS)
             except NotAllowedError as error:
