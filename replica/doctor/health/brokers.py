@@ -11,6 +11,9 @@ from replica.doctor.check.rule import Finding, Subject
 from replica.doctor.health.cluster import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, Cluster
 from replica.doctor.health.copy_first import copies_first
 
+AFTER_REQUEST = "after it asked for its shutdown"
+"""Said of a broker that somebody stopped in order: it told the controllers before it was fenced."""
+
 
 def judge_brokers(cluster: Cluster) -> Iterator[Finding]:
     """The rules about brokers and their directories."""
@@ -31,7 +34,10 @@ def _absent(cluster: Cluster) -> Iterator[Finding]:
         if broker_id not in brokers:
             unregistered.append(Subject(name, replicas))
         elif broker_id not in cluster.live_brokers:
-            state = "fenced" if brokers[broker_id]["fenced"] else "shutting down"
+            fields = brokers[broker_id]
+            state = "fenced" if fields["fenced"] else "shutting down"
+            if fields["fenced"] and fields["inControlledShutdown"]:
+                state += f" {AFTER_REQUEST}"
             fenced.append(Subject(name, f"{state}, {replicas}", offsets[broker_id]))
     of_all = f"of {len(held)} brokers that hold replicas"
     message = f"{len(unregistered)} {of_all}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.check.rule import Finding
+from replica.doctor.health.brokers import AFTER_REQUEST
 from replica.doctor.health.copy_first import CopyFirst, copy_step
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
@@ -33,6 +34,7 @@ NO_CHANGE = (health.LEADER_GAVE_UP.id, log.ENDLESS_ELECTIONS.id, files.ELECTIONS
 OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id, *_CERTAINTY)
 """The rules whose findings users notice, or may notice."""
 _SHOWN = 5
+_IN_ORDER = " after a shutdown in order"
 _TOPICS_SHOWN = 3
 
 
@@ -229,7 +231,12 @@ def _cause(finding: Finding) -> Iterator[str]:
     brokers = named("broker", names, limit=_SHOWN)
     one = len(names) == 1
     if finding.rule is health.FENCED_BROKER:
-        yield f"{brokers} {'is' if one else 'are'} down"
+        asked = {one.name.split()[-1] for one in finding.subjects if AFTER_REQUEST in one.what}
+        others = [name for name in names if name not in asked]
+        for ids, why in ((others, ""), ([*filter(asked.__contains__, names)], _IN_ORDER)):
+            if ids:
+                are = "is" if len(ids) == 1 else "are"
+                yield f"{named('broker', ids, limit=_SHOWN)} {are} down{why}"
     elif finding.rule is health.UNREGISTERED_BROKER:
         yield f"{brokers} {'is' if one else 'are'} not registered"
     else:

@@ -7,8 +7,10 @@ from dataclasses import replace
 from replica.doctor.check.catalogue import groups, health
 from replica.doctor.check.rule import Subject
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
-from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.facts import verdict_on, verdict_on_state
 from replica.doctor.verdict.verdict import Level
+from replica.model.keys import NO_NODE
+from tests.replica.doctor.health.clusters import a_broker, a_partition, cluster_after, healthy
 from tests.replica.doctor.verdict.test_facts import LEADERLESS, about, of_partitions
 
 
@@ -63,3 +65,11 @@ def test_partitions_that_are_not_all_named_are_counted_with_their_topics() -> No
     few = replace(of_partitions(health.SINGLE_ISR, *names[:3]), message="3 of 9 partitions")
     (fact,) = verdict_on(ClusterEvidence(health=(few,))).facts
     assert fact.text.startswith("orders-0, orders-1 and orders-2: ")
+
+
+def test_a_broker_that_asked_for_its_shutdown_is_told_apart_from_one_that_vanished() -> None:
+    ids = ((11, False), (12, True), (13, True))
+    made = [a_broker(one, fenced=True, inControlledShutdown=asked) for one, asked in ids]
+    state = [*healthy(), *made, a_partition(0, (11, 12, 13), leader=NO_NODE, isr=(11,))]
+    headline = verdict_on_state(cluster_after(state)).headline
+    assert "Broker 11 is down and brokers 12 and 13 are down after a shutdown in order." in headline
