@@ -25,7 +25,7 @@ from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
 from replica.doctor.verdict.margin import QuorumMargin
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
-from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts
+from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts, topics_text
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
     Fact,
@@ -147,8 +147,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     by_state = [*with_copies((*outage_facts(evidence),), evidence)]
     outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
-    if evidence.to_lose:
-        mentioned |= set(LOSS_RULES)
+    mentioned |= set(LOSS_RULES) if evidence.to_lose else set()
     of_health = (*_of_health(health_found, mentioned),)
     if any(one.finding.rule is groups.CONFLICT for one in evidence.findings):
         told = {fact: _of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
@@ -305,15 +304,18 @@ def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Itera
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
         elif names:
-            yield _of_subjects(finding.rule, names)
+            yield _of_subjects(finding, names)
         else:
             text = f"{_begun(finding.message)}: {finding.rule.meaning}"
             yield _fact(finding.rule, text, finding.rule.next_step)
 
 
-def _of_subjects(rule: Rule, names: Sequence[str]) -> Fact:
-    """The fact that a rule of health holds of brokers, voters, partitions and so on."""
-    place = _begun(listed(names, limit=_SHOWN))
+def _of_subjects(finding: Finding, names: Sequence[str]) -> Fact:
+    """The fact that a rule of health holds of brokers, voters, partitions and so on. Partitions are
+    counted where not all can be named, since those that are named may be of one topic only."""
+    rule, place = finding.rule, _begun(listed(names, limit=_SHOWN))
+    if len(names) > _SHOWN and finding.message.endswith(" partitions"):
+        place = f"{finding.message} ({topics_text(one.name for one in finding.subjects)})"
     said = _DOWN.get(rule.id)
     text = f"{place}: {rule.meaning}" if said is None else f"{place} {said[len(names) > 1]}"
     return _fact(rule, text, f"{place}: {rule.next_step}")
