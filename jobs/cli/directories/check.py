@@ -46,7 +46,12 @@ from jobs.cli.directories.partition_folders import (
     not_asked_for,
     of_cluster,
 )
-from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
+from jobs.cli.directories.several_verdicts import (
+    ClusterVerdict,
+    brokers_not_given,
+    nodes_of_cluster,
+    one_verdict,
+)
 from jobs.cli.directories.starting_nodes import (
     log_paths,
     login_entries_in,
@@ -307,6 +312,7 @@ class _Checking:
                         for one, behind in zip(cluster.members, cluster.behind, strict=True)
                     ),
                 ),
+                *brokers_not_given(cluster),
             )
         table = (*table, *log_directory_lines(cluster, directories))
         below = (*table, *start_lines(starts), *describe_findings(shown, self.options.limit))

@@ -21,7 +21,12 @@ from jobs.cli.directories.incident import (
 from jobs.cli.directories.incident_page import incident_page
 from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.partition_folders import not_asked_for
-from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
+from jobs.cli.directories.several_verdicts import (
+    ClusterVerdict,
+    brokers_not_given,
+    nodes_of_cluster,
+    one_verdict,
+)
 from jobs.cli.directories.verdict_text import describe_verdict, labelled, verdict_row
 from jobs.cli.output import (
     ProgressLine,
@@ -145,7 +150,7 @@ def incident_of(
     if branch is None:
         return Incident(verdict, nodes=nodes, behind=behind)
     told = timeline(branch, progress.show)
-    gaps = tuple(gaps_of(branch, told.unknown))
+    gaps = (*gaps_of(branch, told.unknown), *brokers_not_given(cluster))
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
     gave_up = None if cluster.cluster is None else _gave_up(cluster.cluster)
     seen = [one for one in outages_of(cluster) or () if one.began is not BEFORE]
