@@ -10,6 +10,11 @@ EQUIVALENT = {
     "the beginnings of reassignments where none runs",
     "replica/raft/dispatch.py _take_answer: False -> True": "no replica sends a request that is "
     "answered so",
+    "replica/raft/election.py handle_vote_response: core.blame(Mistake.VOTE_ANSWER, node_id, "
+    "VoteResponse) -> pass": "no answer reaches it: each change of role forgets older requests, "
+    "and a candidate asks only voters that have not answered",
+    "replica/doctor/check/epoch_checkpoint.py _from: start > told[0].start_offset -> "
+    "start >= told[0].start_offset": "nothing is cut off entries that start at this offset",
     "replica/history/ranges.py intersection: left[i].end <= right[j].end -> "
     "left[i].end < right[j].end": "where both ends are the same, either range may go first: the "
     "other one overlaps nothing of the next",
@@ -17,4 +22,8 @@ EQUIVALENT = {
     "1 of metadata.version differently",
     "replica/doctor/preflight/upgrading.py _supported: 0 -> 1": "a range from 1 to 0 holds as "
     "little as one from 0 to 0",
+    "replica/metadata/changes/unread.py unread_level: 1 -> 2": "a level outside of the range is "
+    "above its last level if it is above the one before",
+    "replica/metadata/image/texts.py entity_of: 0 -> 1": "the offset of the only record is not "
+    "returned, and no value has it",
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from replica.doctor.check.rule import Finding
-from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.cluster import Cluster, PartitionKey
 from replica.doctor.health.copy_first import CopyFirst
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
 from replica.doctor.health.past import VisibleChange
@@ -21,6 +21,7 @@ from replica.doctor.verdict.verdict import (
     MissingVoters,
 )
 from replica.history.commitment import Losses
+from replica.words import ms_text
 
 NO_LOG = Gap(
     "a cluster's state and logs",
@@ -91,6 +92,11 @@ class Since(NamedTuple):
     """False where the state may have begun earlier than first_ms."""
     stopped: tuple[StoppedBefore, ...] = ()
     """The brokers whose fencing began it, and which had stopped before."""
+    at_first: int = 1
+    """The number of them that reached it in the second of first_ms."""
+    created_ms: int | None = None
+    """The time at which the first of them was created; None if one of them may be older than the
+    changes that were read."""
 
 
 def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> Since | None:
@@ -100,7 +106,8 @@ def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -
     keys = leaderless_partitions(cluster)
     if not keys:
         return None
-    signs, remaining = SignsBackwards(cluster), iter(steps())
+    created: dict[PartitionKey, int | None] = {}
+    signs, remaining = SignsBackwards(cluster), _noting_created(steps(), keys, created)
     began = leaderless_since(keys, _taken_back(remaining, signs))
     times = [one.at for one in began.values() if one.at is not None]
     if not times:
@@ -112,8 +119,29 @@ def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -
         for broker, one in sorted(signs.found.items())
         if one.fenced.at in times and not one.is_after_a_step_back
     )
-    is_exact = len(times) == len(keys)
-    return Since(min(times), max(times), is_exact=is_exact, stopped=(*stopped,))
+    first = min(times)
+    born = [at for at in created.values() if at is not None]
+    return Since(
+        first,
+        max(times),
+        is_exact=len(times) == len(keys),
+        stopped=(*stopped,),
+        at_first=sum(ms_text(at) == ms_text(first) for at in times),
+        created_ms=min(born) if len(born) == len(keys) else None,
+    )
+
+
+def _noting_created(
+    steps: Iterable[VisibleChange],
+    keys: Collection[PartitionKey],
+    created: dict[PartitionKey, int | None],
+) -> Iterator[VisibleChange]:
+    """The steps. Notes when those of these partitions were created that they create."""
+    for step in steps:
+        for table, key, before in step.before:
+            if table == "partitions" and before is None and key in keys:
+                created[key] = step.at
+        yield step
 
 
 def _taken_back(steps: Iterator[VisibleChange], signs: SignsBackwards) -> Iterator[VisibleChange]:

@@ -33,6 +33,7 @@ NO_CHANGE = (health.LEADER_GAVE_UP.id, log.ENDLESS_ELECTIONS.id, files.ELECTIONS
 OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id, *_CERTAINTY)
 """The rules whose findings users notice, or may notice."""
 _SHOWN = 5
+_TOPICS_SHOWN = 3
 
 
 def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
@@ -140,7 +141,7 @@ def _without_leader(
 ) -> str:
     has = "has" if sum(len(finding.subjects) for finding in leaderless) == 1 else "have"
     since = evidence.leaderless
-    verb = f"{has} no leader" if since is None else f"{has} had no leader since {since_text(since)}"
+    verb = f"{has} no leader" if since is None else _had_none(has, since)
     why = listed([text for finding in causes for text in _cause(finding)])
     because = f" {why[0].upper()}{why[1:]}." if why else ""
     before = "" if since is None else _may_be_older(since)
@@ -157,7 +158,9 @@ def _may_be_older(since: Since) -> str:
             f" The log has no earlier sign of life of {brokers}: the outage may have begun before."
         )
     times = [one.at_ms for one in since.stopped if one.at_ms is not None]
-    if not times or ms_text(min(times)) == ms_text(since.first_ms):
+    created = since.created_ms
+    bounds = [min(times), *([] if created is None else [created])] if times else []
+    if not bounds or ms_text(max(bounds)) == ms_text(since.first_ms):
         return ""
     brokers = named("broker", [str(one.broker) for one in since.stopped], limit=_SHOWN)
     is_one, first = len(times) == 1, ms_text(min(times))
@@ -166,9 +169,12 @@ def _may_be_older(since: Since) -> str:
     whose, what = "The log's", ""
     if any(one.is_own_end for one in since.stopped):
         whose, what = "The", f" {_own_ends(since.stopped)},"
+    born = ""
+    if created is not None and created > min(times):
+        born, them = f", and the first partition was created at {ms_text(created)}", "that"
     return (
-        f" {whose} last {signs} of life of {brokers} {are}{what} of {first}{later}: the outage may "
-        f"have begun at any time after {them}."
+        f" {whose} last {signs} of life of {brokers} {are}{what} of {first}{later}{born}: the "
+        f"outage may have begun at any time after {them}."
     )
 
 
@@ -181,13 +187,15 @@ def _own_ends(stopped: Sequence[StoppedBefore]) -> str:
     return "records in the log and ends of their own copies of it"
 
 
-def since_text(since: Since) -> str:
-    """A text such as `2026-11-21 05:56:22 UTC`, with the last time if it differs by a second or
-    more."""
+def _had_none(has: str, since: Since) -> str:
+    """A clause such as `have had no leader since 2026-11-21 05:56:22 UTC`; if partitions lost their
+    leaders in several seconds, it says how many did so first."""
     first, last = ms_text(since.first_ms), ms_text(since.last_ms)
     if not since.is_exact:
-        return f"{first} at the latest"
-    return first if first == last else f"{first} (the last of them since {last})"
+        return f"{has} had no leader since {first} at the latest"
+    if first == last:
+        return f"{has} had no leader since {first}"
+    return f"{has} no leader: {since.at_first} since {first}, all since {last}"
 
 
 def _of_partitions(findings: Sequence[Finding], evidence: ClusterEvidence) -> str:
@@ -196,9 +204,15 @@ def _of_partitions(findings: Sequence[Finding], evidence: ClusterEvidence) -> st
     total = counted(len(names), "partition")
     if evidence.partitions:
         total = f"{len(names)} of {evidence.partitions} partitions"
-    topics = sorted({name.rpartition("-")[0] for name in names})
-    which = f"topic {shortened(topics[0])}" if len(topics) == 1 else f"{len(topics)} topics"
-    return f"{total} ({which})"
+    return f"{total} ({_topics(names)})"
+
+
+def _topics(partitions: Iterable[str]) -> str:
+    """A text such as `topics a and b`, or `12 topics`."""
+    topics = sorted({name.rpartition("-")[0] for name in partitions})
+    if len(topics) > _TOPICS_SHOWN:
+        return f"{len(topics)} topics"
+    return named("topic", [shortened(topic) for topic in topics])
 
 
 def _cause(finding: Finding) -> Iterator[str]:

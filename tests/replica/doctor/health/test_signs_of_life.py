@@ -75,6 +75,20 @@ def test_an_outage_by_a_fenced_broker_has_its_last_sign_of_life() -> None:
     assert leaderless(GONE, lambda: earlier).stopped == ()  # type: ignore[union-attr]
 
 
+def test_an_outage_has_the_creation_of_its_partitions_if_all_were_created_in_what_was_read() -> (
+    None
+):
+    fenced = [step(90, ALONE, "partitions", KEY), step(90, ALONE, "brokers", 11)]
+    made = VisibleChange(75, 75_000, (("partitions", KEY, None),))
+    seen = step(70, a_state(11, 11, fenced=True), "brokers", 11)
+    since = leaderless(GONE, lambda: [*fenced, made, seen])
+    assert since is not None
+    assert (since.at_first, since.created_ms) == (1, 75_000)
+    older = leaderless(GONE, lambda: [*fenced, seen])
+    assert older is not None
+    assert older.created_ms is None
+
+
 @pytest.mark.parametrize(
     ("own_end", "expected"),
     [

@@ -16,7 +16,6 @@ from replica.doctor.verdict.evidence import (
     ToLose,
 )
 from replica.doctor.verdict.facts import draft_on, verdict_on
-from replica.doctor.verdict.outage import since_text
 from replica.doctor.verdict.verdict import Gap, Level
 from replica.history.commitment import Losses
 from replica.severity import Severity
@@ -48,7 +47,7 @@ def test_an_outage_says_what_since_when_why_and_what_to_do() -> None:
     verdict = verdict_on(LEADERLESS)
     assert verdict.level is Level.OUTAGE
     assert verdict.headline == (
-        "3 of 690 partitions (2 topics) have had no leader since 2025-11-21 05:56:22 UTC. "
+        "3 of 690 partitions (topics a and b.c) have had no leader since 2025-11-21 05:56:22 UTC. "
         "Broker 11 is down."
     )
     assert verdict.next_steps == (
@@ -178,7 +177,7 @@ def test_a_harmless_divergence_stands_behind_an_outage_and_asks_for_nothing() ->
 def test_partitions_of_both_rules_are_one_outage() -> None:
     both = (*(LEADERLESS.health or ()), of_partitions(health.NO_ELIGIBLE_LEADER, "a-7"))
     headline = verdict_on(replace(LEADERLESS, health=both)).headline
-    assert headline.startswith("4 of 690 partitions (2 topics)")
+    assert headline.startswith("4 of 690 partitions (topics a and b.c)")
 
 
 def test_a_draft_with_later_findings_is_the_verdict_on_all_of_them() -> None:
@@ -238,6 +237,26 @@ def test_no_step_says_to_start_a_node_and_to_start_none() -> None:
         assert not (starts_none and "start first" in rule.next_step), rule.id
 
 
+@pytest.mark.parametrize(
+    ("created", "told"),
+    [
+        (
+            OUTAGE_AT - 9_000,
+            ", and the first partition was created at 2025-11-21 05:56:13 UTC: the",
+        ),
+        (OUTAGE_AT - 21_000, ": the outage may have begun at any time after it."),
+    ],
+)
+def test_no_outage_is_said_to_begin_before_its_partitions_were_there(
+    created: int, told: str
+) -> None:
+    stopped = (StoppedBefore(11, OUTAGE_AT - 20_000),)
+    since = Since(OUTAGE_AT, OUTAGE_AT, stopped=stopped, created_ms=created)
+    assert f"05:56:02 UTC{told}" in verdict_on(replace(LEADERLESS, leaderless=since)).headline
+    without = verdict_on(replace(LEADERLESS, leaderless=since._replace(created_ms=OUTAGE_AT)))
+    assert without.headline.endswith("Broker 11 is down."), "it was created without a leader"
+
+
 def test_brokers_that_are_down_without_an_outage_need_attention() -> None:
     verdict = verdict_on(ClusterEvidence(health=(DOWN,), partitions=9))
     assert verdict.level is Level.ATTENTION
@@ -255,16 +274,21 @@ def test_partitions_that_refuse_writes_are_an_outage() -> None:
 @pytest.mark.parametrize(
     ("since", "told"),
     [
-        (Since(OUTAGE_AT, OUTAGE_AT + 999), "2025-11-21 05:56:22 UTC"),
+        (Since(OUTAGE_AT, OUTAGE_AT + 999), "have had no leader since 2025-11-21 05:56:22 UTC"),
         (
             Since(OUTAGE_AT, OUTAGE_AT + 1000),
-            "2025-11-21 05:56:22 UTC (the last of them since 2025-11-21 05:56:23 UTC)",
+            "have no leader: 1 since 2025-11-21 05:56:22 UTC, all since 2025-11-21 05:56:23 UTC",
         ),
-        (Since(OUTAGE_AT, OUTAGE_AT, is_exact=False), "2025-11-21 05:56:22 UTC at the latest"),
+        (
+            Since(OUTAGE_AT, OUTAGE_AT, is_exact=False),
+            "have had no leader since 2025-11-21 05:56:22 UTC at the latest",
+        ),
     ],
 )
 def test_since_when_is_no_more_exact_than_what_is_known(since: Since, told: str) -> None:
-    assert since_text(since) == told
+    """Nor does it say of all partitions what holds of the first."""
+    headline = verdict_on(replace(LEADERLESS, leaderless=since)).headline
+    assert headline == f"3 of 690 partitions (topics a and b.c) {told}. Broker 11 is down."
 
 
 @pytest.mark.parametrize(

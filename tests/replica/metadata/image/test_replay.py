@@ -1,7 +1,10 @@
-"""Transactions, refusals, and the image at an offset."""
+"""What records mean, transactions, refusals, and the image at an offset."""
 
 from __future__ import annotations
 
+import pytest
+
+from replica.errors import UnsupportedDataError
 from replica.format.control import (
     KRaftVersion,
     KRaftVoters,
@@ -9,8 +12,9 @@ from replica.format.control import (
     SnapshotFooter,
     SnapshotHeader,
 )
+from replica.format.record import Record
 from replica.metadata.image.image import EMPTY
-from replica.metadata.image.replay import Replay
+from replica.metadata.image.replay import Replay, meaning
 from replica.metadata.record import UnknownRecord, new_record
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter
@@ -126,3 +130,20 @@ def test_an_image_stays_as_it_was_while_the_replay_goes_on() -> None:
     follower.apply(2, remove_topic())
     assert follower.image() == replay.image() == EMPTY
     assert list(image.entities()) == before
+
+
+def control(code: int, value: str) -> Record:
+    return Record(0, 0, code.to_bytes(4), bytes.fromhex(value))
+
+
+def test_a_control_record_changes_the_image_by_its_bytes() -> None:
+    """KRaftVersionRecord has its version, the kraft.version, and the count of tagged fields."""
+    finalized = meaning(control(5, "0000 0001 00"), is_control=True)
+    assert finalized == KRaftVersion(0, 1)
+    assert held(replayed(finalized).image(), "kraft_version") == {"": {"kRaftVersion": 1}}
+
+
+@pytest.mark.parametrize("later", [control(7, "0000 00"), control(5, "0063 0001 00")])
+def test_a_control_record_of_a_later_kafka_has_no_meaning(later: Record) -> None:
+    with pytest.raises(UnsupportedDataError, match="of a control record, is not known"):
+        meaning(later, is_control=True)

@@ -186,6 +186,17 @@ def test_removing_a_topic_takes_its_partitions_and_its_configs() -> None:
     ]
 
 
+def test_a_broker_s_config_that_is_removed_leaves_the_topic_of_the_same_name_its_own() -> None:
+    """A topic may be named 1, and broker and topic both have a compression.type."""
+    of_topic, of_broker = (
+        {"name": "compression.type", "resource": "1", "resource_type": code} for code in (2, 4)
+    )
+    records = topic("1"), config("zstd", **of_topic), config("lz4", **of_broker)
+    image, _ = after(*records, config(None, **of_broker))
+    assert list(held(image, "config")) == ['[2,"1","compression.type"]']
+    assert not held(after(*records, config(None, **of_broker), remove_topic())[0], "config")
+
+
 def test_records_of_an_unknown_topic_are_refused() -> None:
     _, refusals = after(partition(), change(), remove_topic())
     assert [r.offset for r in refusals] == [0, 1, 2]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 
 from replica.format.control import KRaftVersion
 from replica.metadata.image.replay import Replay, ReplayedRecord
 from replica.metadata.image.versions import VersionedReplay, Write
-from tests.replica.metadata.image.made import ABORT, BEGIN, END, config, partition, topic
+from replica.metadata.record import MetadataRecord
+from tests.replica.metadata.image.made import ABORT, BEGIN, END, change, config, partition, topic
 from tests.replica.metadata.image.test_properties import SEEDS, VOTERS, drawn
 
 
@@ -67,3 +69,28 @@ def test_voters_are_written_at_once_within_a_transaction() -> None:
 
 def test_a_record_that_repeats_a_value_is_a_write() -> None:
     assert writes_of(config("1"), config("1"))[1] == [("config", "1", "1", 1)]
+
+
+@pytest.mark.parametrize("last", [END, ABORT])
+def test_a_transaction_is_open_from_its_begin_to_its_last_marker(last: MetadataRecord) -> None:
+    replay, found = VersionedReplay(), []
+    for offset, record in enumerate((topic(), BEGIN, partition(), VOTERS, last, config("1"))):
+        replay.apply(offset, record)
+        found.append((replay.in_transaction, replay.copy().in_transaction))
+    assert found == [(is_open, is_open) for is_open in (False, True, True, True, False, False)]
+
+
+def test_the_writes_of_a_transaction_name_the_records_that_made_them() -> None:
+    replay = VersionedReplay()
+    records = topic(), partition(), BEGIN, change(isr=(1,)), VOTERS, config("1"), END
+    told = [
+        [(one.kind.name, one.record_type) for one in replay.apply(offset, record)]
+        for offset, record in enumerate(records)
+    ]
+    assert told[2:] == [
+        [],
+        [],
+        [("voters", "KRAFT_VOTERS")],
+        [],
+        [("partition", "PARTITION_CHANGE_RECORD"), ("config", "CONFIG_RECORD")],
+    ]
