@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
@@ -133,6 +135,8 @@ def test_a_command_says_that_there_are_folders_which_it_did_not_judge(
     ended = kraftlake(command, node)
     assert "stray-partition" not in ended.out
     (hint,) = (line for line in ended.complaints if "--partitions" in line)
+    with redirect_stderr(sys.stdout):
+        assert hint == kraftlake(command, node).lines[-1], "the verdict is said first"
     told = "folders of partitions beside the metadata: `kraftlake check --partitions` judges them"
     assert told in hint
 

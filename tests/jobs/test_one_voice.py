@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -120,6 +121,19 @@ def test_a_header_hides_no_outage_and_not_what_weighs_most_of_the_rest() -> None
     facts = (*down, risk, less[0])
     assert all(any(fact.text in line for line in lines) for fact in facts)
     assert "            and 2 more, listed below" in lines
+
+
+@pytest.mark.parametrize("others", range(6))
+@pytest.mark.parametrize("outages", [1, 2, 3])
+def test_no_line_counts_a_single_one_that_it_could_be_itself(outages: int, others: int) -> None:
+    down = [Fact(Level.OUTAGE, Severity.ERROR, f"Outage {n}.") for n in range(outages)]
+    less = [Fact(Level.ATTENTION, Severity.WARNING, f"Warning {n}.") for n in range(others)]
+    told = decide("c", [*down, *less], (), well="")
+    for lines in ([*verdict_in_short(told)], [*describe_verdict(told)]):
+        text = "\n".join(lines)
+        assert "and 1 more" not in text
+        (left,) = {int(word) for word in re.findall(r"and (\d+) more", text)} or {0}
+        assert sum(fact.text in text for fact in told.facts) == len(told.facts) - left
 
 
 def test_no_plan_below_an_outage_is_called_safe(kraftlake: Kraftlake, data: Path) -> None:

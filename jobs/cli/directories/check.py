@@ -119,9 +119,12 @@ def run(options: CheckOptions) -> int:
         checking.write()
         checking.write_formatted(inputs.formatted)
         found = [one for group in inputs.groups for one in group]
-        for hint in () if options.partitions or options.quiet else not_asked_for(found):
-            complain(f"check: {hint}")
-    return checking.end()
+        is_asked = options.partitions or options.quiet
+        hints = () if is_asked else (*not_asked_for(found),)
+    exit_code = checking.end()
+    for hint in hints:
+        complain(f"check: {hint}")
+    return exit_code
 
 
 class _Answer(NamedTuple):

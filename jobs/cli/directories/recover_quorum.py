@@ -4,6 +4,7 @@ it out."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from jobs.cli.directories.recover_fixed_steps import (
@@ -20,10 +21,12 @@ from jobs.cli.directories.recover_stand_ins import StandIns
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import PartitionFolder, partition_of
 from replica.doctor.health.hosted import HostedReplicas
+from replica.doctor.quorum.conditions import if_its_own, late_voters
 from replica.doctor.quorum.known_voter import NOT_AT_HAND, VoterDoubt
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal import step as rehearsal
 from replica.model.keys import ReplicaKey
+from replica.model.voters import majority
 from replica.shell_text import Shell, identifier, line, noted, paths, word
 from replica.words import named, sentence
 
@@ -67,6 +70,7 @@ class PlannedQuorum:
         self.replaced_disks = [voter.key for voter in replaced]
         known = (*self.voters, *(voter.key for voter in plan.quorum.leaving))
         self.left = [v for v in known if v not in plan.missing and v not in self.doubted]
+        self._late = [one for one in late_voters(plan.quorum) if one.key in self.left]
         stopped = {voter.node_id for voter in self.doubted}
         observers = {s.log.key.node_id for s in plan.ranking if s.is_voter is False}
         self.observers = sorted(observers - stopped)
@@ -198,6 +202,31 @@ class PlannedQuorum:
         nodes = tuple(sorted({*started, *self.observers}))
         return RecoverStep(text, lines, plays=(rehearsal.ScenarioStep(start=nodes),))
 
+    def start_left(self, text: str) -> Iterator[RecoverStep]:
+        """The steps that start the voters that are left. Those whose disks may be older copies have
+        a step of their own with the condition."""
+        if not self._late:
+            yield self.start(text, self.left)
+            return
+        late = [voter.key for voter in self._late]
+        nodes = named("node", [str(voter.node_id) for voter in late])
+        others = self.start(
+            f"{text} The next step starts {nodes}.", [v for v in self.left if v not in late]
+        )
+        yield replace(others, plays=self.start(text, self.left).plays)
+        else_ = "keep it stopped, and make the plan again without its directory"
+        if self.rejoining:
+            else_ = "keep it stopped until the step below that formats an empty disk for it"
+        yield replace(self.start(f"{if_its_own(self._late)} If it was, {else_}.", late), plays=())
+
+    @property
+    def rejoining(self) -> tuple[ReplicaKey, ...]:
+        """The voters that join again with empty disks if theirs are older copies; none where the
+        others are no majority, without which nobody joins."""
+        late = tuple(voter.key for voter in self._late)
+        others = sum(voter in self.left and voter not in late for voter in self.voters)
+        return late if others >= majority(len(self.voters)) else ()
+
     def describe(self, text: str) -> RecoverStep:
         if not self.partition.is_metadata:
             topic = self.partition.name.rpartition("-")[0]
@@ -229,6 +258,8 @@ class PlannedQuorum:
         first = ""
         if voter in self.not_given:
             first = f"Only if the disk of node {voter.node_id} is gone: "
+        if voter in self.rejoining:
+            first = f"Only if the disk of node {voter.node_id} was restored from an older copy: "
         if not self.partition.is_metadata:
             return RecoverStep(
                 sentence(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from jobs.cli.directories.recover_fixed_steps import (
@@ -30,12 +31,12 @@ def steps_of(
         yield quorum.unpack()
     elif plan.is_whole:
         yield from quorum.keep()
-        yield quorum.start(
+        yield from quorum.start_left(
             "Nothing has to be recovered: every voter is here. Leave the controllers that run as "
-            "they are, and start the others.",
-            quorum.left,
+            "they are, and start the others."
         )
         yield quorum.describe("See that one of them leads and the others follow it.")
+        yield from _rejoined(quorum)
     elif plan.answer is RecoveryDecision.SAFE:
         yield from _with_majority(quorum)
     else:
@@ -47,9 +48,8 @@ def _with_majority(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
     yield from quorum.keep()
     if quorum.doubted:
         yield quorum.leave_stopped()
-    yield quorum.start(
-        "Start those of the other voters that don't run, with their directories as they are.",
-        quorum.left,
+    yield from quorum.start_left(
+        "Start those of the other voters that don't run, with their directories as they are."
     )
     yield quorum.describe("See that one of them leads and the others follow it.")
     for voter in sorted(plan.missing):
@@ -62,6 +62,14 @@ def _with_majority(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
     for voter in quorum.doubted:
         if voter not in plan.missing:
             yield quorum.empty(voter)
+    yield from _rejoined(quorum)
+
+
+def _rejoined(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
+    """The steps for voters whose disks turn out to be older copies. A rehearsal plays the start
+    with their own disks instead."""
+    for voter in quorum.rejoining:
+        yield replace(quorum.replace(voter), plays=())
 
 
 def _without_majority(quorum: PlannedQuorum) -> Iterator[RecoverStep]:

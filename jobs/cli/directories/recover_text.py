@@ -17,6 +17,7 @@ from jobs.cli.output import coloured
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import partition_of
 from replica.doctor.health.hosted import HostedReplicas
+from replica.doctor.quorum.conditions import late_voters, own_disk_needs
 from replica.doctor.quorum.known_voter import ABSENT, NOT_AT_HAND, KnownVoter, VoterDoubt
 from replica.doctor.quorum.reasons import RankedReplica
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
@@ -129,7 +130,8 @@ def needs_of(plan: RecoveryPlan) -> Sequence[str]:
         return ()
     voters = sorted(voter.node_id for voter in plan.voters or ())
     static = (static_voters_need(voters),) if voters and not plan.is_dynamic else ()
-    return (NEED, *_condition(plan), *static)
+    late = own_disk_needs(late_voters(plan.quorum))
+    return (NEED, *_condition(plan), *late, *static)
 
 
 def _condition(plan: RecoveryPlan) -> Iterator[str]:
@@ -155,7 +157,11 @@ def _under_condition(plan: RecoveryPlan) -> str:
 def _answer(plan: RecoveryPlan) -> str:
     """The answer in words."""
     answer = NO_RECORD if plan.holds_nothing else ANSWERS[plan.answer]
-    return ", if ".join((answer, *_condition(plan)))
+    late = [str(voter.key.node_id) for voter in late_voters(plan.quorum)]
+    if plan.answer is not RecoveryDecision.SAFE or not late:
+        return ", if ".join((answer, *_condition(plan)))
+    starts = "starts with its own disk" if len(late) == 1 else "start with their own disks"
+    return ", if ".join((answer, *_condition(plan), f"{named('node', late)} {starts}"))
 
 
 def _headline(rank: int, standing: RankedReplica, examined: Examined) -> str:
@@ -202,10 +208,11 @@ def _of_another(
     the doubts about its disk. examined: its directory."""
     if not standing.at_risk:
         relation = standing.relation or Relation.IDENTICAL
+        is_late = any(one.key.matches(standing.log.key) for one in late_voters(plan.quorum))
         told = _RELATIONS.get(relation, "an older branch, wholly behind its snapshot")
         if examined.hides_entries:
             yield f"{told}, as far as it can be read: nobody knows what the rest held"
-        elif doubts:
+        elif doubts or is_late:
             yield f"{told}: the first log has all records that it holds now"
         else:
             yield told if standing.may_lose else f"{told}: loses nothing"

@@ -16,7 +16,7 @@ from jobs.cli.directories.offsets_text import (
 )
 from jobs.cli.output import coloured
 from replica import shell_text
-from replica.doctor.quorum.conditions import unseen_voters
+from replica.doctor.quorum.conditions import late_voters, own_disk_needs, unseen_voters
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.rehearsal.losing import LosingRun, Search
 from replica.doctor.rehearsal.outcome import Fate
@@ -86,15 +86,9 @@ class PlayedStart:
 
 def _late(rehearsal: Rehearsal) -> Iterator[str]:
     """The conditions about voters whose copies may be older than their disks."""
-    for voter in rehearsal.captured.quorum.voters:
-        node = voter.key.node_id
-        is_late = voter.doubt is None and voter.behind_ms is not None
-        if is_late and not rehearsal.scenario.says(node):
-            yield (
-                f"node {node} has to start with the disk that was copied: its log ends "
-                f"{(voter.behind_ms or 0) // 1000} s before the newest one, as of a node that was "
-                "stopped or cut off, or of an older copy"
-            )
+    late = late_voters(rehearsal.captured.quorum)
+    says = rehearsal.scenario.says
+    yield from own_disk_needs(voter for voter in late if not says(voter.key.node_id))
 
 
 def describe(

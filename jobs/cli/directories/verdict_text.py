@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobs.cli.output import coloured, write_either
-from replica.doctor.verdict.verdict import Fact, Gap, Level, Verdict
+from replica.doctor.verdict.verdict import Fact, Gap, Level, Verdict, shown_of
 from replica.shell_text import line
 from replica.terminal_text import one_line
 from replica.words import sentence
@@ -52,16 +52,18 @@ def describe_verdict(
     yield verdict_line(verdict)
     first = verdict.facts[:1]
     weighty, counted = verdict.besides
-    missing = max(MIN_ALSO - len(weighty), 0)
-    shown, left = (*weighty, *counted[:missing]), len(counted[missing:])
+    more = shown_of(len(counted), max(MIN_ALSO - len(weighty), 0))
+    shown, left = (*weighty, *counted[:more]), len(counted[more:])
+    said = ""
     if first and first[0].level is not Level.AT_RISK:
         # the loss of committed data can't be undone: its step has to be read before the other step
         held = [fact for fact in shown if fact.level is Level.AT_RISK][:1]
         shown = tuple(fact for fact in shown if fact not in held)
         for fact in held:
-            yield labelled("first" if steps else "also", f"{fact.text} {fact.next_step}")
+            said = fact.next_step
+            yield labelled("first" if steps else "also", f"{fact.text} {said}")
     for fact in first:
-        yield from step_lines(fact)
+        yield from step_lines(fact) if fact.next_step != said else ()
     for fact in shown:
         yield labelled("also", fact.text)
         yield from step_lines(fact) if steps else ()

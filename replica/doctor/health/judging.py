@@ -98,16 +98,18 @@ def judge_health(cluster: Cluster) -> list[Finding]:
 
 
 def _without_quorum_leader(cluster: Cluster, leader: ReplicaKey | None) -> Finding:
-    who = "the last leader" if leader is None else f"node {leader.node_id}, the last leader,"
+    who = "the last leader" if leader is None else f"node {leader.node_id}"
     since = "" if cluster.now is None else f" after {ms_text(cluster.now)}"
-    lags = {one: cluster.lags[one] for one in sorted(cluster.voters & cluster.lags.keys())}
-    behind = [f"voter {one} {lag.ms / 1000:.1f} s" for one, lag in lags.items()]
-    stopped = f"; a log that ended earlier: {listed(behind)} before" if behind else ""
-    message = f"{who} gave up{since}, and no directory here names a leader since{stopped}"
-    subjects = tuple(
-        Subject(f"voter {one}", _log_end(lag), lag.end - 1)
-        for one, lag in lags.items()
+    lags = {
+        one: cluster.lags[one]
+        for one in sorted(cluster.voters & cluster.lags.keys())
         if one not in cluster.unreliable_voters
+    }
+    behind = [f"voter {one}'s log ends {lag.ms / 1000:.1f} s earlier" for one, lag in lags.items()]
+    stopped = f"; {listed(behind)}" if behind else ""
+    message = f"{who} gave up leading{since}, and no directory here names a later leader{stopped}"
+    subjects = tuple(
+        Subject(f"voter {one}", _log_end(lag), lag.end - 1) for one, lag in lags.items()
     )
     return replace(health.LEADER_GAVE_UP.at(cluster.file, message), subjects=subjects)
 

@@ -42,7 +42,7 @@ def roll(cluster: Cluster) -> Preflight:
     in_sync = _in_sync(cluster)
     up = [node for node in nodes if node not in cluster.fenced_brokers]
     stoppable = frozenset(node for node in up if _may_stop(cluster, node))
-    not_ready = [*_down(cluster, all_stoppable=len(stoppable) == len(up)), *_doubted(cluster)]
+    not_ready = [*_down(cluster), *_doubted(cluster)]
     blocked = {node: reason for node in up for reason in _blocking(in_sync, node)}
     stay = cluster.fenced_brokers | cluster.unreliable_voters | cluster.stopped_together
     without = sorted(stay | blocked.keys())
@@ -135,19 +135,23 @@ def _start(cluster: Cluster, order: Sequence[int], stoppable: frozenset[int]) ->
     )
 
 
-def _down(cluster: Cluster, *, all_stoppable: bool) -> Iterator[Reason]:
-    """Reasons about the nodes that have to be started before any other node is stopped.
-    all_stoppable: whether each of the other nodes may be stopped now."""
-    reason = unknown if all_stoppable else unsafe
+def _down(cluster: Cluster) -> Iterator[Reason]:
+    """Reasons about the brokers that are down. No other node is stopped before those are back that
+    hold replicas or a vote, which the others lack meanwhile. Nothing depends on a broker with
+    neither, but the order lacks it."""
     copies = copies_first(cluster)
+    needed = cluster.voters.union(*(one.replicas for one in cluster.partitions.values()))
     for node in sorted(cluster.fenced_brokers):
         first = f"{step} Then start" if (step := copy_step(copies, [node])) else "Start"
-        told = (
-            f"is down: its broker is fenced, or shutting down. {first} it, wait until it is in "
-            "sync, and ask again; stop no other node before. A broker that is gone for good: "
-            "unregister it"
-        )
-        yield reason(f"node {node}", told, cluster.offsets("brokers")[node])
+        told = "is down: its broker is fenced, or shutting down"
+        offset = cluster.offsets("brokers")[node]
+        gone = "A broker that is gone for good: unregister it"
+        if node in needed:
+            told += f". {first} it, wait until it is in sync, and ask again; stop no other node"
+            yield unsafe(f"node {node}", f"{told} before. {gone}", offset)
+        else:
+            told += f", and it holds no replica. {first} it, and ask again. {gone}"
+            yield unknown(f"node {node}", told, offset)
 
 
 def _doubted(cluster: Cluster) -> Iterator[Reason]:

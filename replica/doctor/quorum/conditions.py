@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from replica.doctor.quorum.known_quorum import KnownQuorum
-from replica.doctor.quorum.known_voter import ABSENT, VoterDoubt
+from replica.doctor.quorum.known_voter import ABSENT, KnownVoter, VoterDoubt
 from replica.model.voters import majority
 from replica.words import named
 
@@ -26,3 +26,40 @@ def unseen_voters(quorum: KnownQuorum) -> Iterator[str]:
     if not seen:
         others = "no voter's whole log is at hand"
     yield f"{named('voter', unseen)} {has} to hold nothing newer: {its} not given, and {others}"
+
+
+def late_voters(quorum: KnownQuorum) -> tuple[KnownVoter, ...]:
+    """The voters whose logs end long before the newest one, and of which nothing shows whether
+    their nodes were stopped or cut off, or their disks are older copies."""
+    known = (*quorum.voters, *quorum.leaving)
+    return tuple(one for one in known if one.doubt is None and one.behind_ms is not None)
+
+
+def own_disk_needs(voters: Iterable[KnownVoter]) -> Iterator[str]:
+    """The condition of a start of each of these late voters."""
+    for voter in voters:
+        yield (
+            f"node {voter.key.node_id} has to start with its own disk, not with an older copy: its "
+            f"log ends {_seconds(voter)} s before the newest one, as of a node that was stopped or "
+            "cut off, or of an older copy"
+        )
+
+
+def if_its_own(voters: Iterable[KnownVoter]) -> str:
+    """The step that starts these late voters, up to its condition."""
+    late = list(voters)
+    nodes = named("node", [str(voter.key.node_id) for voter in late])
+    seconds = min(map(_seconds, late))
+    if len(late) == 1:
+        return (
+            f"Start {nodes} only if its disk was not restored from an older copy: its log ends "
+            f"{seconds} s before the newest one."
+        )
+    return (
+        f"Start each of {nodes} only if its disk was not restored from an older copy: their logs "
+        f"end {seconds} s or more before the newest one."
+    )
+
+
+def _seconds(voter: KnownVoter) -> int:
+    return (voter.behind_ms or 0) // 1000

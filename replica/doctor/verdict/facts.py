@@ -22,7 +22,7 @@ from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
-from replica.doctor.verdict.losses import LOSS_RULES, copy_facts, loss_facts
+from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts
 from replica.doctor.verdict.verdict import (
@@ -142,7 +142,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     """The verdict on one cluster, before further findings are added to it."""
     health_found = evidence.health or ()
     everything = [*(one.finding for one in evidence.findings), *health_found]
-    by_state = [*outage_facts(evidence), *copy_facts(evidence)]
+    by_state = [*with_copies((*outage_facts(evidence),), evidence)]
     outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     if evidence.to_lose:

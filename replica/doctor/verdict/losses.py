@@ -3,7 +3,8 @@ partitions on brokers that are down."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from replica.doctor.check.catalogue import groups, health
 from replica.doctor.health.copy_first import copy_step, what_is_discarded
@@ -29,10 +30,13 @@ def loss_facts(losses: Iterable[ToLose]) -> Iterator[Fact]:
         yield _fact(one)
 
 
-def copy_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that the start of brokers discards records that only they may hold."""
+def with_copies(outages: Sequence[Fact], evidence: ClusterEvidence) -> Iterator[Fact]:
+    """The outages, and the fact that the start of brokers discards records that only they may hold.
+    The step of an outage that starts them is that fact's step, too: it has all that is to be done
+    about them, in this order."""
     copies = [one._replace(shortened=()) for one in evidence.copy_first if one.truncated]
     if not copies:
+        yield from outages
         return
     told = {name for one in copies for name in one.truncated}
     unclean = {
@@ -42,11 +46,17 @@ def copy_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
         for subject in one.subjects
     }
     names = listed([shortened(name) for name in sorted(told)], limit=_SHOWN)
+    copy = copy_step(evidence.copy_first)
+    brokers = named("broker", [str(one.broker) for one in evidence.copy_first], limit=_SHOWN)
+    steps = [fact.next_step for fact in outages if fact.next_step.startswith(copy)]
+    start = next(iter(steps), f"{copy} Then start {brokers}.")
+    step = f"{start} After the start compare {names} with what their producers sent."
+    yield from (replace(one, next_step=step) if one.next_step == start else one for one in outages)
     yield Fact(
         Level.AT_RISK,
         health.UNCLEAN_LEADER.severity,
         what_is_discarded(copies),
-        f"{copy_step(copies)} After the start compare {names} with what their producers sent.",
+        step,
         (health.UNCLEAN_LEADER.id,) if unclean <= told else (),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.check.rule import Finding
-from replica.doctor.health.copy_first import copy_step
+from replica.doctor.health.copy_first import CopyFirst, copy_step
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
 from replica.model.voters import majority
@@ -46,17 +46,14 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     yield from sure
     leaderless = [found[rule] for rule in _LEADERLESS if rule in found]
     causes = [found[rule] for rule in _BROKERS if rule in found]
+    copy, step = copy_step(evidence.copy_first), ""
     if leaderless:
+        step = _next_step(leaderless, causes, evidence.leaderless_in_restart, copy)
         yield Fact(
             Level.OUTAGE,
             Severity.ERROR,
             _without_leader(leaderless, causes, evidence),
-            _next_step(
-                leaderless,
-                causes,
-                evidence.leaderless_in_restart,
-                copy_step(evidence.copy_first),
-            ),
+            step,
             tuple(one.rule.id for one in (*leaderless, *causes)),
         )
     refused = found.get(health.BELOW_MIN_ISR.id)
@@ -68,12 +65,21 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             f"{_of_partitions((refused,), evidence)} "
             f"{'refuses' if len(refused.subjects) == 1 else 'refuse'} writes with acks=all: too "
             f"few replicas are in sync{f', and {why}' if why else ''}.",
-            " ".join(filter(None, (copy_step(evidence.copy_first), refused.rule.next_step))),
+            _after_copy(evidence.copy_first, refused.rule.next_step, is_said=copy in step),
             (refused.rule.id,),
         )
 
     yield from (fact for fact in of_quorum if fact not in sure)
     yield from _without_winner(evidence)
+
+
+def _after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str:
+    """A step that brings brokers back. It begins with the copy of what their start discards, or
+    names it where another step says how. is_said: whether a step of an outage does."""
+    if not copies or not (is_said or any(one.truncated for one in copies)):
+        return " ".join(filter(None, (copy_step(copies), step)))
+    brokers = named("broker", [str(one.broker) for one in copies], limit=_SHOWN)
+    return f"After the copy of the log directories of {brokers}: {step[0].lower()}{step[1:]}"
 
 
 def why_no_change(verdict: Verdict) -> str:

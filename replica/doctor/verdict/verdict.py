@@ -177,7 +177,8 @@ class Besides(NamedTuple):
     """The facts that every text of the verdict has: what may lose committed data, each outage, and
     the weightiest of the other facts."""
     others: tuple[Fact, ...]
-    """The facts that a short text only counts."""
+    """The facts that a short text only counts: none, or more than one, as a line that counts one
+    takes the place of that one."""
 
 
 def facts_besides(facts: Sequence[Fact]) -> Besides:
@@ -186,7 +187,14 @@ def facts_besides(facts: Sequence[Fact]) -> Besides:
     at_risk = [fact for fact in rest if fact.level is Level.AT_RISK]
     outages = [fact for fact in rest if fact.level is Level.OUTAGE]
     less = [fact for fact in rest if fact.level.rank > Level.AT_RISK.rank]
-    return Besides((*at_risk, *outages, *less[:1]), tuple(less[1:]))
+    shown = shown_of(len(less), 1)
+    return Besides((*at_risk, *outages, *less[:shown]), tuple(less[shown:]))
+
+
+def shown_of(count: int, most: int) -> int:
+    """How many of `count` lines are shown where a line counts those beyond `most`: all of them,
+    where it would count a single one."""
+    return count if count - most == 1 else min(count, most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,11 +214,12 @@ WITHOUT_LEADER = error(
     "partition-without-leader",
     "A partition has no leader, and waits for an in-sync or eligible replica to come back.",
     "Refuses reads and writes of the partition. Elects one of these replicas, without loss, once "
-    "its broker is unfenced and has the replica's log directory online.",
+    "its broker is unfenced and has the replica's log directory online; with eligible leader "
+    "replicas, a broker that ended uncleanly counts no more once it registers.",
     "Start the brokers that hold the replicas named, after a copy of their log directories where "
     "replica-on-fenced-broker says so; or repair the log directory and restart its broker. Run no "
     "unclean election before.",
-    ("apache/kafka#9533", "strimzi/strimzi-kafka-operator#12768"),
+    ("apache/kafka#9533", "strimzi/strimzi-kafka-operator#12768", "KIP-966"),
 )
 NO_ELIGIBLE_LEADER = error(
     "no-eligible-leader",

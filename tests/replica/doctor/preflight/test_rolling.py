@@ -80,6 +80,22 @@ def test_with_a_node_down_that_nothing_depends_on_the_answer_is_unknown() -> Non
     found = roll(cluster(broker(3, fenced=True), partition(0, (1, 2))))
     assert (found.answer, found.order) == (ChangeSafety.UNKNOWN, ())
     assert ("unknown", "node 3") in reasons(found)
+    assert "stop no other node before" not in found.reasons[0].detail
+
+
+def test_a_roll_is_unsafe_while_a_broker_with_replicas_is_down() -> None:
+    """All brokers may be down, or one of three whose replicas no other stop depends on."""
+    controllers = (controller(101), controller(102), controller(103))
+    everyone = [broker(one, fenced=True) for one in (1, 2)]
+    of_all = cluster(*controllers, *everyone, partition(0, (1, 2)), voters=(101, 102, 103))
+    of_one = cluster(broker(3, fenced=True), partition(0, (1, 2, 3), isr=(1, 2)))
+    for of, down in ((of_all, ("node 1", "node 2")), (of_one, ("node 3",))):
+        found = roll(of)
+        assert found.answer is ChangeSafety.UNSAFE
+        told = [one for one in found.reasons if "stop no other node before" in one.detail]
+        assert [(one.answer, one.subject) for one in told] == [
+            (ChangeSafety.UNSAFE, node) for node in down
+        ]
 
 
 def test_a_voter_that_is_down_and_no_partition_leaves_no_order() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from jobs.cli.directories.verdict_text import describe_verdict, verdict_in_short
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Subject
 from replica.doctor.health.copy_first import CopyFirst
@@ -14,18 +15,21 @@ from tests.replica.doctor.verdict.test_facts import DOWN, LEADERLESS, about, of_
 
 UNCLEAN = about(health.UNCLEAN_LEADER, Subject("b-1", "led by 12 of [11, 12]"))
 TO_COPY = (CopyFirst(11, ("b-1",)),)
+COPY = "First copy the log directories of broker 11."
 
 
-def test_each_step_that_starts_a_broker_begins_with_the_copy_of_what_the_start_discards() -> None:
+def test_one_step_copies_starts_and_compares_and_no_other_says_it_again() -> None:
     refused = of_partitions(health.BELOW_MIN_ISR, "b-1")
     found = (*(LEADERLESS.health or ()), refused, UNCLEAN)
     verdict = verdict_on(replace(LEADERLESS, health=found, copy_first=TO_COPY))
-    copy = "First copy the log directories of broker 11."
+    step = health.BELOW_MIN_ISR.next_step
     assert verdict.next_steps == (
-        f"{copy} After the start compare b-1 with what their producers sent.",
-        f"{copy} Then start broker 11. Run no unclean election before: it may lose data.",
-        f"{copy} {health.BELOW_MIN_ISR.next_step}",
+        f"{COPY} Then start broker 11. Run no unclean election before: it may lose data. After the "
+        "start compare b-1 with what their producers sent.",
+        f"After the copy of the log directories of broker 11: {step[0].lower()}{step[1:]}",
     )
+    for lines in (describe_verdict(verdict), verdict_in_short(verdict)):
+        assert "\n".join(lines).count(COPY) == 1
     (risk,) = (fact for fact in verdict.facts if fact.level is Level.AT_RISK)
     assert risk.text == (
         "The start of broker 11 discards records that only it may hold: it truncates partition b-1 "
@@ -33,10 +37,26 @@ def test_each_step_that_starts_a_broker_begins_with_the_copy_of_what_the_start_d
     )
 
 
+def test_what_a_start_deletes_by_a_shorter_retention_is_copied_in_one_step() -> None:
+    refused = of_partitions(health.BELOW_MIN_ISR, "b-1")
+    to_copy = (CopyFirst(11, (), ("b",)),)
+    copy = "First copy the log directories of broker 11, if you need the records of topic b"
+    found = (*(LEADERLESS.health or ()), refused)
+    steps = verdict_on(replace(LEADERLESS, health=found, copy_first=to_copy)).next_steps
+    assert [step.startswith(f"{copy} that the start deletes. Then start ") for step in steps] == [
+        True, False,
+    ]  # fmt: skip
+    assert steps[1].startswith("After the copy of the log directories of broker 11: ")
+    alone = verdict_on(ClusterEvidence(health=(refused,), copy_first=to_copy))
+    assert alone.next_steps[0].startswith(f"{copy} ")
+
+
 def test_without_an_outage_a_broker_that_must_be_copied_first_is_a_risk() -> None:
     found = verdict_on(ClusterEvidence(health=(DOWN, UNCLEAN), copy_first=TO_COPY))
     assert found.level is Level.AT_RISK
-    assert found.next_steps[0].startswith("First copy the log directories of broker 11.")
+    assert found.next_steps[0] == (
+        f"{COPY} Then start broker 11. After the start compare b-1 with what their producers sent."
+    )
     whole = verdict_on(ClusterEvidence(health=(UNCLEAN,)))
     assert whole.level is Level.ATTENTION, "nobody is down: nothing is left to copy"
 
