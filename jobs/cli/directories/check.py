@@ -29,6 +29,7 @@ from jobs.cli.directories.check_starts import (
 from jobs.cli.directories.check_text import (
     MEMBER_COLUMNS,
     LocatedFinding,
+    brokers_not_given,
     describe_counts,
     describe_findings,
     first_election_lines,
@@ -46,12 +47,7 @@ from jobs.cli.directories.partition_folders import (
     not_asked_for,
     of_cluster,
 )
-from jobs.cli.directories.several_verdicts import (
-    ClusterVerdict,
-    brokers_not_given,
-    nodes_of_cluster,
-    one_verdict,
-)
+from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
 from jobs.cli.directories.starting_nodes import (
     log_paths,
     login_entries_in,

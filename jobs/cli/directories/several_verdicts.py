@@ -16,7 +16,6 @@ from replica.words import counted, named
 _MAX_CLUSTERS = 5
 """The most clusters that are named above the blocks."""
 _MAX_SHARED = 2
-_MAX_BROKERS = 5
 
 
 class ClusterVerdict(NamedTuple):
@@ -39,21 +38,6 @@ def nodes_of_cluster(cluster: JudgedCluster) -> tuple[int, ...]:
     """The nodes of a cluster whose directories were given."""
     replicas = (member.examined.replica for member in cluster.members)
     return tuple(sorted({one.node_id for one in replicas if one is not None}))
-
-
-def brokers_not_given(judged: JudgedCluster) -> Iterator[str]:
-    """A sentence about the registered brokers without a directory, where those of others were
-    given. A missing directory of a voter is a gap of the verdict."""
-    if judged.cluster is None:
-        return
-    registered, given = {*judged.cluster.values("brokers")}, {*nodes_of_cluster(judged)}
-    voters = {one.node_id for one in judged.quorum.voters} if judged.quorum is not None else set()
-    absent = sorted(registered - given - voters)
-    if absent and registered & given - voters:
-        brokers = named("broker", [str(one) for one in absent], limit=_MAX_BROKERS)
-        whose = "its disks were" if len(absent) == 1 else "their disks were"
-        which = "directory" if len(absent) == 1 else "directories"
-        yield f"not given: the {which} of {brokers}, so {whose} not judged"
 
 
 def one_verdict(clusters: Sequence[ClusterVerdict]) -> OneVerdict:

@@ -10,6 +10,7 @@ from typing import Any
 from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import names_in, passed_over_in
+from jobs.cli.directories.check_text import brokers_not_given
 from jobs.cli.directories.given_rounds import GivenRounds, check_cluster, rounds_in
 from jobs.cli.directories.incident import (
     Incident,
@@ -21,12 +22,7 @@ from jobs.cli.directories.incident import (
 from jobs.cli.directories.incident_page import incident_page
 from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.partition_folders import not_asked_for
-from jobs.cli.directories.several_verdicts import (
-    ClusterVerdict,
-    brokers_not_given,
-    nodes_of_cluster,
-    one_verdict,
-)
+from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
 from jobs.cli.directories.verdict_text import describe_verdict, labelled, verdict_row
 from jobs.cli.output import (
     ProgressLine,
