@@ -24,7 +24,7 @@ from replica.doctor.health.judging import judge_health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
-from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts
+from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts, topics_text
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
     Fact,
@@ -302,15 +302,18 @@ def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Itera
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
         elif names:
-            yield _of_subjects(finding.rule, names)
+            yield _of_subjects(finding, names)
         else:
             text = f"{_begun(finding.message)}: {finding.rule.meaning}"
             yield _fact(finding.rule, text, finding.rule.next_step)
 
 
-def _of_subjects(rule: Rule, names: Sequence[str]) -> Fact:
-    """The fact that a rule of health holds of brokers, voters, partitions and so on."""
-    place = _begun(listed(names, limit=_SHOWN))
+def _of_subjects(finding: Finding, names: Sequence[str]) -> Fact:
+    """The fact that a rule of health holds of brokers, voters, partitions and so on. Partitions are
+    counted where not all can be named, since those that are named may be of one topic only."""
+    rule, place = finding.rule, _begun(listed(names, limit=_SHOWN))
+    if len(names) > _SHOWN and finding.message.endswith(" partitions"):
+        place = f"{finding.message} ({topics_text(one.name for one in finding.subjects)})"
     said = _DOWN.get(rule.id)
     text = f"{place}: {rule.meaning}" if said is None else f"{place} {said[len(names) > 1]}"
     return _fact(rule, text, f"{place}: {rule.next_step}")

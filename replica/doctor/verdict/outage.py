@@ -210,10 +210,10 @@ def _of_partitions(findings: Sequence[Finding], evidence: ClusterEvidence) -> st
     total = counted(len(names), "partition")
     if evidence.partitions:
         total = f"{len(names)} of {evidence.partitions} partitions"
-    return f"{total} ({_topics(names)})"
+    return f"{total} ({topics_text(names)})"
 
 
-def _topics(partitions: Iterable[str]) -> str:
+def topics_text(partitions: Iterable[str]) -> str:
     """A text such as `topics a and b`, or `12 topics`."""
     topics = sorted({name.rpartition("-")[0] for name in partitions})
     if len(topics) > _TOPICS_SHOWN:

@@ -51,3 +51,15 @@ def test_what_an_unclean_election_took_weighs_more_than_a_single_replica() -> No
     for found in ((single, unclean), (unclean, single)):
         verdict = verdict_on(replace(LEADERLESS, health=(*(LEADERLESS.health or ()), *found)))
         assert verdict.besides.weighty[0].rules == (health.UNCLEAN_LEADER.id,)
+
+
+def test_partitions_that_are_not_all_named_are_counted_with_their_topics() -> None:
+    names = ("orders-0", "orders-1", "orders-2", "orders-3", "returns-0", f"{'r' * 80}-2")
+    found = replace(of_partitions(health.SINGLE_ISR, *names), message="6 of 9 partitions")
+    (fact,) = verdict_on(ClusterEvidence(health=(found,))).facts
+    said = f"6 of 9 partitions (topics orders, returns and {'r' * 57}...)"
+    assert fact.text.startswith(f"{said}: A partition with several")
+    assert fact.next_step.startswith(f"{said}: Bring the other replicas back")
+    few = replace(of_partitions(health.SINGLE_ISR, *names[:3]), message="3 of 9 partitions")
+    (fact,) = verdict_on(ClusterEvidence(health=(few,))).facts
+    assert fact.text.startswith("orders-0, orders-1 and orders-2: ")
