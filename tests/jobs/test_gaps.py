@@ -242,3 +242,15 @@ def test_what_happened_says_what_is_not_known_on_its_page(
     ]
     assert gap["detail"] == missing.strip()
     assert "What is not known:" not in kraftlake("what-happened", data / DYNAMIC / "final").out
+
+
+def test_brokers_without_a_directory_are_named_where_some_brokers_were_given(
+    kraftlake: Kraftlake, data: Path
+) -> None:
+    """Who gives no broker at all asks about the quorum."""
+    of_quorum = [data / DYNAMIC / "final" / one for one in "123"]
+    broker = data / DYNAMIC / "final/11"
+    sentence = "not given: the directory of broker 12, so its disks were not judged"
+    assert sentence in kraftlake("check", *of_quorum, broker).lines
+    assert f"  {sentence}" in kraftlake("what-happened", *of_quorum, broker).lines
+    assert "not given" not in kraftlake("check", *of_quorum).out

@@ -29,6 +29,7 @@ from jobs.cli.directories.check_starts import (
 from jobs.cli.directories.check_text import (
     MEMBER_COLUMNS,
     LocatedFinding,
+    brokers_not_given,
     describe_counts,
     describe_findings,
     first_election_lines,
@@ -310,6 +311,7 @@ class _Checking:
                         for one, behind in zip(cluster.members, cluster.behind, strict=True)
                     ),
                 ),
+                *brokers_not_given(cluster),
             )
         table = (*table, *log_directory_lines(cluster, directories))
         below = (*table, *start_lines(starts), *describe_findings(shown, self.options.limit))

@@ -17,6 +17,7 @@ from jobs.cli.directories.check_rows import (
     last_epoch,
     validities,
 )
+from jobs.cli.directories.several_verdicts import nodes_of_cluster
 from jobs.cli.output import coloured, more_line, table_lines
 from replica.doctor.check.catalogue import RULES
 from replica.doctor.check.examined import Examined
@@ -31,10 +32,11 @@ from replica.errors import UsageError
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.severity import Severity
 from replica.terminal_text import one_line
-from replica.words import counted, listed
+from replica.words import counted, listed, named
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
+_MAX_BROKERS = 5
 MEMBER_COLUMNS = (
     "node", "role", "log", "behind", "epoch", "snapshots", "result", "directory or file",
 )  # fmt: skip
@@ -240,3 +242,18 @@ def first_election_rows(nodes: Sequence[FormattedNode]) -> Iterator[dict[str, An
             "epoch": node.epoch,
             "records": None if node.records is None else sorted(node.records),
         }
+
+
+def brokers_not_given(judged: JudgedCluster) -> Iterator[str]:
+    """A sentence about the registered brokers without a directory, where those of others were
+    given. A missing directory of a voter is a gap of the verdict."""
+    if judged.cluster is None:
+        return
+    registered, given = {*judged.cluster.values("brokers")}, {*nodes_of_cluster(judged)}
+    voters = {one.node_id for one in judged.quorum.voters} if judged.quorum is not None else set()
+    absent = sorted(registered - given - voters)
+    if absent and registered & given - voters:
+        brokers = named("broker", [str(one) for one in absent], limit=_MAX_BROKERS)
+        whose = "its disks were" if len(absent) == 1 else "their disks were"
+        which = "directory" if len(absent) == 1 else "directories"
+        yield f"not given: the {which} of {brokers}, so {whose} not judged"

@@ -10,6 +10,7 @@ from typing import Any
 from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import names_in, passed_over_in
+from jobs.cli.directories.check_text import brokers_not_given
 from jobs.cli.directories.given_rounds import GivenRounds, check_cluster, rounds_in
 from jobs.cli.directories.incident import (
     Incident,
@@ -145,7 +146,7 @@ def incident_of(
     if branch is None:
         return Incident(verdict, nodes=nodes, behind=behind)
     told = timeline(branch, progress.show)
-    gaps = tuple(gaps_of(branch, told.unknown))
+    gaps = (*gaps_of(branch, told.unknown), *brokers_not_given(cluster))
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
     gave_up = None if cluster.cluster is None else _gave_up(cluster.cluster)
     seen = [one for one in outages_of(cluster) or () if one.began is not BEFORE]

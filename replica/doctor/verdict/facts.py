@@ -23,6 +23,7 @@ from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
+from replica.doctor.verdict.margin import QuorumMargin
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts, topics_text
 from replica.doctor.verdict.verdict import (
@@ -104,6 +105,7 @@ class VerdictDraft:
     """The known findings about files."""
     of_health: tuple[Fact, ...]
     """The other facts about the cluster's state, which no finding about files changes."""
+    margin: QuorumMargin
     mentioned: frozenset[str]
     """The ids of the rules whose findings are in other facts already."""
     missing: MissingVoters | None
@@ -125,7 +127,7 @@ class VerdictDraft:
         of_files = _of_files(findings, self.mentioned)
         return decide(
             self.cluster_id,
-            [*self.felt, *of_files, *self.of_health],
+            self.margin.told((*self.felt, *of_files, *self.of_health), findings),
             _all_gaps(self.missing, self.gaps, findings),
             well=self.well,
             notes=self.notes + _notes(one.finding for one in added),
@@ -145,8 +147,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     by_state = [*with_copies((*outage_facts(evidence),), evidence)]
     outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
-    if evidence.to_lose:
-        mentioned |= set(LOSS_RULES)
+    mentioned |= set(LOSS_RULES) if evidence.to_lose else set()
     of_health = (*_of_health(health_found, mentioned),)
     if any(one.finding.rule is groups.CONFLICT for one in evidence.findings):
         told = {fact: _of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
@@ -157,6 +158,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
         (*outage, *_of_majority(evidence)),
         evidence.findings,
         of_health,
+        QuorumMargin.of(evidence),
         frozenset(mentioned),
         evidence.missing,
         (*evidence.gaps, *_gaps(everything)),
