@@ -58,15 +58,16 @@ def furthest_captures(
     newest: Collection[str],
     unsynced_from: Mapping[str, int],
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """The ids of captures, besides the newest ones, that show most of their replicas. First one
-    capture of each replica with the replica's newest epoch; second one with the longest log that
-    the replica may have acknowledged.
+    """The ids of the captures that show most of their replicas. First one capture of each replica
+    with the replica's newest epoch; second one with the longest log that the replica may have
+    acknowledged. A newest capture may be among them: a disk that went back is proven by logs that
+    did not. A round is empty if it has newest captures alone.
 
     status: rows of gold.replica_status. state: rows of bronze.replica_state. newest: ids of
     captures. unsynced_from: see ReplicaLogs.
     """
     epochs = {row["capture_id"]: _or_less(row["leader_epoch"]) for row in state}
-    earlier = [row for row in status if row["capture_id"] not in newest]
+    rows = [*status]
 
     def epoch(row: Row) -> int:
         return epochs.get(row["capture_id"], -1)
@@ -75,7 +76,11 @@ def furthest_captures(
         log_end = _or_less(row["log_end_offset"])
         return min(log_end, unsynced_from.get(row["capture_id"], log_end))
 
-    return _of_each(earlier, lambda row: (epoch(row), end(row))), _of_each(earlier, end)
+    def beside_newest(place: Callable[[Row], Any]) -> Sequence[str]:
+        ids = _of_each(rows, place)
+        return [] if all(one in newest for one in ids) else ids
+
+    return beside_newest(lambda row: (epoch(row), end(row))), beside_newest(end)
 
 
 def _or_less(number: int | None) -> int:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from pipelines.gold.known_quorums import furthest_captures
 from pipelines.tables.bronze import FINDINGS
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import VoterDoubt
@@ -107,3 +108,19 @@ def test_a_disk_that_lost_committed_records_is_stale_though_it_learned_of_newer_
     quorum = gold_of(tables_of(captures), "c").quorum
     (stale,) = quorum.in_doubt(VoterDoubt.STALE)
     assert (stale.key.node_id, stale.went_back and stale.went_back.end_before) == (2, 51)
+
+
+def _status(node_id: int, capture_id: str, end: int) -> dict[str, object]:
+    replica = {"node_id": node_id, "directory_id": f"disk-{node_id}"}
+    return {**replica, "capture_id": capture_id, "log_end_offset": end}
+
+
+def test_a_disk_that_went_back_is_compared_with_logs_that_stayed_as_they_were() -> None:
+    """The other replicas' newest captures have the bytes, and so the ids, of earlier captures."""
+    status = [
+        *(_status(node, f"{node}-short", 5) for node in (1, 2, 3)),
+        *(_status(node, f"{node}-long", 10) for node in (1, 2, 3)),
+    ]
+    ids = ["1-long", "2-long", "3-long"]
+    assert furthest_captures(status, (), {"1-long", "2-long", "3-short"}, {}) == (ids, ids)
+    assert furthest_captures(status, (), set(ids), {}) == ([], [])
