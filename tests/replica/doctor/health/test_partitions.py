@@ -182,14 +182,30 @@ def test_a_reassignment_that_began_before_the_log_says_so() -> None:
     assert subject.what == "removes [12], began before this log"
 
 
-@pytest.mark.parametrize("absent", [[a_broker(13, fenced=True)], []])
-def test_a_reassignment_that_cannot_end_or_takes_days_is_a_warning(absent: list[object]) -> None:
+@pytest.mark.parametrize(
+    ("absent", "hours", "told"),
+    [
+        ([a_broker(13, fenced=True)], 1, "adds [13], [13] not live, for 1 h"),
+        ([], 25, "adds [13], for 1 d 1 h"),
+    ],
+)
+def test_a_reassignment_that_cannot_end_or_takes_days_is_a_warning(
+    absent: list[object], hours: int, told: str
+) -> None:
     records = [*healthy(), change(addingReplicas=(13,)), *absent]
-    took = HOUR_MS if absent else 25 * HOUR_MS
     start = {(TOPIC, 0): Beginning(8, 0)}
-    found = judged(records, starts=start, now=took)
+    found = judged(records, starts=start, now=hours * HOUR_MS)
+    (subject,) = found["reassignment-stuck"].subjects
+    assert subject.what == told
     assert "reassignment-stuck" in above_notes(found)
     assert "reassignment-running" not in found
+
+
+def test_a_reassignment_of_one_day_is_running() -> None:
+    records = [*healthy(), change(addingReplicas=(13,))]
+    found = judged(records, starts={(TOPIC, 0): Beginning(8, 0)}, now=24 * HOUR_MS)
+    assert "reassignment-running" in found
+    assert "reassignment-stuck" not in found
 
 
 def test_a_reassignment_begins_anew_after_it_has_ended() -> None:
