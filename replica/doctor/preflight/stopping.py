@@ -165,10 +165,11 @@ def _of_partition(
             told = "would have no leader: the quorum has none that could choose another one"
             yield _Harm("that would lose their leader", unsafe(name, told))
     elif not now.may_be_led:
-        awaited = gone.intersection(_awaited(cluster, partition))
-        reason = unsafe if awaited else note
+        awaited = _awaited(cluster, partition)
+        is_awaited = not gone.isdisjoint(awaited)
+        reason = unsafe if is_awaited else note
         told = "has no replica that may lead now, before anything is stopped"
-        told += _awaits(cluster, awaited)
+        told += _awaits(cluster, awaited) if is_awaited else ""
         yield _Harm("without a leader already", reason(name, told))
     elif not left.may_be_led:
         others = listed(sorted(left.unclean))
@@ -193,7 +194,8 @@ def _awaits(cluster: Cluster, awaited: Collection[int]) -> str:
     directories of brokers that are up."""
     up = [broker for broker in sorted(awaited) if broker in cluster.live_brokers]
     down = [broker for broker in sorted(awaited) if broker not in cluster.live_brokers]
-    told = f"; it waits for {listed(down)} to come back" if down else ""
+    which = "any of " if len(down) > 1 else ""
+    told = f"; it waits for {which}{listed(down)} to come back" if down else ""
     if up:
         told += f"; it waits for a log directory of {listed(up)} that is offline"
     return told

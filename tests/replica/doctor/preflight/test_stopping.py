@@ -161,6 +161,13 @@ def test_the_stop_of_a_fenced_broker_for_which_partitions_wait_is_unsafe() -> No
     assert stop_brokers(of, [3]).answer is ChangeSafety.SAFE, "3 is no replica that may lead"
 
 
+def test_all_brokers_for_which_a_partition_waits_are_named() -> None:
+    waiting = partition(0, (2, 3), isr=(), eligibleLeaderReplicas=(2, 3), leader=-1)
+    of = cluster(broker(2, fenced=True), broker(3, fenced=True), waiting)
+    detail = stop_brokers(of, [2]).reasons[-1].detail
+    assert detail.endswith("; it waits for any of [2, 3] to come back")
+
+
 def test_a_replica_in_a_lost_directory_of_a_live_broker_is_not_left() -> None:
     online, lost = "onlineDirectoryOf2AAAA", "lostDirectoryOf2AAAAAA"
     change = ("BROKER_REGISTRATION_CHANGE_RECORD", 2, {
