@@ -74,6 +74,12 @@ class HeldBatches:
             )
         return self._places[capture_id]
 
+    def last_in_log(self, capture_id: str) -> int | None:
+        """The index in `batches` of the last batch of the capture's log (see in_log); None for a
+        log without batches."""
+        places = self.batches.in_log(self.places(capture_id))
+        return int(places[-1]) if len(places) else None
+
     def control(self, capture_id: str) -> list[ControlRecords]:
         """The control records of the capture's batches that have any, in their order."""
         places, records = self._with_control

@@ -154,8 +154,7 @@ def _log_ends(
     (exclusive) of what each replica holds, in its log or its newest snapshot."""
     batches = held.batches
     for one in ids:
-        places = batches.in_log(held.places(one))
-        last = int(places[-1]) if len(places) else None
+        last = held.last_in_log(one)
         if last is None or batches.max_timestamp[last] == NO_TIME:
             continue
         changes = (each.leader_change for each in held.control(one))

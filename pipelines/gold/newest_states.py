@@ -82,11 +82,11 @@ def own_ends_in(captures: Iterable[Row], held: HeldBatches) -> dict[int, Beginni
 def _ends(captures: Iterable[Row], held: HeldBatches) -> Iterator[tuple[int, Beginning]]:
     batches = held.batches
     for capture in captures:
-        places = held.places(capture["capture_id"])
-        if len(places):
-            at = int(batches.max_timestamp[places[-1]])
+        last = held.last_in_log(capture["capture_id"])
+        if last is not None:
+            at = int(batches.max_timestamp[last])
             time = None if at == NO_TIME else at // _US_PER_MS
-            yield capture["node_id"], Beginning(int(batches.last_offset[places[-1]]), time)
+            yield capture["node_id"], Beginning(int(batches.last_offset[last]), time)
 
 
 def _places(captures: Iterable[Row]) -> dict[str, str]:

@@ -70,7 +70,7 @@ class Incident:
     stop: MajorityStop | None = None
     """The stop of a majority of the voters; None where no majority stopped."""
     gave_up: LeaderGaveUp | None = None
-    """The loss of the last leader; None where the quorum may have one."""
+    """The last leader, if it gave up; None where the quorum may have a leader."""
     gaps: tuple[str, ...] = ()
     """A sentence for each fact that the log doesn't show."""
     nodes: tuple[int, ...] = ()
@@ -120,7 +120,7 @@ class Told(NamedTuple):
     """Whether the event comes from the timeline, and so stands in the right order already."""
 
 
-def shown_of(told: Sequence[Told], most: int) -> list[Told]:
+def gravest(told: Sequence[Told], most: int) -> list[Told]:
     """The gravest of the events, and of equally grave ones the newest, in their order."""
     graded = sorted(range(len(told)), key=lambda number: (told[number].weight, -number))
     return [told[number] for number in sorted(graded[:most])]

@@ -16,7 +16,7 @@ from jobs.cli.directories.incident import (
     Incident,
     LeaderGaveUp,
     MajorityStop,
-    shown_of,
+    gravest,
     told_of,
 )
 from jobs.cli.directories.incident_page import incident_page
@@ -181,7 +181,7 @@ def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
         yield "What happened:"
         if incident.verdict.facts and not leads:
             yield "  These logs show no event that led to it, but late changes:"
-        shown = shown_of(told, MAX_EVENTS)
+        shown = gravest(told, MAX_EVENTS)
         if len(told) > MAX_EVENTS:
             left_out = len(told) - MAX_EVENTS
             events = counted(left_out, "less grave or older event")

@@ -233,7 +233,8 @@ def _cause(finding: Finding) -> Iterator[str]:
     if finding.rule is health.FENCED_BROKER:
         asked = {one.name.split()[-1] for one in finding.subjects if AFTER_REQUEST in one.what}
         others = [name for name in names if name not in asked]
-        for ids, why in ((others, ""), ([*filter(asked.__contains__, names)], _IN_ORDER)):
+        stopped = [name for name in names if name in asked]
+        for ids, why in ((others, ""), (stopped, _IN_ORDER)):
             if ids:
                 are = "is" if len(ids) == 1 else "are"
                 yield f"{named('broker', ids, limit=_SHOWN)} {are} down{why}"
