@@ -65,8 +65,8 @@ def named_rows(lake: Lake, sql: str) -> Iterator[dict[str, Any]]:
 
 
 class OwnQueries:
-    """Queries of our own of one lake. Each table is opened once, so that all answers are of one
-    version of it."""
+    """Runs kraftlake's own queries of one lake. It opens each table once, so that all answers about
+    a table are of one version of the table."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake

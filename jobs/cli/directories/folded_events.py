@@ -19,8 +19,8 @@ _MAX_TIMES = 5
 
 
 def folded(events: Sequence[Event]) -> Iterator[list[Event]]:
-    """The events in their order. Events that are told in one line stand together: restarts that
-    nothing else interrupts, and changes of features of one time."""
+    """The events in their order, as lists. A list has the events that one line tells: restarts
+    without another event between them, or the changes of features at one time."""
     restarts = _restarts(events)
 
     def kind(numbered: tuple[int, Event]) -> object:

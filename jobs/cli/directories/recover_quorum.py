@@ -246,7 +246,7 @@ class PlannedQuorum:
         return self._on(self._asked, *self._tool, *removed, directory)
 
     def _addition(self, node_id: int) -> Shell:
-        """The command by which a node becomes a voter of a dynamic quorum, with its own disk."""
+        """The command that makes a node, with the disk that it has, a voter of a dynamic quorum."""
         tool, *bootstrap = self._tool
         own = self._file(node_id)
         return self._on(node_id, tool, "--command-config", own, *bootstrap, "add-controller")

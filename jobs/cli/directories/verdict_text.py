@@ -30,8 +30,8 @@ def verdict_line(verdict: Verdict) -> str:
 
 
 def only_line(verdict: Verdict) -> str:
-    """The verdict in one line that is printed alone. Its first fact may not hide a fact that
-    forbids a start, first of all one about disks of several clusters."""
+    """The verdict, for a command that prints one line of it. The line also names a fact that
+    forbids a start, if the first fact is another one; disks of several clusters come first."""
     risks = [fact for fact in verdict.facts if fact.level is Level.AT_RISK]
     if verdict.level is Level.AT_RISK:
         risks = []

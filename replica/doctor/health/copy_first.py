@@ -1,5 +1,6 @@
-"""Which brokers' log directories have to be copied before their start, because the start discards
-records that only they may hold. Every command that says how to start a broker asks this."""
+"""Finds the brokers whose log directories have to be copied before the brokers start: the start
+discards records that no other broker may hold. Every command that says how to start a broker asks
+this module."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Finds topics whose retention was shortened while a broker with their replicas was down.
 
-The broker applies the new value when it starts, and deletes records that may be on no other disk.
+The broker applies the new value when it starts. It then deletes records, and no other disk may hold
+these records.
 """
 
 from __future__ import annotations

@@ -37,8 +37,9 @@ class LastSign(NamedTuple):
 
 
 def own_ends_of(ends: Iterable[tuple[int, Beginning]]) -> dict[int, Beginning]:
-    """The value of Cluster.own_ends: of a node with several logs, the end of the longest one. ends:
-    the id of a node, and the last record in a log of it."""
+    """For each node the last record in its log, for Cluster.own_ends. If a node has several logs,
+    this is the last record of the longest one. ends: the id of a node, and the last record of one
+    of its logs; a record without a time is left out."""
     found: dict[int, Beginning] = {}
     for node_id, end in ends:
         if end.at is not None and end.offset >= found.get(node_id, end).offset:

@@ -166,8 +166,8 @@ FENCED_BROKER = warning(
     "A broker that holds replicas is fenced, or shutting down.",
     "Takes it out of the in-sync replicas and moves its leaders; a partition without another "
     "in-sync replica has no leader until the broker is back.",
-    "Start the broker, after a copy of its log directories where that is said of it; or find out "
-    "why it can't reach the controllers. A broker that has just registered is unfenced once it has "
+    "Start the broker (copy its log directories before, if the finding says so), or find out why "
+    "it can't reach the controllers. A broker that has just registered is unfenced once it has "
     "caught up.",
     ("strimzi/strimzi-kafka-operator#12760",),
 )
@@ -183,8 +183,8 @@ UNREGISTERED_BROKER = warning(
     "replica-on-unregistered-broker",
     "Partitions have replicas on a broker that isn't registered.",
     "Keeps the assignment: these replicas never catch up, and count in the replication factor.",
-    "Start the broker again, after a copy of its log directories where that is said of it; or move "
-    "its replicas with kafka-reassign-partitions.sh.",
+    "Start the broker again (copy its log directories before, if the finding says so), or move its "
+    "replicas with kafka-reassign-partitions.sh.",
     ("strimzi/strimzi-kafka-operator#11667", "StephenSorriaux/ansible-kafka-admin#197"),
 )
 LOST_DIRECTORY = warning(
@@ -216,8 +216,8 @@ WITHOUT_LEADER = error(
     "Refuses reads and writes of the partition. Elects one of these replicas, without loss, once "
     "its broker is unfenced and has the replica's log directory online; with eligible leader "
     "replicas, a broker that ended uncleanly counts no more once it registers.",
-    "Start the brokers that hold the replicas named, after a copy of their log directories where "
-    "replica-on-fenced-broker says so; or repair the log directory and restart its broker. Run no "
+    "Start the brokers that hold the replicas named (copy their log directories before, if "
+    "replica-on-fenced-broker says so), or repair the log directory and restart its broker. Run no "
     "unclean election before.",
     ("apache/kafka#9533", "strimzi/strimzi-kafka-operator#12768", "KIP-966"),
 )

@@ -1,4 +1,4 @@
-"""Which of the latest changes of topics and configs are told."""
+"""The page of an incident names some of the latest changes of topics and configs: tests which."""
 
 from __future__ import annotations
 
