@@ -207,6 +207,7 @@ class Player:
         node = self._nodes(Who.FOLLOWER)[0]
         self._backups += 1
         place = self.cluster.folder / f"backup-{self._backups}"
+        self.story.backup = now()
         self._backup = (node, self.cluster.copy(node, place))
         return [node]
 

@@ -60,7 +60,8 @@ def variants(place: Path) -> Iterator[tuple[Story, list[Path]]]:
         yield replace(other, shown=Shown.LEFT_OUT.value), left
         older = before / str(voter)
         if older.is_dir() and not _is_foreign(older):
-            yield replace(other, shown=Shown.OLDER.value), [*left, older]
+            backup = loaded(before.parent).copied
+            yield replace(other, shown=Shown.OLDER.value, backup=backup), [*left, older]
 
 
 def _is_foreign(copy: Path) -> bool:
