@@ -81,6 +81,7 @@ class Story:
     is_static: bool
     voters: list[int]
     brokers: list[int]
+    cluster_id: str
     shown: str = ""
     left: list[str] = field(default_factory=list)
     deeds: list[Deed] = field(default_factory=list)
