@@ -118,7 +118,7 @@ def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
             (rule.id,),
         )
     elif absent and not others:
-        at_ms = evidence.state and evidence.state.at_ms
+        at_ms = None if evidence.state is None else evidence.state.at_ms
         since = "" if at_ms is None else f" since {ms_text(at_ms)}"
         yield Fact(
             Level.ATTENTION,
