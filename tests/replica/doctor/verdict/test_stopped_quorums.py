@@ -104,3 +104,28 @@ def test_elections_that_make_progress_are_none(tmp_path: Path) -> None:
     write_capture(scenario.capture(), str(tmp_path / "capture"))
     rules = {rule for fact in verdict_of(tmp_path / "capture").facts for rule in fact.rules}
     assert rules.isdisjoint({"endless-elections", "majority-stopped"})
+
+
+def test_one_voter_whose_elections_fail_says_that_the_quorum_may_have_no_leader() -> None:
+    """Only the voters that were not given know whether they have a leader."""
+    failing = PlacedFinding("node 1", WITHOUT_WINNER.at("", "epoch 9, the log's 3", epoch=9))
+    absent = frozenset({ReplicaKey(2), ReplicaKey(3)})
+    evidence = ClusterEvidence(
+        nodes=1,
+        findings=(failing,),
+        health=(),
+        voters=THREE,
+        state=KnownState(77, OUTAGE_AT),
+        missing=MissingVoters(absent, 3, frozenset({1})),
+    )
+    verdict = verdict_on(evidence)
+    assert verdict.level is Level.ATTENTION
+    assert verdict.headline == (
+        "The quorum has perhaps had no leader since 2025-11-21 05:56:22 UTC: nobody won an "
+        "election, by the files of node 1 (epoch 9, the log's 3). If the other voters have a "
+        "leader, node 1 can't reach them."
+    )
+    assert verdict.next_steps[0].startswith("Find out whether nodes 2 and 3 run, and what keeps")
+    one_given = MissingVoters(frozenset({ReplicaKey(2)}), 3, frozenset({1, 3}))
+    others = verdict_on(replace(evidence, missing=one_given)).headline
+    assert not others.startswith("The quorum"), "voter 3 was given, and its files show no election"
