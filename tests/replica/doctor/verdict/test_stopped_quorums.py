@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from replica.doctor.check.catalogue import files
 from replica.doctor.check.examined import examine
 from replica.doctor.check.group import judge_group
+from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.evidence_of_directories import clusters_of, evidence_of
 from replica.doctor.verdict.facts import verdict_on
-from replica.doctor.verdict.verdict import Level, Verdict
+from replica.doctor.verdict.verdict import KnownState, Level, MissingVoters, Verdict
 from replica.format.discovery import discover
+from replica.model.keys import ReplicaKey
 from replica.simulate.metadata_records import topic_config
 from replica.simulate.node import Layout
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
@@ -108,14 +112,16 @@ def test_elections_that_make_progress_are_none(tmp_path: Path) -> None:
 
 def test_one_voter_whose_elections_fail_says_that_the_quorum_may_have_no_leader() -> None:
     """Only the voters that were not given know whether they have a leader."""
-    failing = PlacedFinding("node 1", WITHOUT_WINNER.at("", "epoch 9, the log's 3", epoch=9))
+    failing = PlacedFinding(
+        "node 1", files.ELECTIONS_WITHOUT_WINNER.at("", "epoch 9, the log's 3", epoch=9)
+    )
     absent = frozenset({ReplicaKey(2), ReplicaKey(3)})
     evidence = ClusterEvidence(
         nodes=1,
         findings=(failing,),
         health=(),
-        voters=THREE,
-        state=KnownState(77, OUTAGE_AT),
+        voters=("1", "2", "3"),
+        state=KnownState(77, 1763704582000),
         missing=MissingVoters(absent, 3, frozenset({1})),
     )
     verdict = verdict_on(evidence)
