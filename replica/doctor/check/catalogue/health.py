@@ -130,7 +130,8 @@ FEATURE_BLOCKED = info(
     "feature-blocked",
     "Some nodes support a newer version of a feature, and others don't, as in a rolling upgrade.",
     "Refuses to raise the feature until every registered broker and controller supports it.",
-    "Upgrade the nodes that the finding names, and start them; unregister those that are gone.",
+    "Upgrade the nodes that the finding names, and start them; unregister those that are gone and "
+    "hold no replica.",
     ("apache/kafka#23196", "strimzi/strimzi-kafka-operator#11039"),
 )
 MIGRATION_WAITS = warning(
@@ -158,7 +159,7 @@ ZK_BROKER_LEFT = warning(
     "ZooKeeper.",
     "Writes nothing to ZooKeeper any more, so such a broker gets no changes from it.",
     "Restart these brokers in KRaft mode (process.roles, no zookeeper.connect), or unregister "
-    "those that are gone.",
+    "those that are gone and hold no replica.",
     ("KIP-866",),
 )
 FENCED_BROKER = warning(
