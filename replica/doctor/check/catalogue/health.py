@@ -320,6 +320,25 @@ ONE_RACK = warning(
     "Move a replica to another rack with kafka-reassign-partitions.sh.",
     ("StephenSorriaux/ansible-kafka-admin#197",),
 )
+NO_SPARE_REPLICA = warning(
+    "partition-without-spare-replica",
+    "A partition has only as many replicas as min.insync.replicas asks for: it takes no writes "
+    "with acks=all while any one of them is away, as in each restart of a broker.",
+    "Refuses such writes (NOT_ENOUGH_REPLICAS) until that replica is in sync again. "
+    "`kafka-topics.sh --describe --at-min-isr-partitions` shows the partition at all times.",
+    "Give it another replica (kafka-reassign-partitions.sh) before one of these brokers is "
+    "restarted.",
+    ("KIP-351",),
+)
+REPLICA_COUNTS_DIFFER = warning(
+    "replica-counts-differ",
+    "Partitions of one topic have different numbers of replicas, as after a reassignment that "
+    "named too few brokers, or that was made for a part of the partitions.",
+    "Keeps each partition's own replicas. `kafka-topics.sh --describe` shows the number of the "
+    "first partition as that of the topic.",
+    "Reassign the partitions that have fewer replicas (kafka-reassign-partitions.sh), unless "
+    "somebody wanted it so.",
+)
 ORPHAN_CONFIG = info(
     "config-without-resource",
     "There are configs of a topic or broker that doesn't exist.",
