@@ -205,16 +205,8 @@ def test_a_lost_voter_is_removed_and_comes_back_with_a_new_disk(
         "[[step]]\nadd_voter = 2\n"
     )
     out = tmp_path / "out"
-    ended = kraftlake(
-        "rehearse",
-        "--json",
-        *FEW,
-        "--scenario",
-        script,
-        "-o",
-        out,
-        data / DYNAMIC / "split",
-    )
+    asked = ("--scenario", script, "-o", out, data / DYNAMIC / "split")
+    ended = kraftlake("rehearse", "--json", *FEW, *asked)
     assert ended.code == 4
     checked = kraftlake("check", "--json", out / "outcome-1")
     (role,) = [one["role"] for one in checked.summary["directories"] if one["node_id"] == 2]
