@@ -242,7 +242,7 @@ class ObserveOptions:
     truncates, and those that a newer snapshot replaces, go to DIR/archive, and are never deleted;
     name that folder to have dump and ingest read it too.
     --metrics serves the leader, lags, elections, snapshot age, growth of the log and health;
-    /healthz fails where a restart may help, /readyz while the quorum's commits don't show in DIR.
+    /healthz fails where a restart may help; /readyz fails while DIR lacks what the quorum commits.
 
     An id that another node uses is refused before anything is fetched: the leader would count the
     observer's fetches as that node's, and might commit records that no majority holds.

@@ -64,8 +64,8 @@ class IngestOptions:
     )
     shared: bool = option(
         "--shared",
-        "Read directories in their place, without a copy: every executor reaches the paths and "
-        "URIs, and nobody writes there meanwhile.",
+        "Read directories in their place, without a copy. Every executor must reach the paths and "
+        "URIs, and nobody may write there meanwhile.",
         default=False,
     )
     follow_s: float | None = option(
@@ -126,7 +126,7 @@ class BuildOptions:
     it, and still derives the other tables.
 
     --follow builds whenever an ingest has changed the lake, until it is stopped. While another
-    process writes to the lake, build waits until the next look.
+    process writes to the lake, build waits, and tries again after SECONDS.
 
     \b
     Examples:
@@ -149,8 +149,8 @@ class BuildOptions:
     )
     pass_over: Text = option(
         "--pass-over TYPE,...",
-        "Go on behind records of these unknown types, in later builds too: numbers, or `vendors` "
-        "for all from 500 on. `none` ends it.",
+        "Replay the log without the records of these unknown types, in later builds too: numbers, "
+        "or `vendors` for all from 500 on. `none` ends this for later builds.",
         default=None,
         callback=options.check_passed_over_by_builds,
     )

@@ -42,8 +42,8 @@ class RehearseOptions:
       safe     each run elects a leader, and loses no record that is proven committed
       unsafe   at least one run loses such a record, or ends without a leader
       unknown  the directories lack what the answer depends on, such as a voter's directory
-    Lines that begin with `needs` say on what it rests; safe is then followed by `if its needs
-    hold`.
+    A line that begins with `needs` names a condition of the answer that no file shows. With such
+    a line, `safe` becomes `safe, if its needs hold`.
 
     \b
     Examples:
@@ -58,15 +58,15 @@ class RehearseOptions:
     of all nodes.
 
     --json: kind (answer, outcome, recommended_answer, recommended_outcome, smallest_loss), a line
-    each. answer: cluster_id, answer, is_conditional (safe if its needs hold), reasons, needs,
-    runs, seeds, voters, leaders, start (node ids; null with --scenario). outcome: outcome, seeds,
-    leader, away (voters of whose disks nothing is known), epochs, committed_lost and unproven_lost
-    ([first, end) pairs), nodes (node_id, truncated, epochs, replaced_by, lost, other,
-    committed_lost, unproven_lost, superseded_lost, is_behind, has_new_disk, is_partly_known: the
-    counts are the least), failed. smallest_loss: bound, sets, seeds_of_each, away, dead, empty,
-    seed, leader, committed_lost, scenario, may_lose (dead, empty, unproven_lost: fewer failures
-    that may lose records).
-    Exit codes: 0 safe, 1 unsafe (or nothing that was named can be read), 3 unknown, 2 usage.
+    each. answer: cluster_id, answer, is_conditional (safe if its needs hold), reasons, needs, runs,
+    seeds, voters, leaders, start (node ids; null with --scenario). outcome: outcome, seeds, leader,
+    away (voters of whose disks nothing is known), epochs, committed_lost and unproven_lost ([first,
+    end) pairs), nodes (node_id, truncated, epochs, replaced_by, lost, other, committed_lost,
+    unproven_lost, superseded_lost, is_behind, has_new_disk, is_partly_known: the true counts may be
+    higher), failed. smallest_loss: bound, sets, seeds_of_each, away, dead, empty, seed, leader,
+    committed_lost, scenario, may_lose (dead, empty, unproven_lost: fewer failures that may lose
+    records). Exit codes: 0 safe, 1 unsafe (or nothing that was named can be read), 3 unknown, 2
+    usage.
     """
 
     paths: options.Paths

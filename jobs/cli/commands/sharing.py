@@ -27,9 +27,11 @@ class ReportOptions:
       kraftlake report node1/ node2/ node3/ -o incident.html
       kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
 
-    --json: file, cluster_id, level (as of check; recovered: it is over, and nothing committed was
-    lost), headline (what is wrong now; empty where nothing is), sentence, clauses, findings, a line
-    per cluster. Exit codes: 0, 1 the lake is broken, 2 usage (also a lake that was not built).
+    --json: file, cluster_id, level (as of check; recovered: the incident is over, and nothing
+    committed was lost), headline (what is wrong now; empty where nothing is), sentence, clauses,
+    findings, a line per cluster.
+
+    Exit codes: 0, 1 the lake is broken, 2 usage (also a lake that was not built).
     """
 
     paths: Texts = argument(
@@ -120,9 +122,9 @@ class McpOptions:
     whether a planned change is safe. A lake also answers any SELECT.
 
     The server's tools only read, and only the lake or directories named here. Secrets stay
-    redacted: a lake that was made with --keep-secrets is refused. An answer has at most N rows and
-    200,000 bytes, and says so where it was cut. The command needs the extra kraftlake[mcp], and no
-    Java.
+    redacted: a lake that was made with --keep-secrets is refused. An answer has at most --rows rows
+    and 200,000 bytes, and says so where it was cut. The command needs the extra kraftlake[mcp], and
+    no Java.
 
     \b
     Examples, for the list of servers of a client:

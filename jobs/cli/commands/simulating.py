@@ -11,8 +11,9 @@ from replica.errors import UsageError
 class SimulateOptions:
     """Write the log directories of a named scenario; or run the replica engine under random faults.
 
-    A scenario repeats an incident that real clusters had. The engine plays it on simulated disks,
-    and writes what each node's disk holds at its end to DIR/NODE: the same bytes each time. Without
+    A scenario repeats an incident that real clusters had. The engine plays it on simulated disks.
+    At the end of the scenario it writes the content of each node's disk to DIR/NODE, the same bytes
+    each time. Without
     arguments the command lists the scenarios. --seeds runs the engine on disks and networks that
     fail, and checks Raft's invariants after every event.
 
@@ -46,12 +47,13 @@ class SimulateOptions:
     jobs: int = option("--jobs N", "Share the runs among N processes.", default=1, min=1)
     is_guided: bool = option(
         "--guided",
-        "Let every second run continue one that reached states new to the campaign.",
+        "Let every second run continue an earlier run that reached states which no run before it "
+        "had reached.",
         default=False,
     )
     forks: Text = option(
         "--forks EVENT.SEED,...",
-        "From event number EVENT on, draw random numbers by SEED.",
+        "Draw the random numbers from event number EVENT on by SEED.",
         default=None,
     )
     json_output: options.Json = False
