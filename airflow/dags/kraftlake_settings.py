@@ -73,12 +73,12 @@ def timetable(name: str, default: str) -> CronDataIntervalTimetable:
 
 
 def lake() -> str:
-    """The lake."""
+    """The place of the lake: a folder or a URI."""
     return str(Variable.get("kraftlake_lake", default=f"{_STATE}/lake"))
 
 
 def reports() -> str:
-    """The folder of reports."""
+    """The folder to which reports are written."""
     return str(Variable.get("kraftlake_reports", default=f"{_STATE}/reports"))
 
 

@@ -154,8 +154,8 @@ def all_steps(state_row: Row) -> StepRange:
 def look_back_rows(
     versions: Versions, state_row: Row, steps: StepRange, asked: Waiting | None
 ) -> PastRange:
-    """Since when the newest state has held, as far as one range of steps shows it: the result of
-    past_in_range."""
+    """Since when the exposures and reassignments of the newest state have lasted, as far as one
+    range of steps shows it: the result of past_in_range."""
     now = at_end = newest_state(versions, state_row)
     if steps.stop < now.end_offset:
         # In a log that has voter sets, no voters are known before the first voter set.

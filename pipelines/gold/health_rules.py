@@ -84,8 +84,9 @@ def judged_state(
 ) -> JudgedState:
     """Judges the newest state of one cluster by the rules of health.
 
-    state_row: a row of pipelines.gold.newest_states. past: since when the state has held. steps:
-    gives the visible changes that led to the state, for `leaderless`.
+    state_row: a row of pipelines.gold.newest_states. past: since when the state's exposures and
+    reassignments have lasted. steps: gives the visible changes that led to the state, for
+    `leaderless`.
     """
     shortened = shortened_while_down(cluster, steps)
     cluster = replace(cluster, starts=past.starts, shortened=shortened)

@@ -170,7 +170,7 @@ def _losses(facts: ReportFacts) -> Iterator[Clause]:
 
 def _level(loss: LostRecordCount) -> Level:
     if loss.committed:
-        return Level.ATTENTION if loss.kept else Level.AT_RISK
+        return Level.ATTENTION if loss.is_kept else Level.AT_RISK
     open_ = loss.unproven or loss.when is not When.GONE
     return Level.ATTENTION if open_ else Level.RECOVERED
 
@@ -180,7 +180,7 @@ def _lost(loss: LostRecordCount, facts: ReportFacts) -> str:
     who = facts.names.nodes(loss.replicas, limit=5)
     what = f"{_records(loss.records)} ({_where(loss)})"
     them = "it" if loss.records == 1 else "them"
-    if loss.kept:
+    if loss.is_kept:
         return (
             f"the copy of {who} went back by {what}, of which {loss.committed} were committed: "
             "other nodes keep these"
@@ -241,7 +241,7 @@ def _commitment(found: tuple[LostRecordCount, ...]) -> Iterator[Clause]:
     if not found:
         yield Clause(Level.HEALTHY, "no capture shows a replica that lost records")
         return
-    committed = max(0 if loss.kept else loss.committed for loss in found)
+    committed = max(0 if loss.is_kept else loss.committed for loss in found)
     unproven = max(loss.unproven for loss in found)
     if committed:
         happened = any(loss.committed and loss.when is When.GONE for loss in found)

@@ -63,7 +63,7 @@ class Clusters:
 
 def derive(unit: Clusters, pins: Pins) -> UnitResult:
     """Makes the rows of all tables of silver and gold for the unit's clusters, except gold.verdicts
-    and the findings between clusters. `told` of the result is a DerivedClusters.
+    and the findings between clusters. `facts` of the result is a DerivedClusters.
 
     Where rows break an expectation whose action is STOP, the caller commits nothing. Raises OSError
     and UnwritableFileError for files that can't be written, and what delta-rs raises.

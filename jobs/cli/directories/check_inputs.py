@@ -106,7 +106,7 @@ def find_inputs(
     for path, below in discovered_each(paths, stack, for_check=True):
         formatted += below.formatted
         search.damages += below.damages
-        for one in below.found:
+        for one in below.paths:
             search.take(one, path)
     refuse_unused(order, search.batches)
     named = sorted(search.batches, key=order.index if order else captured_at)

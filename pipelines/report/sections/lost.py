@@ -13,8 +13,8 @@ from pipelines.report.sections.pieces import (
     code,
     details,
     head,
-    left,
     more,
+    not_drawn,
     number,
     records,
     section,
@@ -38,7 +38,7 @@ def lost(c: ClusterView, build: str) -> Html:
         "lost",
         "Lost records, and what they would have changed",
         *parts,
-        left(unnamed, "losses", "the sections below have them"),
+        not_drawn(unnamed, "losses", "the sections below have them"),
     )
 
 
