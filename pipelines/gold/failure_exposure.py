@@ -35,12 +35,9 @@ from replica.doctor.health.past import (
 )
 from replica.doctor.verdict.evidence import MAX_STEPS
 
-COLUMNS = (
-    "entity", "key", "value", "valid_from_offset", "valid_to_offset",
-    "valid_from", "valid_to", "record_offset",
-)  # fmt: skip
 Versions: TypeAlias = pa.Table | Dataset
-"""Rows of gold.metadata_history of one cluster, with the columns COLUMNS."""
+"""Rows of gold.metadata_history of one cluster, at least with the columns entity, key, value,
+valid_from_offset, valid_to_offset, valid_from, valid_to and record_offset."""
 _SORTED_AT_ONCE = 200_000
 """About how many steps of the history are sorted together, which bounds the memory."""
 _BUCKETS = 1000

@@ -284,5 +284,5 @@ class Gold:
         return self.judge_health(self.newest_states)
 
     def health(self, what: str) -> list[Row]:
-        """The rows of JUDGEMENT of one kind, FINDING or EXPOSURE."""
+        """The rows of the judged states of one kind, FINDING or EXPOSURE: see JudgedState.rows."""
         return [row for one in self.judged_states for row in one.rows if row["what"] == what]
