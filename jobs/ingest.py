@@ -191,7 +191,7 @@ def _followed(
         elif arguments.follow_s is None:
             work()
         else:
-            from jobs.cli.lake.following import follow
+            from pipelines.sources.marks import follow
 
             follow(arguments.paths, work, arguments.follow_s, stop)
     if arguments.follow_s is not None:

@@ -19,7 +19,7 @@ kraftlake_clusters            JSON, what to ingest of each cluster by a name of 
                               {"orders": {"captures": "/captures/orders"},
                                "billing": {"replicas": ["/mnt/node1", "/mnt/node2"]}}
                               captures: a folder, or URI, of folders by `kraftlake capture`;
-                              replicas: directories that are looked at as they are
+                              replicas: directories that each run reads as they are then
 kraftlake_feeds               JSON, a list of options of `kraftlake publish`, one object a feed:
                               [{"table": "gold.findings", "webhook": "@url.txt",
                                 "progress": "sent.json"}];

@@ -73,7 +73,7 @@ def contracts_in(lake: Lake, names: Iterable[str]) -> list[Contract]:
     return [*built_in, *(stored_contract(lake, one) for one in sorted(wanted) if is_own(one))]
 
 
-def named(lake: Lake, name: str) -> Contract:
+def contract_named(lake: Lake, name: str) -> Contract:
     """The contract of one table that the lake has. Raises the errors of contracts_in."""
     return contracts_in(lake, [name])[0]
 

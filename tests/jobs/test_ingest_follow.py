@@ -17,8 +17,8 @@ import pytest
 from jobs import ingest
 from jobs.cli.commands.lake import IngestOptions
 from jobs.cli.lake import following
-from jobs.cli.lake.following import follow
 from pipelines.lake import Lake
+from pipelines.sources.marks import follow
 from pipelines.tables.bronze import CAPTURES
 from replica.format import discovery
 from tests.kraftlake_process import REPOSITORY, command_line
