@@ -69,6 +69,6 @@ def _maintain(spark: SparkSession | None, names: Sequence[str], arguments: Maint
 
 
 if __name__ == "__main__":
-    from jobs.cli.main import submitted
+    from jobs.cli.main import run_submitted
 
-    submitted("maintain", main)
+    run_submitted("maintain", main)

@@ -15,7 +15,13 @@ from typing import Any
 
 from pipelines import delta
 from pipelines.audit_and_commit import AuditAndCommit
-from pipelines.changed_clusters import DERIVED, ChangedClusters, ClusterSize, check_ingested, packed
+from pipelines.changed_clusters import (
+    DERIVED,
+    ChangedClusters,
+    ClusterSize,
+    check_ingested,
+    cluster_groups,
+)
 from pipelines.cluster.rows import Row
 from pipelines.gold.findings import without_repetitions
 from pipelines.gold.membership import (
@@ -120,7 +126,7 @@ def _derive(stages: BuildStages, clusters: ChangedClusters) -> LargeClusters:
     }
     stayed = {one: part for one, part in stayed_parts(clusters).items() if one not in large}
     small = {one: size.records for one, size in sizes.items() if one not in {*large, *stayed}}
-    groups = packed(small, _RECORDS_OF_A_UNIT)
+    groups = cluster_groups(small, _RECORDS_OF_A_UNIT)
     gone = [tuple(clusters.removed)] if clusters.removed else []
     places = clusters.replaced([*groups, *((one,) for one in (*large, *stayed)), *gone])
     replaced = {one.clusters: one for one in places}

@@ -207,7 +207,7 @@ class ChangedClusters:
         return [Replaced(group, one, other, tuple(ids)) for group, one, other, ids in columns]
 
 
-def packed(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]]:
+def cluster_groups(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]]:
     """The clusters in groups of neighbours. A group has at most `at_once` records, or it is a
     single cluster. records: by cluster_id."""
     groups: list[list[str]] = []

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.changed_clusters import files_of, offset_ranges
-from pipelines.cluster.branch_facts import added
+from pipelines.cluster.branch_facts import summed_facts
 from pipelines.cluster.rows import Row
 from pipelines.dialects import DATA_FUSION
 from pipelines.gold.failure_exposure import StepRange
@@ -165,7 +165,8 @@ class LargeClusters:
             for one in agreed
         }
         facts = {
-            one.cluster_id: added(piece.facts for piece in found[one.cluster_id]) for one in agreed
+            one.cluster_id: summed_facts(piece.facts for piece in found[one.cluster_id])
+            for one in agreed
         }
         return plans, facts
 
@@ -235,7 +236,7 @@ class LargeClusters:
         }
         new: dict[str, list[NewFile]] = {one: [] for one in known}
         for number, result in enumerate(self.stages.results):
-            kept, files = compare.without(result, contract)
+            kept, files = compare.without_files_of(result, contract)
             clusters = {one.cluster_id for one in result.judgements if one.table == contract.name}
             if clusters and clusters <= known:  # then it is one cluster: the result is of a bucket
                 self.stages.results[number] = kept

@@ -135,7 +135,7 @@ def _hours(times: Longs) -> pa.Array:
     return pa.array(times // _HOUR_US * _HOUR_US, pa.int64(), mask=times == NO_TIME)
 
 
-def added(facts: Iterable[BranchFacts]) -> BranchFacts:
+def summed_facts(facts: Iterable[BranchFacts]) -> BranchFacts:
     """The facts of all pieces as those of the whole branch."""
     some = [*facts]
     below: dict[int, tuple[int, int]] = {}

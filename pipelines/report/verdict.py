@@ -8,7 +8,7 @@ from functools import partial
 
 from pipelines.report.divergences import Parting
 from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, When
-from pipelines.report.meaning import Effect, limits, made, never_made
+from pipelines.report.meaning import Effect, made_text, never_made_text, unknown_text
 from pipelines.report.rounds import NO_ROUNDS, Rounds
 from pipelines.report.words import Names, span
 from replica.doctor.check.catalogue.log import NOT_KNOWN
@@ -189,10 +189,10 @@ def _lost(loss: LostRecordCount, facts: ReportFacts) -> str:
     if loss.superseded == loss.records:
         what += " that were never committed" if loss.records > 1 else " that was never committed"
         what += f", {IF_STOPPED}," if _rests_on_a_stop(loss, facts.now) else ""
-        more = never_made(known)
+        more = never_made_text(known)
         meaning = f": {more}" if more else ""
     else:
-        told, more = made(known), limits(known)
+        told, more = made_text(known), unknown_text(known)
         tell = "tells" if loss.records == 1 else "tell"
         what += f", which {tell} of {told}," if told else ""
         meaning = f" ({more})" if more else ""

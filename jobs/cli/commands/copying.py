@@ -1,7 +1,7 @@
 """Commands that copy directories of nodes, and keep the copies: capture, prune, redact."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import given, needs
+from jobs.cli.commands.combinations import given_options, needs
 from jobs.cli.commands.parameters import argument, command, option
 
 
@@ -44,7 +44,7 @@ class CaptureOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        of_copies = given(self, "redact_key", "hashes_names", "show_config")
+        of_copies = given_options(self, "redact_key", "hashes_names", "show_config")
         needs("--redacted", self.redacted, of_copies)
 
 

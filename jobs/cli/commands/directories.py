@@ -1,7 +1,7 @@
 """Commands over logs on disk: dump, diff, check, explain, recover."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import exclusive, given, needs
+from jobs.cli.commands.combinations import exclusive, given_options, needs
 from jobs.cli.commands.parameters import Number, Text, Texts, argument, command, option
 from pipelines.object_store import check_local
 from replica.errors import UsageError
@@ -69,7 +69,7 @@ class DumpOptions:
     redact_key: options.RedactKey = None
 
     def __post_init__(self) -> None:
-        exclusive(given(self, "logs_only", "snapshots_only"))
+        exclusive(given_options(self, "logs_only", "snapshots_only"))
         if self.types and self.batches:
             raise UsageError("--type selects records, --batches shows none: drop one")
 
@@ -264,7 +264,7 @@ class CheckOptions:
     def __post_init__(self) -> None:
         if not (self.paths or self.config):
             raise UsageError("check: name directories, or a node's server.properties by --config")
-        needs("--config", bool(self.config), given(self, "release", "login_config"))
+        needs("--config", bool(self.config), given_options(self, "release", "login_config"))
 
 
 @command("cli.directories.recover:run", "Plan which replica a broken quorum should continue from.")
@@ -338,7 +338,7 @@ class RecoverOptions:
             raise UsageError(
                 "recover: --plan is missing; kraftlake plans, and changes no directory"
             )
-        needs("--rehearse", self.rehearse, given(self, "seeds"))
+        needs("--rehearse", self.rehearse, given_options(self, "seeds"))
 
 
 @command("cli.directories.explain:run", "Explain a finding of check, and what to do about it.")

@@ -1,7 +1,7 @@
 """The commands that fill a lake, check it, show it and maintain it."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import alone, exclusive, given
+from jobs.cli.commands.combinations import alone, exclusive, given_options
 from jobs.cli.commands.parameters import Text, Texts, command, option
 from replica.errors import UsageError
 
@@ -91,9 +91,9 @@ class IngestOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        streams = given(self, "follow_s", "available_now")
+        streams = given_options(self, "follow_s", "available_now")
         exclusive(streams)
-        alone("--dry-run", self.dry_run, {**streams, **given(self, "then_build", "run_id")})
+        alone("--dry-run", self.dry_run, {**streams, **given_options(self, "then_build", "run_id")})
         if not self.is_stream:
             return
         if self.captured_at is not None or self.order:
@@ -159,7 +159,7 @@ class BuildOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        alone("--follow", self.follow_s is not None, given(self, "run_id"))
+        alone("--follow", self.follow_s is not None, given_options(self, "run_id"))
 
 
 @command("quality:run", "Check every table against its expectations.")

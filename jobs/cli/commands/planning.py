@@ -1,7 +1,7 @@
 """The command that answers whether a planned change is safe."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import exclusive, given, needs
+from jobs.cli.commands.combinations import exclusive, given_options, needs
 from jobs.cli.commands.parameters import Number, Text, Texts, command, option
 from replica.errors import UsageError
 
@@ -141,11 +141,11 @@ class PlanOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        exclusive(given(self, "paths", "lake", "bootstrap"))
-        of_a_lake = given(self, "at_offset", "at_time", "committed_only")
+        exclusive(given_options(self, "paths", "lake", "bootstrap"))
+        of_a_lake = given_options(self, "at_offset", "at_time", "committed_only")
         needs("--lake", not (self.paths or self.bootstrap), of_a_lake)
-        needs("--bootstrap", self.bootstrap, given(self, "timeout_s", "command_config"))
-        needs("PATH", self.paths, given(self, "order"))
+        needs("--bootstrap", self.bootstrap, given_options(self, "timeout_s", "command_config"))
+        needs("PATH", self.paths, given_options(self, "order"))
         if self.downgrade_binaries is not None and any(
             one is not None for one in of_a_lake.values()
         ):
@@ -153,6 +153,6 @@ class PlanOptions:
                 "--downgrade-binaries judges what the nodes would read now: leave out "
                 "--at-offset, --at-time and --committed-only"
             )
-        needs("PATH", self.paths or self.bootstrap, given(self, "pass_over"))
+        needs("PATH", self.paths or self.bootstrap, given_options(self, "pass_over"))
         if self.bootstrap and self.cluster is not None:
             raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")

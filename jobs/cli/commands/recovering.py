@@ -2,7 +2,7 @@
 makes the checkpoint from which a new cluster boots."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import exclusive, given, needs
+from jobs.cli.commands.combinations import exclusive, given_options, needs
 from jobs.cli.commands.parameters import Text, Texts, argument, command, option
 from replica.errors import UsageError
 
@@ -160,9 +160,9 @@ class RestoreOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        exclusive(given(self, "paths", "lake"))
+        exclusive(given_options(self, "paths", "lake"))
         if (self.output is None) != self.dry_run:
             raise UsageError("restore: give either -o FOLDER or --dry-run")
-        of_a_lake = given(self, "cluster", "at_time", "committed_only")
+        of_a_lake = given_options(self, "cluster", "at_time", "committed_only")
         needs("--lake", not self.paths, of_a_lake)
-        needs("LOGDIR", self.paths, given(self, "order"))
+        needs("LOGDIR", self.paths, given_options(self, "order"))

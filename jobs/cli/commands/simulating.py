@@ -1,7 +1,7 @@
 """The command `simulate`, which runs scenarios and campaigns in the simulator."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import alone, given, needs
+from jobs.cli.commands.combinations import alone, given_options, needs
 from jobs.cli.commands.options import on_disk
 from jobs.cli.commands.parameters import Text, argument, command, option
 from replica.errors import UsageError
@@ -64,7 +64,7 @@ class SimulateOptions:
             if any(each is not None for each in played.values()) or self.list_scenarios:
                 raise UsageError("--seeds goes with no scenario, -o or --list")
             return
-        of_a_campaign = given(self, "state", "jobs", "is_guided", "forks", "events")
+        of_a_campaign = given_options(self, "state", "jobs", "is_guided", "forks", "events")
         needs("--seeds", None, of_a_campaign)
         alone("--list", self.list_scenarios, played)
         if self.scenario is None and self.output is not None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from jobs.cli.directories.discovering import discovered_each, unreadable
 from pipelines.capture.grouping import (
     AmbiguousOrderError,
-    ambiguous,
+    ambiguous_order,
     batch_of,
     captured_at,
     refuse_unused,
@@ -210,5 +210,5 @@ class _Search:
                 self.copies.append((found.shown, other.shown))
                 return
             if other is not found:
-                raise ambiguous(other.shown, found.shown, replica.node_id)
+                raise ambiguous_order(other.shown, found.shown, replica.node_id)
         self.batches.setdefault(batch, []).append(found)

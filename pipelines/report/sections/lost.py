@@ -49,7 +49,7 @@ def _loss(c: ClusterView, one: Lost, build: str) -> Iterator[Html]:
     yield element("h4", f"{who[0].upper()}{who[1:]}: {counted(loss.records, 'record')} {where}")
     if effect.written_ms:
         yield element("p", f"Written {ms_range_text(*effect.written_ms)}.")
-    limits = meaning.limits(effect)
+    limits = meaning.unknown_text(effect)
     if one.changes is None:
         yield element("p", "The lake has no typed changes: ", code(build), " makes them.")
     elif limits:

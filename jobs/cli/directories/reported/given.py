@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from pipelines.capture.grouping import beside, captured_at
+from pipelines.capture.grouping import captured_at, file_beside
 from pipelines.report.divergences import Replica
 from pipelines.report.source import Figure, Row
 from replica.doctor.check.examined import Examined
@@ -117,7 +117,7 @@ def round_of(
 def _time_of(examined: Examined) -> datetime | None:
     if not isinstance(examined.location, DirectoryPath):
         return None
-    at = captured_at(beside(examined.location, FILE_NAME) or "")
+    at = captured_at(file_beside(examined.location, FILE_NAME) or "")
     return None if at == datetime.min.replace(tzinfo=UTC) else at
 
 
