@@ -43,13 +43,14 @@ class RehearseOptions:
       unsafe   at least one run loses such a record, or ends without a leader
       unknown  the directories lack what the answer depends on, such as a voter's directory
     A line that begins with `needs` names a condition of the answer that no file shows. With such
-    a line, `safe` becomes `safe, if its needs hold`.
+    a line, `safe` becomes `safe, if its needs hold`, and the exit code is 4, so that a script
+    stops. Check the conditions, and run the command again with --needs-checked.
 
     \b
     Examples:
       kraftlake rehearse node1/ node2/ node3/
       kraftlake rehearse --scenario lost-disk.toml --seeds 0:100 captures/
-      kraftlake rehearse -o outcomes captures/ && kraftlake check outcomes/outcome-1
+      kraftlake rehearse -o outcomes captures/; kraftlake check outcomes/outcome-1
       kraftlake rehearse --json captures/ | jq 'select(.kind == "outcome") | .leader'
       kraftlake explain --runbook rehearse-a-start
 
@@ -65,8 +66,8 @@ class RehearseOptions:
     unproven_lost, superseded_lost, is_behind, has_new_disk, is_partly_known: the true counts may be
     higher), failed. smallest_loss: bound, sets, seeds_of_each, away, dead, empty, seed, leader,
     committed_lost, scenario, may_lose (dead, empty, unproven_lost: fewer failures that may lose
-    records). Exit codes: 0 safe, 1 unsafe (or nothing that was named can be read), 3 unknown, 2
-    usage.
+    records). Exit codes: 0 safe, 1 unsafe (or nothing that was named can be read), 3 unknown, 4 safe
+    if its needs hold (0 with --needs-checked), 2 usage.
     """
 
     paths: options.Paths
@@ -95,6 +96,7 @@ class RehearseOptions:
         default=None,
         callback=options.on_disk("-o"),
     )
+    needs_checked: options.NeedsChecked = False
     json_output: options.Json = False
 
 

@@ -60,7 +60,7 @@ SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
 _SHOWN = 3
 _LOSING = (health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
-_KINDS = ("node", "nodes", "broker", "controller", "voter")
+_KINDS = ("node", "nodes", "broker", "controller", "voter", "topic")
 
 
 _DOWN = {
