@@ -66,8 +66,8 @@ class RehearseOptions:
     unproven_lost, superseded_lost, is_behind, has_new_disk, is_partly_known: the true counts may be
     higher), failed. smallest_loss: bound, sets, seeds_of_each, away, dead, empty, seed, leader,
     committed_lost, scenario, may_lose (dead, empty, unproven_lost: fewer failures that may lose
-    records). Exit codes: 0 safe, 1 unsafe (or nothing that was named can be read), 3 unknown, 4 safe
-    if its needs hold (0 with --needs-checked), 2 usage.
+    records). Exit codes: 0 safe, 1 unsafe (or nothing that was named can be read), 3 unknown, 4
+    safe if its needs hold (0 with --needs-checked), 2 usage.
     """
 
     paths: options.Paths
