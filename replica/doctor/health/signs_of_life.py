@@ -47,18 +47,6 @@ def own_ends_of(ends: Iterable[tuple[int, Beginning]]) -> dict[int, Beginning]:
     return found
 
 
-def last_signs(cluster: Cluster, steps: Iterable[VisibleChange]) -> dict[int, LastSign]:
-    """What is known about the stop of each fenced broker. A broker that announced its shutdown is
-    left out, because the controllers moved its leaders away before it stopped. steps: the changes
-    that led to the state, newest first. They are read only until all answers are known."""
-    back = SignsBackwards(cluster)
-    for step in steps:
-        if back.is_complete:
-            break
-        back.take_back(step)
-    return back.found
-
-
 class SignsBackwards:
     """Takes the changes that led to a state, newest first, and finds what is known about the stop
     of each fenced broker."""

@@ -177,7 +177,7 @@ def _most_harm_first(row: Row) -> tuple[Any, ...]:
 
 
 def known_outages(judged: JudgedCluster) -> KnownOutages | None:
-    """The outages that the log shows; None where it can't tell them."""
+    """The outages that the log shows; None where the log can't be replayed."""
     found = outages_of(judged)
     if found is None or judged.cluster is None:
         return None
