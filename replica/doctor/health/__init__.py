@@ -7,6 +7,7 @@ quorum               controllers and voters; features: supported levels, and nod
                      level
 shortened            topics whose retention was shortened while a broker was down
 copy_first           the brokers whose log directories have to be copied before their start
+absent               how brokers that aren't live came to be so
 brokers              fenced and unregistered brokers, and their log directories
 partitions           leaders and in-sync replicas; placement: preferred leaders and racks
 reassignments        running reassignments

@@ -98,6 +98,9 @@ class Cluster:
     """The beginnings of running reassignments, as far as the log shows them."""
     shortened: tuple[Shortened, ...] = ()
     """See shortened_while_down."""
+    vanished: frozenset[int] = frozenset()
+    """The brokers that a record fenced though they had asked for no shutdown; empty if nobody
+    looked at the log for it."""
     now: int | None = None
     """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None
@@ -360,12 +363,6 @@ def offline_directory(
     directory = partition.directories[partition.replicas.index(broker_id)]
     is_named = directory not in (ZERO_UUID, UNASSIGNED_DIRECTORY)
     return directory if is_named and directory not in online else None
-
-
-def highest_levels(registration: Mapping[str, Any]) -> dict[str, int]:
-    """The newest level of each feature that a broker or controller supports. For a missing feature
-    the node supports only level 0. registration: the fields of the node's record."""
-    return {one["name"]: one["maxSupportedVersion"] for one in registration["features"]}
 
 
 def is_live(registration: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from replica.doctor.check.newest import ClusterState
 from replica.doctor.check.record_findings import passed_over
 from replica.doctor.check.replay_fold import LogFold
 from replica.doctor.check.replaying import snapshot_image
+from replica.doctor.health.absent import fenced_unasked
 from replica.doctor.health.cluster import Beginning, Cluster, Lag, PartitionKey, Shortened
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.past import WATCHED, VisibleChange
@@ -40,6 +41,7 @@ them."""
 _MOST_STEPS = 200_000
 """The most offsets of a log that is replayed a second time."""
 _SHORTENING = tuple(name.encode() for name in NAMES)
+_FENCING_RECORDS = ("BROKER_REGISTRATION_CHANGE_RECORD", "FENCE_BROKER_RECORD")
 _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
@@ -72,7 +74,11 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
         own_ends=own_ends_of(_ends(known.members)),
         cut_copy=known.cut_copy,
     )
-    return replace(cluster, shortened=_shortened(known.examined, cluster))
+    return replace(
+        cluster,
+        shortened=_shortened(known.examined, cluster),
+        vanished=frozenset(_vanished(known.examined, cluster)),
+    )
 
 
 def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
@@ -86,6 +92,20 @@ def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
     if not any(name in value for value in values for name in _SHORTENING):
         return ()
     return shortened_while_down(cluster, lambda: steps_of(examined, end))
+
+
+def _vanished(examined: Examined, cluster: Cluster) -> Iterator[int]:
+    """See Cluster. A registration fences a broker, too."""
+    for broker, offset in fenced_unasked(cluster).items():
+        found = examined.batch_at(offset)
+        if found is None:
+            continue  # its last change is in a snapshot
+        content = examined.content_of(found[0])
+        for record in content.whole_records(found[1], Inflation(content.size)):
+            if record.offset == offset and not found[1].header.is_control:
+                message = decode(record.value or b"")
+                if isinstance(message, MetadataRecord) and message.type in _FENCING_RECORDS:
+                    yield broker
 
 
 def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
