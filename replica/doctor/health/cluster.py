@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from replica.doctor.check.rule import Finding, Rule, Subject
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import UNCOUNTED
+from replica.doctor.quorum.log_ends import OwnEnd
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.settings import (
@@ -117,9 +118,8 @@ class Cluster:
     lags: Mapping[int, Lag] = field(default_factory=dict)
     """For each node at hand whose log is so far behind the newest one that copying running nodes
     doesn't explain it: how far."""
-    own_ends: Mapping[int, Beginning] = field(default_factory=dict)
-    """The last record in the own copy of the log of each node at hand. The node was alive at its
-    time."""
+    own_ends: Mapping[int, OwnEnd] = field(default_factory=dict)
+    """The last record in the own copy of the log of each node at hand."""
     unstartable: Mapping[int, str] = field(default_factory=dict)
     """For each node that refuses to start with its directories: the rule and the finding; empty if
     `check` has not run."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
-from replica.doctor.check.behind import behind
+from replica.doctor.check.behind import behind, own_ends
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.newest import ClusterState
 from replica.doctor.check.record_findings import passed_over
@@ -22,7 +22,6 @@ from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.past import WATCHED, VisibleChange
 from replica.doctor.health.reassignments import reassigned, reassignment_starts
 from replica.doctor.health.shortened import NAMES, brokers_down, shortened_while_down
-from replica.doctor.health.signs_of_life import own_ends_of
 from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.errors import DataError
 from replica.format.compression import Inflation
@@ -71,7 +70,7 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
         uncommitted_at=None if uncommitted is None else _time_of(known.examined, uncommitted),
         passed_over=passed_over(known.examined),
         lags=dict(_lags(known)),
-        own_ends=own_ends_of(_ends(known.members)),
+        own_ends=own_ends(known.members),
         cut_copy=known.cut_copy,
     )
     return replace(
@@ -122,16 +121,6 @@ def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
         ms = behind(logs.get(one.key, known.examined), one.end, known.examined).ms
         if one.key.node_id not in caught_up and ms is not None and ms >= least_ms:
             yield one.key.node_id, Lag(one.end, ms)
-
-
-def _ends(members: Iterable[Examined]) -> Iterator[tuple[int, Beginning]]:
-    """The last record in each log: the id of its node, and the record's offset and time."""
-    for examined in members:
-        last = examined.last_batch
-        if examined.replica is not None and last is not None:
-            header = last.header
-            at = None if header.max_timestamp < 0 else header.max_timestamp
-            yield examined.replica.node_id, Beginning(header.next_offset - 1, at)
 
 
 def first_change(examined: Examined, start: int, end: int) -> int | None:

@@ -14,7 +14,7 @@ from replica.doctor.timeline.asked_for import HOUR_MS
 from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.timeline.changes import LoggedChange
 from replica.doctor.timeline.latest_changes import MOST
-from replica.metadata.image.partition import Partition
+from replica.metadata.image.partition import Partition, topic_of
 from replica.words import counted, listed
 
 REPLICAS = "replicas_changed"
@@ -48,7 +48,7 @@ class Reassigned:
     def name(self) -> str:
         """What changed, as people read it."""
         is_one = len(self.partitions) == 1
-        return f"partition {self.first}" if is_one else f"topic {_topic(self.first)}"
+        return f"partition {self.first}" if is_one else f"topic {topic_of(self.first)}"
 
     @property
     def detail(self) -> str:
@@ -75,7 +75,7 @@ class Reassignments:
         if (brokers := _brokers(what, write.old, write.new)) is None:
             return False
         name = change.named.name
-        key = _topic(name), change.leader_epoch, change.tail
+        key = topic_of(name), change.leader_epoch, change.tail
         known = self._newest.get(key)
         is_near = known is not None and change.at <= known.at + HOUR_MS
         if known is not None and is_near and name not in known.partitions:
@@ -97,10 +97,6 @@ class Reassignments:
         the latest ones."""
         recent = [one for one in self._found if one.last_at >= since and one.tail is None]
         return recent[-MOST:]
-
-
-def _topic(partition: str) -> str:
-    return partition.rpartition("-")[0]
 
 
 def _brokers(

@@ -11,6 +11,7 @@ from replica.doctor.health.absent import Absence
 from replica.doctor.health.copy_first import CopyFirst, copy_step
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
+from replica.metadata.image.partition import topic_of
 from replica.model.voters import majority
 from replica.severity import Severity
 from replica.words import counted, listed, ms_text, named, shortened
@@ -226,7 +227,7 @@ def _of_partitions(findings: Sequence[Finding], evidence: ClusterEvidence) -> st
 
 def topics_text(partitions: Iterable[str]) -> str:
     """A text such as `topics a and b`, or `12 topics`."""
-    topics = sorted({name.rpartition("-")[0] for name in partitions})
+    topics = sorted({topic_of(name) for name in partitions})
     if len(topics) > _TOPICS_SHOWN:
         return f"{len(topics)} topics"
     return named("topic", [shortened(topic) for topic in topics])

@@ -22,6 +22,12 @@ RECOVERY_STATES = (0, 1)
 _INT32_MAX = 2**31 - 1
 
 
+def topic_of(name: str) -> str:
+    """The topic of a partition with this name, such as orders-3. A topic's name may have hyphens,
+    too."""
+    return name.rpartition("-")[0]
+
+
 class Partition(NamedTuple):
     """The fields of a PARTITION_RECORD without its key, in Kafka's order."""
 

@@ -1,4 +1,4 @@
-"""How brokers that are not live came to be so, by changes before a state and by records of a log."""
+"""How brokers that are not live came to be so, by the changes of a state and by a log's records."""
 
 from __future__ import annotations
 
