@@ -192,7 +192,9 @@ def cluster_view(
         rules=rules,
         health=tuple(map(_health, evidence.health.rows)),
         travel=journey_view(identity, history, evidence, names, fills),
-        summary=summary(facts, evidence, voters, evidence.outages or known_outages(history)),
+        summary=summary(
+            facts, evidence, voters, evidence.outages or known_outages(history), history
+        ),
         runbook=runbook_of({rule for fact in evidence.facts for rule in fact.rules}),
         beside=beside,
     )

@@ -14,7 +14,7 @@ from replica.doctor.timeline.asked_for import HOUR_MS
 from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.timeline.changes import LoggedChange
 from replica.doctor.timeline.latest_changes import MOST
-from replica.metadata.image.partition import Partition, topic_of
+from replica.metadata.image.partition import Partition, moved, topic_of
 from replica.words import counted, listed
 
 REPLICAS = "replicas_changed"
@@ -104,12 +104,5 @@ def _brokers(
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The brokers before a reassignment and after it, if it ends with this change and has moved a
     replica. What ends a reassignment may make two changes: the other one isn't asked."""
-    if new.adding_replicas or new.removing_replicas:
-        return None
     is_ending = bool(old.adding_replicas or old.removing_replicas)
-    if is_ending != (what in _ENDED):
-        return None
-    before = tuple(one for one in old.replicas if one not in old.adding_replicas)
-    if is_ending and {*before} == {*new.replicas}:
-        return None
-    return before, new.replicas
+    return moved(old.hosts, new.hosts) if is_ending == (what in _ENDED) else None

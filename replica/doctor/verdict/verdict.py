@@ -247,8 +247,9 @@ def decide(
     """The verdict by these facts and gaps.
 
     Facts are sorted by level and severity, with facts that need an action first; the sort is
-    stable. Steps against a loss of data come first, because no other step can undo a loss. well:
-    the headline if nothing is wrong and nothing is missing.
+    stable. Steps against a loss of data come first, because no other step can undo a loss. Steps
+    that close gaps are steps of the verdict only where no fact has any. well: the headline if
+    nothing is wrong and nothing is missing.
     """
     ordered = tuple(sorted(facts, key=_weight))
     missing = tuple(gaps)
@@ -259,7 +260,10 @@ def decide(
     else:
         level, headline = Level.HEALTHY, well
     careful = sorted(ordered, key=lambda fact: fact.level is not Level.AT_RISK)
-    steps = [fact.next_step for fact in careful] + [gap.next_step for gap in missing]
+    steps = [fact.next_step for fact in careful if fact.next_step]
+    if not steps:
+        # what closes a gap mends nothing: it stands beside the gap where there is more to do
+        steps = [gap.next_step for gap in missing]
     return Verdict(
         cluster_id,
         level,
