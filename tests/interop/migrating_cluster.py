@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.interop.kafka_node import Controller, free_ports, java_command, run_tool
+from tests.kraftlake_process import kraftlake
 
 VERSION = "3.9.2"
 BROKERS, CONTROLLER = (11, 12), 1
+PARTITIONS = 2
 _WAIT_S, _POLL_S = 120, 0.2
 
 
@@ -109,11 +112,27 @@ class MigratingCluster:
         lines = (self.brokers[BROKERS[0]].log_dir / "meta.properties").read_text().splitlines()
         return dict(line.split("=", 1) for line in lines if "=" in line)["cluster.id"]
 
+    def wait_for(self, state: int, what: str, of_zookeeper: tuple[int, ...] | None = None) -> None:
+        """Waits until the controller's log says that the migration has come to this state.
+        of_zookeeper: the registered brokers of ZooKeeper to wait for."""
+
+        def has_come() -> bool:
+            brokers = self._entities("broker")
+            left = {one["brokerId"] for one in brokers if one["isMigratingZkBroker"]}
+            now = [one["zkMigrationState"] for one in self._entities("zk_migration_state")]
+            return now == [state] and of_zookeeper in (None, tuple(sorted(left)))
+
+        wait_until(has_come, what)
+
+    def _entities(self, kind: str) -> list[dict[str, object]]:
+        ran = kraftlake("state", "--entity", kind, "--json", str(self.controller.log_dir))
+        return [json.loads(json.loads(line)["value"]) for line in ran.stdout.splitlines()]
+
     def create_topic(self, name: str) -> None:
         ran = run_tool(
             "org.apache.kafka.tools.TopicCommand", "--bootstrap-server",
             f"127.0.0.1:{self._ports[BROKERS[0]]}", "--create", "--topic", name,
-            "--partitions", 2, "--replication-factor", 2, version=VERSION,
+            "--partitions", PARTITIONS, "--replication-factor", 2, version=VERSION,
         )  # fmt: skip
         assert ran.returncode == 0, ran.stdout + ran.stderr
 

@@ -10,7 +10,7 @@ import pytest
 
 from replica.metadata.image.settings import MIGRATION, POST_MIGRATION, PRE_MIGRATION, migration_name
 from tests.interop.kafka_jars import class_path_or_skip
-from tests.interop.migrating_cluster import BROKERS, VERSION, MigratingCluster, wait_until
+from tests.interop.migrating_cluster import BROKERS, VERSION, MigratingCluster
 from tests.interop.result_page import MIGRATION_PAGE, hold
 from tests.kraftlake_process import kraftlake
 
@@ -43,14 +43,7 @@ def _hold(
 ) -> None:
     """Wait for the state, and hold the answer to the table. of_zookeeper: the registered brokers of
     ZooKeeper to wait for."""
-
-    def has_come() -> bool:
-        brokers = _entities(cluster, "broker")
-        left = {one["brokerId"] for one in brokers if one["isMigratingZkBroker"]}
-        now = [one["zkMigrationState"] for one in _entities(cluster, "zk_migration_state")]
-        return now == [state] and of_zookeeper in (None, tuple(sorted(left)))
-
-    wait_until(has_come, moment)
+    cluster.wait_for(state, moment, of_zookeeper)
     ran = kraftlake("plan", "--finish-migration", "--json", str(cluster.controller.log_dir))
     rows = [json.loads(line) for line in ran.stdout.splitlines()]
     (answer,) = (row for row in rows if row["kind"] == "plan")
@@ -60,8 +53,3 @@ def _hold(
         (moment,),
         (migration_name(state), answer["answer"], ", ".join(unsafe) or "-"),
     )
-
-
-def _entities(cluster: MigratingCluster, kind: str) -> list[dict[str, object]]:
-    ran = kraftlake("state", "--entity", kind, "--json", str(cluster.controller.log_dir))
-    return [json.loads(json.loads(line)["value"]) for line in ran.stdout.splitlines()]

@@ -107,21 +107,41 @@ def why_no_change(verdict: Verdict) -> str:
 
 def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
     """The fact that nobody wins an election, if a majority of the voters has gone through many. A
-    minority may only be cut off from the others."""
+    minority may only be cut off from the others: nobody knows where the others were not given."""
     rule = files.ELECTIONS_WITHOUT_WINNER
     found = {
         node: finding
         for where, finding in evidence.findings
         if finding.rule is rule and (node := where.removeprefix("node ")) in evidence.voters
     }
+    if not found:
+        return
+    first, nodes = next(iter(found.values())), named("node", list(found), limit=_SHOWN)
+    missing = evidence.missing
+    absent = [] if missing is None else sorted({one.node_id for one in missing.missing})
+    others = {node for node in evidence.voters if node not in {*found, *map(str, absent)}}
     if len(found) >= majority(len(evidence.voters)):
-        first = next(iter(found.values()))
         yield Fact(
             Level.OUTAGE,
             Severity.WARNING,
-            f"The cluster accepts no change: nobody wins an election, by the files of "
-            f"{named('node', list(found), limit=_SHOWN)} ({first.message}).",
+            f"The cluster accepts no change: nobody wins an election, by the files of {nodes} "
+            f"({first.message}).",
             rule.next_step,
+            (rule.id,),
+        )
+    elif absent and not others:
+        at_ms = None if evidence.state is None else evidence.state.at_ms
+        since = "" if at_ms is None else f" since {ms_text(at_ms)}"
+        yield Fact(
+            Level.ATTENTION,
+            Severity.WARNING,
+            f"The quorum has perhaps had no leader{since}: nobody won an election, by the files "
+            f"of {nodes} ({first.message}). If the other voters have a leader, {nodes} can't "
+            "reach them.",
+            f"Find out whether {named('node', [str(one) for one in absent], limit=_SHOWN)} run"
+            f"{'s' * (len(absent) == 1)}, and what keeps {nodes} from reaching them: addresses, "
+            "certificates, cluster ids. If a majority of the voters is lost, `kraftlake recover "
+            "--plan` says how the quorum can go on.",
             (rule.id,),
         )
 

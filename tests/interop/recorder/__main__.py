@@ -16,7 +16,6 @@ from pathlib import Path
 from subprocess import SubprocessError
 
 from tests.interop.recorder.answers import asked
-from tests.interop.recorder.cluster import CLUSTER_ID
 from tests.interop.recorder.recording import ROUNDS, judged_again, recorded, variants
 from tests.interop.recorder.script import drawn
 from tests.interop.recorder.statements import Is, Statement, judged
@@ -38,7 +37,7 @@ def of_variants(place: Path) -> list[Statement]:
     it."""
     told = []
     for story, copies in variants(place):
-        answers = asked(copies, CLUSTER_ID)
+        answers = asked(copies, story.cluster_id)
         found = judged(story, answers)
         _tell(place, story, str(answers.verdict["headline"]), found)
         told += found
@@ -91,6 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", default="0:60", metavar="A:B")
     parser.add_argument("--version", help="of Kafka; else the seed decides")
+    parser.add_argument("--migrated", action="store_true", help="from ZooKeeper, in Kafka 3.9")
     parser.add_argument("--rounds", type=int, default=3, help="of each cluster")
     parser.add_argument("--keep", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--again", action="store_true", help="record nothing")
@@ -109,7 +109,7 @@ def main() -> None:
         first, _, end = given.seeds.partition(":")
         for seed in range(int(first), int(end)):
             try:
-                script = drawn(seed, given.version, given.rounds)
+                script = drawn(seed, given.version, given.rounds, is_migrated=given.migrated)
                 rounds += map(told, recorded(given.keep / str(seed), script))
             except (
                 AssertionError,

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.interop.kafka_node import LISTENER, Controller, free_ports
+from tests.interop.recorder.migrating import Migrated
 from tests.interop.recorder.script import Kind, Shape
 from tests.interop.recorder.tools import Tools
 
@@ -36,11 +37,16 @@ _SMALL = {
 class RecordedCluster:
     """The cluster, formatted and started on entry, killed on exit."""
 
-    def __init__(self, folder: Path, shape: Shape, tools: Tools) -> None:
-        self.folder, self.shape, self.tools = folder, shape, tools
+    def __init__(
+        self, folder: Path, shape: Shape, tools: Tools, migrated: Migrated | None = None
+    ) -> None:
+        """migrated: what the nodes' directories have by a migration from ZooKeeper. They are not
+        formatted then."""
+        self.folder, self.shape, self.tools, self.migrated = folder, shape, tools, migrated
+        self.cluster_id = CLUSTER_ID if migrated is None else migrated.cluster_id
         is_both = shape.kind in (Kind.COMBINED, Kind.JBOD)
-        self.voters = (1,) if shape.kind is Kind.ONE else (1, 2, 3)
-        alone = (11, 12) if shape.kind is Kind.ONE else (11,)
+        self.voters = (1, 2, 3) if shape.has_followers else (1,)
+        alone = (11,) if shape.has_followers else (11, 12)
         self.brokers = self.voters if is_both else alone
         self.ports = dict(zip(self.voters, free_ports(len(self.voters)), strict=True))
         self.plain = dict(zip(self.brokers, free_ports(len(self.brokers)), strict=True))
@@ -89,7 +95,7 @@ class RecordedCluster:
         awake = [n for n in self.brokers if self.is_awake(n)] or self.brokers
         return ",".join(f"127.0.0.1:{self.plain[node_id]}" for node_id in awake)
 
-    def format(self, node_id: int, *, is_again: bool = False, cluster_id: str = CLUSTER_ID) -> None:
+    def format(self, node_id: int, *, is_again: bool = False) -> None:
         """Formats a node. is_again: whether it has lost its disk, and gets a new id."""
         options: tuple[str, ...] = ()
         if not self.shape.is_static and node_id in self.voters:
@@ -103,14 +109,14 @@ class RecordedCluster:
         if self.shape.release_at_format is not None:
             options += ("--release-version", self.shape.release_at_format)
         said = self.tools.run(
-            STORAGE, "format", "-t", cluster_id, "-c", self.nodes[node_id].properties, *options,
+            STORAGE, "format", "-t", CLUSTER_ID, "-c", self.nodes[node_id].properties, *options,
             within_s=60,
         )  # fmt: skip
         assert said.is_done, said
 
     def __enter__(self) -> RecordedCluster:
         try:
-            for node_id in self.nodes:
+            for node_id in self.nodes if self.migrated is None else ():
                 self.format(node_id)
             self.start(self.nodes)
         except BaseException:

@@ -58,8 +58,8 @@ def do_what_is_safe(player: Player, copies: list[Path], draws: Random) -> None:
         _stop(player, copies, draws.choice(awake))
     ran = kraftlake("recover", "--plan", "--json", *copies)
     rows = [json.loads(line) for line in ran.stdout.splitlines()]
-    answers = {row["answer"] for row in rows
-               if row["kind"] == "replica" and "Lr3UI" in row["cluster_id"]}  # fmt: skip
+    ours = [row for row in rows if row.get("cluster_id") == player.story.cluster_id]
+    answers = {row["answer"] for row in ours if row["kind"] == "replica"}
     answer = answers.pop() if len(answers) == 1 else "refused"
     acknowledged = player.story.acknowledged
     there = set(acknowledged.topics) - set(acknowledged.doubtful)

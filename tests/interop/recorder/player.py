@@ -57,7 +57,10 @@ class Player:
             shape.is_static,
             list(cluster.voters),
             list(cluster.brokers),
+            cluster.cluster_id,
         )
+        if cluster.migrated is not None:
+            self.story.acknowledged.topics.update(cluster.migrated.topics)
         self.operations = Operations(cluster, self.story)
         self.draws = Random(f"player {script.seed}")
         self._down: dict[int, Down] = {}
@@ -207,6 +210,7 @@ class Player:
         node = self._nodes(Who.FOLLOWER)[0]
         self._backups += 1
         place = self.cluster.folder / f"backup-{self._backups}"
+        self.story.backup = now()
         self._backup = (node, self.cluster.copy(node, place))
         return [node]
 

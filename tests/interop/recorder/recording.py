@@ -11,10 +11,11 @@ from pathlib import Path
 from random import Random
 
 from tests.interop.recorder.answers import asked, asked_in_order
-from tests.interop.recorder.cluster import CLUSTER_ID, RecordedCluster
+from tests.interop.recorder.cluster import RecordedCluster
 from tests.interop.recorder.doing import compare_dumps, do_what_is_safe
+from tests.interop.recorder.migrating import migrated
 from tests.interop.recorder.player import Player
-from tests.interop.recorder.script import Script, Shown
+from tests.interop.recorder.script import Kind, Script, Shown
 from tests.interop.recorder.statements import Statement, judged, judged_in_order
 from tests.interop.recorder.story import Story, loaded
 from tests.interop.recorder.tools import Tools
@@ -27,7 +28,11 @@ def recorded(folder: Path, script: Script) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     shape = script.shape
-    with Tools(folder, shape.version) as tools, RecordedCluster(folder, shape, tools) as cluster:
+    before = migrated(folder) if shape.kind is Kind.MIGRATED else None
+    with (
+        Tools(folder, shape.version) as tools,
+        RecordedCluster(folder, shape, tools, before) as cluster,
+    ):
         player = Player(script, cluster)
         try:
             player.settle()
@@ -59,23 +64,20 @@ def variants(place: Path) -> Iterator[tuple[Story, list[Path]]]:
         left = [path for node, path in copies.items() if node != voter]
         yield replace(other, shown=Shown.LEFT_OUT.value), left
         older = before / str(voter)
-        if older.is_dir() and not _is_foreign(older):
-            yield replace(other, shown=Shown.OLDER.value), [*left, older]
-
-
-def _is_foreign(copy: Path) -> bool:
-    return CLUSTER_ID not in (copy / "meta.properties").read_text()
+        if older.is_dir() and story.cluster_id in (older / "meta.properties").read_text():
+            backup = loaded(before.parent).copied
+            yield replace(other, shown=Shown.OLDER.value, backup=backup), [*left, older]
 
 
 def judged_again(place: Path) -> tuple[Story, str, list[Statement]]:
     """The story of a round, the headline of the verdict, and the statements about the present
     answers. Statements about all rounds so far are about the captures in their order."""
     story = loaded(place)
-    answers = asked((place / COPIES).iterdir(), CLUSTER_ID)
+    answers = asked((place / COPIES).iterdir(), story.cluster_id)
     found = judged(story, answers)
     so_far = sorted(one.name for one in place.parent.iterdir() if one.name <= place.name)
     if len(so_far) > 1:
-        events = asked_in_order(place.parent, so_far, CLUSTER_ID)
+        events = asked_in_order(place.parent, so_far, story.cluster_id)
         earlier = [loaded(place.parent / name) for name in so_far]
         found += judged_in_order(earlier, events)
     return story, str(answers.verdict["headline"]), found

@@ -9,17 +9,20 @@ from random import Random
 
 RELEASES = ("4.4.0", "4.3.1", "4.1.2", "3.9.2", "3.7.2")
 _OLDER_LEVELS = {"4.4.0": "4.1", "4.3.1": "4.0", "4.1.2": "3.9", "3.9.2": "3.8", "3.7.2": "3.6"}
-_SNAPSHOTS_FROM = (4, 0)
+MIGRATED_VERSION = "3.9.2"
+"""The release in which a cluster is migrated from ZooKeeper."""
 
 
 class Kind(Enum):
     """The kinds of clusters: controllers 1 to 3 and broker 11; controller 1 and brokers 11, 12;
-    controllers that are brokers, too; these with two log directories each."""
+    controllers that are brokers, too; these with two log directories each; controller 1 and
+    brokers 11, 12 that were migrated from ZooKeeper."""
 
     THREE = "three controllers"
     ONE = "one controller"
     COMBINED = "combined"
     JBOD = "combined, two log directories"
+    MIGRATED = "one controller, migrated from ZooKeeper"
 
 
 class Who(Enum):
@@ -50,6 +53,10 @@ class Shape:
     is_static: bool
     release_at_format: str | None
     snapshot_bytes: int
+
+    @property
+    def has_followers(self) -> bool:
+        return self.kind not in (Kind.ONE, Kind.MIGRATED)
 
     def __str__(self) -> str:
         return f"{self.kind.value}, {'static' if self.is_static else 'dynamic'}"
@@ -193,11 +200,15 @@ class Script:
     rounds: tuple[Round, ...]
 
 
-def drawn(seed: int, version: str | None = None, rounds: int = 3) -> Script:
+def drawn(
+    seed: int, version: str | None = None, rounds: int = 3, *, is_migrated: bool = False
+) -> Script:
     """The script. version: any of RELEASES; None: the seed decides."""
     draws = Random(f"recorder {seed}")
     version = version or draws.choice(RELEASES)
     shape = _shape(draws, version)
+    if is_migrated:
+        shape = Shape(Kind.MIGRATED, MIGRATED_VERSION, True, None, shape.snapshot_bytes)
     operations = _Operations(draws)
     return Script(
         seed, shape, tuple(_round(draws, shape, operations, number) for number in range(rounds))
@@ -205,18 +216,17 @@ def drawn(seed: int, version: str | None = None, rounds: int = 3) -> Script:
 
 
 def _round(draws: Random, shape: Shape, operations: _Operations, number: int) -> Round:
-    has_followers = shape.kind is not Kind.ONE
     steps: list[Step] = []
     if number == 0:
         steps = [operations.create(), operations.create()]
     if number == 1 and shape.release_at_format is not None:
         steps.append(Upgrade())
-    if has_followers:
+    if shape.has_followers:
         steps.append(Backup())
     steps += (operations.any() for _ in range(draws.randint(1, 3)))
     if draws.random() < 0.4:
         steps += [*_incident(draws, shape, operations), operations.any()]
-    shown = draws.choice((Shown.ALL,) * 6 + tuple(Shown)) if has_followers else Shown.ALL
+    shown = draws.choice((Shown.ALL,) * 6 + tuple(Shown)) if shape.has_followers else Shown.ALL
     return Round(tuple(steps), _left(draws, shape, operations), shown)
 
 
@@ -233,7 +243,7 @@ def _incident(draws: Random, shape: Shape, operations: _Operations) -> list[Step
     """An incident that is over at the end."""
     whom = draws.choice((Who.LEADER, Who.LEADER, Who.FOLLOWER, Who.BROKER, Who.MAJORITY, Who.ALL))
     kinds = ["end"] * 5
-    if shape.kind is not Kind.ONE:
+    if shape.has_followers:
         kinds += ["wipe", "restore"]
         if not shape.is_static and shape.kind is Kind.THREE:
             kinds += ["voters", "voters"]
@@ -253,11 +263,11 @@ def _incident(draws: Random, shape: Shape, operations: _Operations) -> list[Step
 def _left(draws: Random, shape: Shape, operations: _Operations) -> tuple[Step, ...]:
     """Faults that aren't over when the directories are copied."""
     whom = [Who.LEADER, Who.FOLLOWER, Who.FOLLOWER, Who.BROKER, Who.BROKER, Who.MAJORITY, Who.ALL]
-    if shape.kind is Kind.ONE:
+    if not shape.has_followers:
         whom = [Who.LEADER, Who.BROKER, Who.BROKER, Who.ALL]
     end = End(draws.choice(whom), draws.choice(tuple(How)))
     kinds = ["nothing", "end", "end", "end", "end"]
-    if shape.kind is not Kind.ONE:
+    if shape.has_followers:
         kinds += ["wiped", "wiped and started", "restored", "restored and started"]
     after = [operations.any()] if draws.random() < 0.4 else []
     match draws.choice(kinds):

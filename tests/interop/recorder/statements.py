@@ -8,11 +8,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from replica.doctor.quorum.log_ends import COPYING_MS
 from tests.interop.recorder.answers import Answers, Row
+from tests.interop.recorder.script import Shown
 from tests.interop.recorder.story import DONE, Deed, Story
 
-_SHOWS_MS = 9_000
-"""Twice a broker's session in ms. Running nodes have noticed the end of a node after this time."""
+_FENCED_MS = 9_000
+"""Twice a broker's session in ms. Running nodes have noticed the end of a broker after this
+time."""
+BEHIND_MS = COPYING_MS + 2_000
+"""From this time on a log is shorter than a copy that was made a moment earlier, in ms. Before it
+no file tells the two apart: a controller that is no broker leaves no record when it ends."""
 _NEAR_MS = 6_000
 """The ms between an election and the moment at which a node was seen to know it: seven processes
 share two cores."""
@@ -202,13 +208,16 @@ def healthy_is_said_of_what_is_whole(story: Story, answers: Answers) -> Judged:
 
 
 def _shows(story: Story) -> set[int]:
-    """The nodes for which the copies show that something is wrong: nodes that ended while a
-    majority continued long enough, and disks that were changed or replaced."""
-    found = {int(one) for one, what in story.changed.items()}
-    if story.shown != "all directories":
+    """The nodes for which the copies show that something is wrong: brokers that ended while a
+    majority continued until they were fenced, logs that end long before the newest one, and disks
+    that are empty, of another cluster, or not given."""
+    found = {node for node in story.ends_early if story.lag_ms(node) > BEHIND_MS}
+    found |= {int(node) for node, what in story.changed.items() if what == "wiped"}
+    if story.shown_node >= 0 and story.shown != Shown.OLDER.value:
         found.add(story.shown_node)
     if story.has_majority:
-        found |= {one.node for one in story.down if story.copied - one.since > _SHOWS_MS}
+        since = {one.node: story.copied - one.since for one in story.down}
+        found |= {node for node, ms in since.items() if node in story.brokers and ms > _FENCED_MS}
     return found
 
 

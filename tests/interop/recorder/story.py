@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.interop.recorder.script import Shown
+
 FILE = "story.json"
 DONE, REFUSED, UNKNOWN = "done", "refused", "unknown"
 
@@ -68,6 +70,7 @@ class Story:
     described: the output of kafka-topics when all was healed.
     quiet: the same just before the copies were made, where nothing is left wrong.
     copied: the begin of the copies, in ms since 1970.
+    backup: the time of the newest backup, of which a node's disk may be an older copy.
     done: the question to kraftlake, its answer, the outcome on the cluster, and how it came.
     dumps: for each copy, the differences from Kafka's dump of it.
     """
@@ -78,6 +81,7 @@ class Story:
     is_static: bool
     voters: list[int]
     brokers: list[int]
+    cluster_id: str
     shown: str = ""
     left: list[str] = field(default_factory=list)
     deeds: list[Deed] = field(default_factory=list)
@@ -89,6 +93,7 @@ class Story:
     described: str = ""
     quiet: str = ""
     copied: int = 0
+    backup: int = 0
     done: list[list[str]] = field(default_factory=list)
     dumps: dict[str, str] = field(default_factory=dict)
 
@@ -105,6 +110,21 @@ class Story:
     def has_majority(self) -> bool:
         lost = {int(node) for node, what in self.changed.items() if what == "wiped"}
         return len(set(self.left_voters) - lost) > len(self.voters) // 2
+
+    @property
+    def ends_early(self) -> set[int]:
+        """The voters whose log in the copies may end before the newest one: they are down, or their
+        disk is an older copy."""
+        older = {self.shown_node} if self.shown == Shown.OLDER.value else set()
+        return (self.down_nodes | older) & set(self.voters)
+
+    def lag_ms(self, node: int) -> int:
+        """How long before the end of the newest log the log of such a voter ends."""
+        newest = self.copied if self.has_majority else max(one.since for one in self.down)
+        is_older = self.shown == Shown.OLDER.value and node == self.shown_node
+        if is_older or self.changed.get(str(node)) == "restored":
+            return newest - self.backup
+        return newest - next(one.since for one in self.down if one.node == node)
 
     def save(self, folder: Path) -> None:
         (folder / FILE).write_text(json.dumps(asdict(self), indent=1))

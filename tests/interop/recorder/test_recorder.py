@@ -36,7 +36,35 @@ def test_a_seed_draws_the_same_script_each_time_and_another_seed_another_one() -
     assert scripts == [drawn(seed) for seed in range(60)]
     assert len({repr(one.rounds) for one in scripts}) == len(scripts)
     assert {one.shape.version for one in scripts} == set(RELEASES)
-    assert {one.shape.kind for one in scripts} == set(Kind)
+    assert {one.shape.kind for one in (*scripts, drawn(0, is_migrated=True))} == set(Kind)
+
+
+@pytest.mark.parametrize(("ended_ms_ago", "is_"), [(9_500, Is.UNKNOWN), (15_000, Is.WRONG)])
+@pytest.mark.parametrize("is_down", [True, False], ids=["stopped", "an older copy"])
+def test_a_controller_whose_log_ends_as_a_copy_made_a_moment_earlier_shows_nothing(
+    ended_ms_ago: int, is_: Is, is_down: bool
+) -> None:
+    copied = 1_000_000
+    story = Story(1, Kind.THREE.value, NEWEST, False, [1, 2, 3], [11], CLUSTER_ID, copied=copied)
+    if is_down:
+        story.down = [Down(3, copied - ended_ms_ago, How.KILL.value)]
+    else:
+        story.shown, story.shown_node = Shown.OLDER.value, 3
+        story.backup = copied - ended_ms_ago
+    verdict = {"kind": "verdict", "cluster_id": CLUSTER_ID, "level": "healthy", "facts": []}
+    verdict |= {"headline": "No fault found", "not_judged": []}
+    answers = Answers([verdict], [], [], [], [], CLUSTER_ID)
+    told = {kind: is_ for kind, is_, _ in _all(story, answers)}
+    assert told["who_is_down_is_named"] is is_
+    assert told["healthy_is_said_of_what_is_whole"] is is_
+
+
+def test_a_log_that_ends_with_the_majority_is_as_long_as_the_newest_one() -> None:
+    down = [Down(node, 1_000_000, How.KILL.value) for node in (1, 2)]
+    story = Story(
+        1, Kind.THREE.value, NEWEST, False, [1, 2, 3], [11], CLUSTER_ID, down=down, copied=2_000_000
+    )
+    assert [story.lag_ms(node) for node in story.ends_early] == [0, 0]
 
 
 @pytest.mark.slow

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from replica.doctor.check.catalogue import files
 from replica.doctor.check.examined import examine
 from replica.doctor.check.group import judge_group
+from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.evidence_of_directories import clusters_of, evidence_of
 from replica.doctor.verdict.facts import verdict_on
-from replica.doctor.verdict.verdict import Level, Verdict
+from replica.doctor.verdict.verdict import KnownState, Level, MissingVoters, Verdict
 from replica.format.discovery import discover
+from replica.model.keys import ReplicaKey
 from replica.simulate.metadata_records import topic_config
 from replica.simulate.node import Layout
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
@@ -104,3 +108,30 @@ def test_elections_that_make_progress_are_none(tmp_path: Path) -> None:
     write_capture(scenario.capture(), str(tmp_path / "capture"))
     rules = {rule for fact in verdict_of(tmp_path / "capture").facts for rule in fact.rules}
     assert rules.isdisjoint({"endless-elections", "majority-stopped"})
+
+
+def test_one_voter_whose_elections_fail_says_that_the_quorum_may_have_no_leader() -> None:
+    """Only the voters that were not given know whether they have a leader."""
+    failing = PlacedFinding(
+        "node 1", files.ELECTIONS_WITHOUT_WINNER.at("", "epoch 9, the log's 3", epoch=9)
+    )
+    absent = frozenset({ReplicaKey(2), ReplicaKey(3)})
+    evidence = ClusterEvidence(
+        nodes=1,
+        findings=(failing,),
+        health=(),
+        voters=("1", "2", "3"),
+        state=KnownState(77, 1763704582000),
+        missing=MissingVoters(absent, 3, frozenset({1})),
+    )
+    verdict = verdict_on(evidence)
+    assert verdict.level is Level.ATTENTION
+    assert verdict.headline == (
+        "The quorum has perhaps had no leader since 2025-11-21 05:56:22 UTC: nobody won an "
+        "election, by the files of node 1 (epoch 9, the log's 3). If the other voters have a "
+        "leader, node 1 can't reach them."
+    )
+    assert verdict.next_steps[0].startswith("Find out whether nodes 2 and 3 run, and what keeps")
+    one_given = MissingVoters(frozenset({ReplicaKey(2)}), 3, frozenset({1, 3}))
+    others = verdict_on(replace(evidence, missing=one_given)).headline
+    assert not others.startswith("The quorum"), "voter 3 was given, and its files show no election"
