@@ -220,7 +220,7 @@ class Verdict:
     @property
     def runbook(self) -> str | None:
         """The name of the runbook with more details than the steps; None if there is no runbook."""
-        of_facts = runbook_of({rule for fact in self.facts for rule in fact.rules})
+        of_facts = runbook_of_facts(self.facts)
         is_new = any(one.why in _MAY_BE_NEW for one in self.not_judged)
         return of_facts or ("never-came-up" if is_new else None)
 
@@ -233,6 +233,14 @@ class Verdict:
     def besides(self) -> Besides:
         """The facts besides the headline."""
         return facts_besides(self.facts)
+
+
+def runbook_of_facts(facts: Sequence[Fact]) -> str | None:
+    """The runbook of the gravest facts, such as an outage beside a harmless divergence; of all facts
+    where none is about those. None without a runbook."""
+    grave = [one for one in facts if one.level in (Level.OUTAGE, Level.AT_RISK)]
+    found = (runbook_of({rule for one in of for rule in one.rules}) for of in (grave, facts))
+    return next(filter(None, found), None)
 
 
 def decide(
