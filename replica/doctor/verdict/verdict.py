@@ -236,8 +236,8 @@ class Verdict:
 
 
 def runbook_of_facts(facts: Sequence[Fact]) -> str | None:
-    """The runbook of the gravest facts, such as an outage beside a harmless divergence; of all facts
-    where none is about those. None without a runbook."""
+    """The runbook of what is grave, such as an outage beside a harmless divergence; of all facts
+    where no page is about that. None without a runbook."""
     grave = [one for one in facts if one.level in (Level.OUTAGE, Level.AT_RISK)]
     found = (runbook_of({rule for one in of for rule in one.rules}) for of in (grave, facts))
     return next(filter(None, found), None)
