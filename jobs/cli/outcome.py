@@ -31,7 +31,8 @@ BROKEN_PIPE = 141
 SAFETY_CODES = {"safe": 0, "nothing-to-do": 0, "unsafe": 1, "unknown": 3}
 """The exit codes of `plan` and `rehearse`, by their answers."""
 CONDITIONAL = 4
-"""The exit code of `plan` for what is safe, or needs nothing, only if its conditions hold."""
+"""The exit code of `plan` and `rehearse` for what is safe, or needs nothing, only if its conditions
+hold."""
 _NO_MEMORY = (
     "there is not enough memory for this: name fewer directories at a time, "
     "or give the process more"
@@ -54,6 +55,13 @@ _WITHOUT_A_LAKE = (
     "what-happened",
 )
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*: .+$", re.MULTILINE)
+
+
+def safety_code(answer: str, *, is_conditional: bool, needs_checked: bool) -> int:
+    """The exit code of `plan` and `rehearse`. A script goes on at 0, so an answer whose conditions
+    nobody has checked has a code of its own. needs_checked: whether somebody has checked them."""
+    code = SAFETY_CODES[answer]
+    return CONDITIONAL if code == 0 and is_conditional and not needs_checked else code
 
 
 def run(app: typer.Typer, arguments: list[str], work: Callable[[Any], int] = run_command) -> int:

@@ -82,7 +82,8 @@ class EarlierExposure:
         """The earlier build's answers to the questions that all later steps have left open. None
         where reading the earlier steps again may show more."""
         since = {exposure_of(row): since_of(row) for row in self.rows}
-        known = {one.failure: since[one] for one in exposures(now) if one in since}
+        figures = [one._replace(may_be_below=0) for one in exposures(now)]  # of which no row tells
+        known = {one.failure: since[one] for one in figures if one in since}
         if asked.partitions or not asked.failures <= known.keys():
             return None
         exposed = {one: at for one in asked.failures if (at := known[one]) is not None}

@@ -220,6 +220,7 @@ MOVED: Topics = {
     "two": ([11, 12], 1),
     "three": ([11, 12, 13], 1),
     "strict": ([11, 12, 13], 2),
+    "no-spare": ([11, 12, 13], 2),
 }
 MOVES = [
     ("to another broker", "one", [12]),
@@ -231,6 +232,7 @@ MOVES = [
     ("a broker twice", "two", [11, 11]),
     ("a topic that is not there", "none", [11]),
     ("no replicas", "two", []),
+    ("as many replicas as min.insync.replicas", "no-spare", [11, 13]),
 ]
 
 
@@ -263,8 +265,22 @@ def outcome(cluster: Cluster, path: Path, topic: str, replicas: list[int]) -> st
     if not that_take_records(cluster, {topic: (replicas, 0)}):
         return "ended, and takes no records"
     least = MOVED[topic][1]
+    if len(replicas) == least > 1:
+        return f"ended, and takes records{while_one_is_away(cluster, topic, replicas)}"
     fewer = f" with {len(replicas)} of {least} copies" if len(replicas) < least else ""
     return f"ended, and takes records{fewer}"
+
+
+def while_one_is_away(cluster: Cluster, topic: str, replicas: list[int]) -> str:
+    """What a restart of the last broker, which has a replica, does to the partition."""
+    assert replicas[-1] == 13
+    cluster.brokers[-1].kill()
+    until(lambda: 13 not in live_brokers(cluster), "13 is not fenced")
+    takes = that_take_records(cluster, {topic: (replicas, 0)})
+    cluster.brokers[-1].start()
+    until(lambda: live_brokers(cluster) == set(RACKS), "13 does not come back")
+    until(lambda: has_ended(cluster, topic, replicas), "13 does not catch up")
+    return "" if takes else ", but none while a replica is away"
 
 
 @pytest.mark.slow

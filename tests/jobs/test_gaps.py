@@ -213,7 +213,6 @@ def test_a_moment_that_the_log_holds_is_not_behind_its_end(
     "command",
     [
         ("state", "--entity", "feature"),
-        ("state", "--exposure"),
         ("state", "--sizes"),
         ("history", "--topic", "t-7-0"),
         ("timeline",),
@@ -229,6 +228,16 @@ def test_voters_that_were_not_given_are_named_in_one_line(
     assert alone[0].startswith(f"{command[0]}: not given: the directory of voters 1 and 2")
     whole = kraftlake(*command, data / DYNAMIC / "final")
     assert not [line for line in whole.complaints if "not given" in line]
+
+
+def test_an_exposure_says_on_stdout_that_voters_it_counts_were_not_given(
+    kraftlake: Kraftlake, node: Path, data: Path
+) -> None:
+    alone = kraftlake("state", "--exposure", node)
+    (counted,) = [line for line in alone.lines if line.startswith("voters_left    counts")]
+    assert counted.endswith("; no directory of voters 1 and 2 was given")
+    assert "given" not in alone.err
+    assert "given" not in kraftlake("state", "--exposure", data / DYNAMIC / "final").out
 
 
 def test_what_happened_says_what_is_not_known_on_its_page(

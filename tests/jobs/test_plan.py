@@ -41,6 +41,19 @@ def test_a_script_does_not_go_on_by_an_answer_whose_needs_nobody_has_checked(
     assert kraftlake("plan", "--needs-checked", *change, "--upgrade", "4.3", source).code == 1
 
 
+def test_the_answer_says_as_of_which_moment_it_is_on_stdout(
+    data: Path, kraftlake: Kraftlake
+) -> None:
+    """A person who reads stdout alone, or a file of it, has to know how old the state is."""
+    ended = kraftlake("plan", "--upgrade", "4.4", data / FINAL)
+    verdict, as_of, cluster, empty, answer, *_ = ended.lines
+    assert verdict.startswith("HEALTHY ")
+    assert as_of == "as of       2026-11-23 05:24:29 UTC, offset 2664 of node 1"
+    assert cluster == "cluster     OLR1FFlQQCyXLM2zfhjyAg"
+    assert (empty, answer) == ("", "NOTHING TO DO: raise metadata.version to 4.4-IV2")
+    assert ended.err == ""
+
+
 def test_json_has_a_line_for_each_change(data: Path, kraftlake: Kraftlake) -> None:
     rows = kraftlake("plan", "--json", "--stop-broker", "11", "--to-dynamic", data / FINAL).answers
     assert [row["answer"] for row in rows] == ["unsafe", "nothing-to-do"]
@@ -100,7 +113,7 @@ def test_nothing_is_safe_where_logs_conflict(
     ended = kraftlake("plan", "--to-dynamic", tmp_path)
     assert ended.code == 3
     assert "nobody knows which history is right, so start neither" in ended.out
-    assert "nobody knows which history" in kraftlake("state", "--exposure", tmp_path).err
+    assert "nobody knows which history" in kraftlake("state", "--exposure", tmp_path).out
 
 
 def test_a_lake_answers_as_the_directories_do(

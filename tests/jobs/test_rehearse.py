@@ -45,7 +45,7 @@ def test_recorded_splits_run_on_give_the_leader_and_the_truncations_of_kafka(
     split, final = data / scenario / "split", data / scenario / "final"
     ended = kraftlake("rehearse", "--json", *FEW, "-o", tmp_path / "out", split)
     state = json.loads((final / "3/__cluster_metadata-0/quorum-state").read_text())
-    assert ended.code == 0
+    assert ended.code == 4
     assert {row["leader"] for row in outcomes(ended)} >= {state["leaderId"]}
     assert {row["leader"] for row in outcomes(ended)} <= {1, 3}, "node 2 could win nothing"
     before = {node_id: log_in(split / str(node_id)) for node_id in NODES}
@@ -121,7 +121,7 @@ def test_an_empty_disk_of_a_dynamic_voter_votes_for_nobody(
     script = tmp_path / "empty.toml"
     script.write_text("[[step]]\nempty = [1]\n")
     ended = kraftlake("rehearse", "--json", *FEW, "--scenario", script, data / DYNAMIC / "split")
-    assert ended.code == 0
+    assert ended.code == 4
     assert [row["leader"] for row in outcomes(ended)] == [3]
 
 
@@ -149,7 +149,7 @@ def test_a_former_leader_with_an_empty_disk_follows_once_it_is_started_again_in_
     assert any(row["failed"] for row in outcomes(once))
     script.write_text("[[step]]\nempty = [3]\n[[step]]\nstart = [3]\n")
     again = kraftlake("rehearse", "--json", *FEW, "--scenario", script, split)
-    assert again.code == 0
+    assert again.code == 4
     assert not any(row["failed"] for row in outcomes(again))
 
 
@@ -192,7 +192,7 @@ def test_a_node_behind_a_cut_link_catches_up_once_the_link_is_healed(
     assert "nodes have not caught up at the end: 2" in alone.answers[0]["reasons"][0]
     script.write_text(cut + "[[step]]\nheal = true\n")
     healed = kraftlake("rehearse", "--json", *FEW, "--scenario", script, data / DYNAMIC / "split")
-    assert healed.code == 0
+    assert healed.code == 4
     assert all(nodes_of(row)[2]["lost"] == [[1526, 1548]] for row in outcomes(healed))
 
 
@@ -205,17 +205,9 @@ def test_a_lost_voter_is_removed_and_comes_back_with_a_new_disk(
         "[[step]]\nadd_voter = 2\n"
     )
     out = tmp_path / "out"
-    ended = kraftlake(
-        "rehearse",
-        "--json",
-        *FEW,
-        "--scenario",
-        script,
-        "-o",
-        out,
-        data / DYNAMIC / "split",
-    )
-    assert ended.code == 0
+    asked = ("--scenario", script, "-o", out, data / DYNAMIC / "split")
+    ended = kraftlake("rehearse", "--json", *FEW, *asked)
+    assert ended.code == 4
     checked = kraftlake("check", "--json", out / "outcome-1")
     (role,) = [one["role"] for one in checked.summary["directories"] if one["node_id"] == 2]
     assert role == "voter"
@@ -243,6 +235,10 @@ def test_a_voter_without_a_directory_makes_the_answer_unknown_until_it_is_said_t
     script.write_text("[[step]]\ndead = [2]\n")
     without = kraftlake("rehearse", *FEW, "--scenario", script, *left)
     assert without.answer_lines[0].endswith(": 6 runs, seeds 0 to 5: safe, if its needs hold")
+    assert without.code == 4, "a script stops until somebody has checked the needs, as with plan"
+    checked = ("--needs-checked", "--seeds", "0:1", "--failures", "0")
+    assert kraftlake("rehearse", *checked, "--scenario", script, *left).code == 0
+    assert kraftlake("rehearse", *checked, *left).code == 3, "the answer is not safe"
 
 
 def test_a_log_that_cannot_be_read_to_its_end_is_never_safe(
@@ -313,7 +309,7 @@ def test_a_voter_that_may_vote_twice_makes_the_answer_unknown_until_it_is_said_t
     assert f"{twice} ({why}" in ended.out
     script = tmp_path / "dead.toml"
     script.write_text("[[step]]\ndead = [3]\n")
-    assert kraftlake("rehearse", *FEW, "--scenario", script, tmp_path / "now").code == 0
+    assert kraftlake("rehearse", *FEW, "--scenario", script, tmp_path / "now").code == 4
 
 
 @pytest.mark.usefixtures("recorded")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.jobs.conftest import Kraftlake
+from tests.replica.doctor.check.editing import append, metadata, segment
 
 WELL, ILL = "kafka-4.4.0-dynamic/final", "kafka-4.1.1-dynamic/split"
 CLUSTER = "Lr3UIdBxT-GFPYE5uprmrg"
@@ -19,6 +20,7 @@ EXPOSURE = [
     "leaderless",
     "needs_unclean",
     "below_min_isr",
+    "known_below_min_isr",
     "voters_left",
     "has_majority",
     "since_offset",
@@ -66,7 +68,7 @@ def test_exposure_of_directories_is_told_for_each_failure(kraftlake: Kraftlake) 
     }
     assert {row["has_majority"] for row in ended.answers} == {True}
     lines = kraftlake("state", "--exposure", "--limit", "1", ILL).lines
-    assert lines[2] == "Now, with nothing gone:"
+    assert lines[lines.index("") + 1] == "Now, with nothing gone:"
     assert "... and 1 more; --limit 2 or --json lists all" in lines
 
 
@@ -77,12 +79,53 @@ def test_exposure_begins_with_the_verdict_and_says_how_many_have_no_leader_alrea
     """Of the partitions without leader once a broker is gone, some may have none now."""
     lines = kraftlake("state", "--exposure", ILL).lines
     assert lines[0].startswith("OUTAGE      933 of 1105 partitions (95 topics) have had no leader")
+    assert any(line.startswith("next        Start broker 11") for line in lines)
+    assert any(
+        line.startswith("as of       2026-11-21 03:20:10 UTC, offset 2711") for line in lines
+    )
     gone = lines[lines.index("Once a broker is gone:") + 3]
     assert gone.split()[:4] == ["12", "1105", "(933", "now)"]
     verdict, now, *_ = kraftlake("state", "--exposure", "--json", ILL).rows
     checked, *_ = kraftlake("check", "--json", ILL).rows
     assert verdict == checked
     assert (now["leaderless"], now["needs_unclean"]) == (933, 0), "they wait for broker 11"
+
+
+@pytest.mark.usefixtures("recorded")
+def test_exposure_says_what_is_not_known_where_a_zero_would_read_as_none(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    """min.insync.replicas is in the brokers' files. A voter without a directory is counted."""
+    node = tmp_path / "node"
+    shutil.copytree("kafka-3.7.2-static/final/1", node)
+    fields = {"replicas": (11, 12), "isr": (12,), "leader": 12, "topicId": "A" * 21 + "Q"}
+    log = segment(node, 0)
+    append(log, metadata("TOPIC_RECORD", name="two", topicId="A" * 21 + "Q"))
+    append(log, metadata("PARTITION_RECORD", partitionId=0, **fields))
+    text, rows = kraftlake("state", "--exposure", node), by_failure(kraftlake, str(node))
+    printed = text.lines[text.lines.index("Now, with nothing gone:") + 3]
+    assert printed.split()[:3] == ["0", "0", "?"]
+    now = rows["nothing",]
+    assert (now["below_min_isr"], now["known_below_min_isr"]) == (None, 0)
+    assert rows["broker", "12"]["below_min_isr"] == 0, "it leaves the partition without a leader"
+    notes = text.lines[len(text.lines) - text.lines[::-1].index("") :]
+    assert notes[:2] == [
+        "below_min_isr  ? where it depends on 1 partition whose min.insync.replicas no log holds: "
+        "--broker-config server.properties gives the default",
+        "voters_left    counts voters 1, 2 and 3, of which no log shows that they run; no "
+        "directory of voters 2 and 3 was given",
+    ]
+    assert notes[2].startswith("needs          voters 2 and 3 have to hold nothing newer: ")
+    assert text.err == "", "the verdict and what it rests on stand on stdout"
+    file = tmp_path / "server.properties"
+    file.write_text("min.insync.replicas=2\n")
+    known = by_failure(kraftlake, "--broker-config", str(file), str(node))
+    assert known["nothing",]["below_min_isr"] == 1
+
+
+def by_failure(kraftlake: Kraftlake, *arguments: str) -> dict[tuple[str, ...], dict[str, Any]]:
+    rows = kraftlake("state", "--exposure", "--json", *arguments).answers
+    return {(row["kind"], *row["gone"]): row for row in rows}
 
 
 @pytest.mark.usefixtures("recorded")
@@ -110,7 +153,7 @@ def test_an_exposure_from_before_the_log_start_is_marked_as_such(
     shutil.copy(newest, folder)
     ended = kraftlake("state", "--exposure", "--since", "--json", folder)
     assert {row["since_offset"] for row in ended.answers} == {None}
-    assert any(" would do this harm is not known: " in line for line in ended.complaints)
+    assert any(": since: not known of " in line for line in ended.complaints)
 
 
 @pytest.mark.usefixtures("recorded")

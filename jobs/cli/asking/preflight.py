@@ -15,7 +15,7 @@ from jobs.cli.commands.planning import PlanOptions
 from jobs.cli.directories.broker_defaults import defaults_in
 from jobs.cli.directories.verdict_text import runbook_text, write_verdict
 from jobs.cli.option_values import text_in
-from jobs.cli.outcome import CONDITIONAL, SAFETY_CODES
+from jobs.cli.outcome import SAFETY_CODES, safety_code
 from jobs.cli.output import complain, more_line, write_either, write_line
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import ChangeSafety, Preflight, Reason, gravest
@@ -164,16 +164,11 @@ def _judge(
 
 
 def _code(found: Sequence[_Judged], answer: ChangeSafety, *, needs_checked: bool) -> int:
-    """The exit code. A script goes on at 0, so an answer whose conditions nobody has checked has
-    a code of its own."""
-    code = SAFETY_CODES[answer.value]
     is_conditional = any(one.answer.is_conditional for one in found)
-    return CONDITIONAL if code == 0 and is_conditional and not needs_checked else code
+    return safety_code(answer.value, is_conditional=is_conditional, needs_checked=needs_checked)
 
 
 def _show(found: Sequence[_Judged], cluster: Cluster, limit: int, *, json_output: bool) -> None:
-    name = "of an unknown id" if cluster.cluster_id is None else cluster.cluster_id
-    complain(f"plan: cluster {name} {up_to(cluster.end_offset)}")
     rows = (_row(one, cluster.end_offset) for one in found)
     lines = (line for one in found for line in _described(one, limit))
     write_either(rows, lines, json_output=json_output)
@@ -189,6 +184,7 @@ def _row(judged: _Judged, end_offset: int) -> dict[str, object]:
         "end_offset": end_offset,
         "reasons": [_reason_row(reason) for reason in one.reasons],
         "needs": list(one.needs),
+        "first": list(one.first),
         "order": list(one.order),
         "runbook": judged.runbook,
     }
@@ -206,6 +202,7 @@ def _reason_row(reason: Reason) -> dict[str, object]:
 def _described(judged: _Judged, limit: int) -> Iterator[str]:
     one = judged.answer
     yield f"{_headline(one)}{one.action}"
+    yield from (f"  first   {step}" for step in one.first)
     shown = one.reasons[:limit]
     yield from (_line(reason) for reason in shown if not reason.is_of_partition)
     if one.order:

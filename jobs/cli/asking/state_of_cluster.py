@@ -3,22 +3,21 @@ of failures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from heapq import nsmallest
 from itertools import count, groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobs.cli.asking.about import AskedCluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted, from_directories
 from jobs.cli.commands.asking import StateOptions
 from jobs.cli.directories.broker_defaults import defaults_in
-from jobs.cli.directories.verdict_text import only_line, verdict_row
+from jobs.cli.directories.verdict_text import write_verdict
 from jobs.cli.output import (
     complain,
     more_line,
     ms_text,
-    write_either,
     write_json,
     write_line,
     write_table,
@@ -83,12 +82,13 @@ def run(asked: AskedCluster, options: StateOptions) -> int:
     """Prints the sizes or the exposure. Returns 0. Raises KraftlakeError."""
     wanted = Wanted(content=options.sizes, past=options.since, verdict=options.exposure)
     source = source_of(asked, defaults_in(options.broker_config), wanted)
+    show = show_sizes if options.sizes else show_exposure
+    code = show(source, limit=options.limit or _ROWS, json_output=options.json_output)
     for notice in source.notices:
         complain(notice)
     if source.cluster.passed_over:
         complain(f"state: passed over: {source.cluster.passed_over}")
-    show = show_sizes if options.sizes else show_exposure
-    return show(source, limit=options.limit or _ROWS, json_output=options.json_output)
+    return code
 
 
 def show_sizes(source: ClusterSource, *, limit: int, json_output: bool) -> int:
@@ -110,40 +110,65 @@ def show_sizes(source: ClusterSource, *, limit: int, json_output: bool) -> int:
 
 
 def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> int:
-    """Prints the exposure. Returns 0. limit: the most rows of each kind that are shown in text, the
-    worst first."""
-    _where(source)
-    unknown = min_isr_unknown(source.cluster)
-    if unknown:
-        complain(
-            f"state: min.insync.replicas of {counted(unknown, 'partition')} is not known, so that "
-            "below_min_isr leaves them out: --broker-config server.properties gives the default"
-        )
-    if has_too_many_pairs(source.cluster):
-        live = len(source.cluster.live_brokers)
-        complain(
-            f"state: pairs of brokers are left out: {live} live brokers, or the replicas of the "
-            f"partitions, make more than {MOST_PAIRS}"
-        )
-    _voters(source.cluster)
-    since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
-    if source.past is not None and source.past.unknown:
-        complain(
-            f"state: since when {counted(source.past.unknown, 'failure')} would do this harm is "
-            "not known: that was so already where the log begins, or the log can't be replayed to "
-            "its end"
-        )
+    """Prints the verdict, the exposure, and what its figures rest on: in text on stdout, with
+    --json on stderr. Returns 0. limit: the most rows of each kind that are shown in text, the worst
+    first."""
     if source.verdict is not None:
-        rows, lines = [verdict_row(source.verdict)], [only_line(source.verdict), ""]
-        write_either(rows, lines, json_output=json_output)
+        write_verdict(source.verdict, json_output=json_output)
+    since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
     found = exposures(source.cluster)
     if json_output:
         for one in found:
             offset, at = since.get(one.failure, (None, None))
             write_json({**_row(one), "since_offset": offset, "since": at})
+        for note in _rests_on(source):
+            complain(f"state: {note.column}: {note.text}")
     else:
         _tables(found, since, limit)
+        write_line("")
+        for note in _rests_on(source):
+            write_line(f"{note.column:<{_NOTE_WIDTH}}{note.text}")
     return 0
+
+
+class _Note(NamedTuple):
+    """What the figures of a column rest on."""
+
+    column: str
+    text: str
+
+
+_NOTE_WIDTH = len("below_min_isr") + 2
+
+
+def _rests_on(source: ClusterSource) -> Iterator[_Note]:
+    cluster, past = source.cluster, source.past
+    unknown = min_isr_unknown(cluster)
+    if unknown:
+        yield _Note(
+            "below_min_isr",
+            f"? where it depends on {counted(unknown, 'partition')} whose min.insync.replicas no "
+            "log holds: --broker-config server.properties gives the default",
+        )
+    if has_too_many_pairs(cluster):
+        live = len(cluster.live_brokers)
+        yield _Note(
+            "gone",
+            f"without pairs of brokers: {live} live brokers, or the replicas of the partitions, "
+            f"make more than {MOST_PAIRS}",
+        )
+    if past is not None and past.unknown:
+        yield _Note(
+            "since",
+            f"not known of {counted(past.unknown, 'failure')}: that was so already where the log "
+            "begins, or the log can't be replayed to its end",
+        )
+    yield from (_Note("voters_left", text) for text in _of_voters(cluster))
+    ground = grounded(Preflight("", ()), cluster)
+    for doubt in ground.reasons:
+        subject = "" if doubt.subject == "state" else f"{doubt.subject}: "
+        yield _Note("state", f"{subject}{doubt.detail}")
+    yield from (_Note("needs", need) for need in ground.needs)
 
 
 def _tables(found: Iterable[Exposure], since: Mapping[Failure, Beginning], limit: int) -> None:
@@ -152,7 +177,15 @@ def _tables(found: Iterable[Exposure], since: Mapping[Failure, Beginning], limit
     leaderless = 0
     for number, (kind, group) in enumerate(groupby(found, key=lambda one: one.failure.kind)):
         worst, number_of = _worst(group, limit)
-        rows = [{**_row(one), "since": _began(since.get(one.failure))} for one in worst]
+        rows = [
+            {
+                **_row(one),
+                "below_min_isr": _below(one),
+                "known_below_min_isr": None,
+                "since": _began(since.get(one.failure)),
+            }
+            for one in worst
+        ]
         if kind == NOTHING:
             leaderless = worst[0].harm.leaderless
         elif leaderless:
@@ -161,14 +194,16 @@ def _tables(found: Iterable[Exposure], since: Mapping[Failure, Beginning], limit
         _section(number, _TITLES[kind], rows, limit, "kind", number_of)
 
 
-def _running(cluster: Cluster) -> str:
-    """The voters that are counted, such as `voters 1 and 2 run`."""
-    left = sorted(cluster.voters_up)
-    return f"{named('voter', [str(one) for one in left])} {'runs' if len(left) == 1 else 'run'}"
-
-
-def _voters(cluster: Cluster) -> None:
-    """Prints which voters are not counted, and what the figures about voters rest on."""
+def _of_voters(cluster: Cluster) -> Iterator[str]:
+    """Which voters are counted, of which of them no directory was given, and why others are not
+    counted."""
+    left = cluster.voters_up
+    if left:
+        told = f"counts {_voters(left)}, of which no log shows that they run"
+        absent = () if cluster.quorum is None else cluster.quorum.in_doubt(VoterDoubt.NOT_GIVEN)
+        if unseen := sorted(left.intersection(voter.key.node_id for voter in absent)):
+            told += f"; no directory of {_voters(unseen)} was given"
+        yield told
     for what, voters in (
         ("counted as down: the broker of the same node is fenced", cluster.voters_down),
         ("not counted, for the reason that is given below", cluster.unreliable_voters),
@@ -184,16 +219,11 @@ def _voters(cluster: Cluster) -> None:
         ),
     ):
         if voters:
-            complain(f"state: {named('voter', [str(one) for one in sorted(voters)])}: {what}")
-    if cluster.voters_up:
-        complain(f"state: not checked: whether {_running(cluster)}, which no log shows")
-    ground = grounded(Preflight("", ()), cluster)
-    for doubt in ground.reasons:
-        subject = "" if doubt.subject == "state" else f"{doubt.subject}: "
-        complain(f"state: {subject}{doubt.detail}")
-    for need in ground.needs:
-        if "not given" not in need:  # _where has printed that
-            complain(f"state: needs: {need}")
+            yield f"{_voters(voters)}: {what}"
+
+
+def _voters(voters: Iterable[int]) -> str:
+    return named("voter", [str(one) for one in sorted(voters)])
 
 
 def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
@@ -218,13 +248,24 @@ def _where(source: ClusterSource) -> None:
 
 
 def _row(exposure: Exposure) -> dict[str, Any]:
+    harm = exposure.harm
     return {
         "kind": exposure.failure.kind,
         "gone": list(exposure.failure.gone),
-        **exposure.harm._asdict(),
+        **harm._asdict(),
+        "below_min_isr": None if exposure.may_be_below else harm.below_min_isr,
+        "known_below_min_isr": harm.below_min_isr,
         "voters_left": exposure.voters_left,
         "has_majority": exposure.has_majority,
     }
+
+
+def _below(exposure: Exposure) -> int | str:
+    """The number of partitions below min.insync.replicas as text; `?` where it is unknown."""
+    known = exposure.harm.below_min_isr
+    if not exposure.may_be_below:
+        return known
+    return f"{known} or more" if known else "?"
 
 
 def _began(since: Beginning | None) -> str | None:
@@ -243,6 +284,7 @@ def _worst_first(exposure: Exposure) -> tuple[Any, ...]:
         -harm.leaderless,
         -harm.needs_unclean,
         -harm.below_min_isr,
+        -exposure.may_be_below,
     )
 
 

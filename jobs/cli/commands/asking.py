@@ -91,10 +91,11 @@ class StateOptions:
 
     With several of --entity, --topic and --name, an entity must match all of them. From
     directories, --sizes and --exposure show the end of the newest log. --exposure begins with the
-    verdict on the cluster, in one line. For each failure it counts the partitions that would have
-    no leader, those among them that only an unclean election helps, because no replica that may
-    lead comes back, and those that would fall below min.insync.replicas; and it says whether the
-    voters keep a majority. --since reads the log, or the lake's history, backward, and adds the
+    verdict on the cluster, and what to do next. For each failure it counts the partitions that
+    would have no leader, those among them that only an unclean election helps, because no replica
+    that may lead comes back, and those that would fall below min.insync.replicas (`?` where no log
+    holds it); and it says whether the voters keep a majority. The last lines say on what the
+    figures rest. --since reads the log, or the lake's history, backward, and adds the
     record since which a failure has had these figures.
 
     --effective shows the value of each config that is in force for a topic, a broker or a group:
@@ -116,10 +117,10 @@ class StateOptions:
     change, old, new. With --sizes: about (entity, topic, record), name, count (of a topic:
     partitions), replicas, size_bytes (of values; null from a lake), per_hour. With --exposure: a
     line with the verdict, as `check` prints it; then kind (nothing, rack, broker, pair, voter),
-    gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority, since_offset, since
-    (ms; null without --since). With --effective: config, value, source, set_as, offset, since (ms),
-    instead_of (a list). Exit codes: 0, 1 the directories can't be read, 2 usage (also a moment
-    whose state is unknown).
+    gone, leaderless, needs_unclean, below_min_isr (null where it is unknown), known_below_min_isr,
+    voters_left, has_majority, since_offset, since (ms; null without --since). With --effective:
+    config, value, source, set_as, offset, since (ms), instead_of (a list). Exit codes: 0, 1 the
+    directories can't be read, 2 usage (also a moment whose state is unknown).
     """
 
     paths: options.PathsOfAState = None

@@ -310,6 +310,13 @@ OfTopic = Annotated[
         "Only this topic, its partitions, its configs, and ACLs on exactly its name.",
     ),
 ]
+NeedsChecked = Annotated[
+    bool,
+    shared_option(
+        "--needs-checked",
+        "Exit with 0 instead of 4: you have checked what the lines `needs` name.",
+    ),
+]
 BrokerConfig = Annotated[
     Text,
     shared_option(

@@ -42,9 +42,10 @@ class PlanOptions:
       kraftlake explain --runbook before-you-change
 
     --json: action, answer, is_conditional, end_offset, reasons (answer, subject, detail, offset),
-    needs, order, runbook, a line for each change. Exit codes: 0 safe or nothing to do, 1 unsafe (or
-    a quorum, or directories, that can't be read), 3 unknown, 4 safe or nothing to do if its needs
-    hold (0 with --needs-checked), 2 usage. Of several changes the gravest counts: 1, 3, 4, 0.
+    needs, first (what to do before), order, runbook, a line for each change. Exit codes: 0 safe or
+    nothing to do, 1 unsafe (or a quorum, or directories, that can't be read), 3 unknown, 4 safe or
+    nothing to do if its needs hold (0 with --needs-checked), 2 usage. Of several changes the
+    gravest counts: 1, 3, 4, 0.
     """
 
     paths: options.PathsOfAState = None
@@ -123,11 +124,7 @@ class PlanOptions:
         default=None,
         min=0.1,
     )
-    needs_checked: bool = option(
-        "--needs-checked",
-        "Exit with 0 instead of 4: you have checked what the lines `needs` name.",
-        default=False,
-    )
+    needs_checked: options.NeedsChecked = False
     timeout_s: float = option(
         "--timeout S",
         "With -b: fail if reading the quorum's log takes longer than S seconds.",

@@ -42,14 +42,15 @@ class RehearseOptions:
       safe     each run elects a leader, and loses no record that is proven committed
       unsafe   at least one run loses such a record, or ends without a leader
       unknown  the directories lack what the answer depends on, such as a voter's directory
-    Lines that begin with `needs` say on what it rests; safe is then followed by `if its needs
-    hold`.
+    Lines that begin with `needs` say on what it rests, and no directory shows it; safe is then
+    followed by `if its needs hold`. The exit code of such an answer is 4, so that a script stops
+    until somebody has checked them, and calls again with --needs-checked.
 
     \b
     Examples:
       kraftlake rehearse node1/ node2/ node3/
       kraftlake rehearse --scenario lost-disk.toml --seeds 0:100 captures/
-      kraftlake rehearse -o outcomes captures/ && kraftlake check outcomes/outcome-1
+      kraftlake rehearse -o outcomes captures/; kraftlake check outcomes/outcome-1
       kraftlake rehearse --json captures/ | jq 'select(.kind == "outcome") | .leader'
       kraftlake explain --runbook rehearse-a-start
 
@@ -66,7 +67,8 @@ class RehearseOptions:
     counts are the least), failed. smallest_loss: bound, sets, seeds_of_each, away, dead, empty,
     seed, leader, committed_lost, scenario, may_lose (dead, empty, unproven_lost: fewer failures
     that may lose records).
-    Exit codes: 0 safe, 1 unsafe (or nothing that was named can be read), 3 unknown, 2 usage.
+    Exit codes: 1 unsafe (or nothing that was named can be read), 3 unknown, 4 safe if its needs
+    hold (0 with --needs-checked), 2 usage.
     """
 
     paths: options.Paths
@@ -95,6 +97,7 @@ class RehearseOptions:
         default=None,
         callback=options.on_disk("-o"),
     )
+    needs_checked: options.NeedsChecked = False
     json_output: options.Json = False
 
 

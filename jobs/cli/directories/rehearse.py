@@ -13,7 +13,7 @@ from jobs.cli.directories.rehearse_text import PlayedStart, describe, rows
 from jobs.cli.directories.rehearsed import Rehearsed, not_of_metadata, rehearsed_quorum
 from jobs.cli.directories.verdict_text import write_verdict
 from jobs.cli.option_values import MAX_REHEARSED, seeds_in, text_in
-from jobs.cli.outcome import SAFETY_CODES
+from jobs.cli.outcome import safety_code
 from jobs.cli.output import ProgressLine, complain, write_either
 from pipelines.capture.destination import CaptureDestination, destination_at
 from pipelines.object_store import shown_uri
@@ -31,8 +31,8 @@ SEARCH_SEEDS = 10
 
 
 def run(options: RehearseOptions) -> int:
-    """Prints the outcomes of the runs. Returns 0 where the answer is safe, 1 for unsafe, 3 for
-    unknown. Raises KraftlakeError. It writes only to the folder of -o."""
+    """Prints the outcomes of the runs. Returns the safety_code of the answer. Raises
+    KraftlakeError. It writes only to the folder of -o."""
     seeds = seeds_in(options.seeds, most=MAX_REHEARSED)
     if options.output is not None:
         refuse_filled(options.output)
@@ -62,7 +62,11 @@ def run(options: RehearseOptions) -> int:
         write_either(found, lines, json_output=options.json_output)
         if place is not None and options.output is not None:
             _write(rehearsal, search, place, options.output)
-    return SAFETY_CODES[asked.answer.value]
+    return safety_code(
+        asked.answer.value,
+        is_conditional=asked.is_conditional,
+        needs_checked=options.needs_checked,
+    )
 
 
 def _recommended(rehearsed: Rehearsed, seeds: range) -> PlayedStart | None:

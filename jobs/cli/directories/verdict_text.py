@@ -150,8 +150,13 @@ def labelled(label: str, text: str) -> str:
 
 
 def write_verdict(verdict: Verdict, *, json_output: bool) -> None:
-    """Prints the verdict in short, with an empty line below it, or as a line of JSON."""
-    write_either([verdict_row(verdict)], [*verdict_in_short(verdict), ""], json_output=json_output)
+    """Prints the verdict in short, with the moment that it and the answer below are about, and an
+    empty line; or as a line of JSON."""
+    lines = [*verdict_in_short(verdict)]
+    if verdict.state is not None:
+        lines.append(labelled("as of", verdict.state.text))
+    lines.append(labelled("cluster", verdict.cluster_id or "of an unknown id"))
+    write_either([verdict_row(verdict)], [*lines, ""], json_output=json_output)
 
 
 def verdict_row(verdict: Verdict) -> dict[str, Any]:

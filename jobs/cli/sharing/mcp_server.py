@@ -258,7 +258,8 @@ def _add_what_to_do(server: MCPServer, served: Served) -> None:
         cluster: Cluster = None,
     ) -> dict[str, Any]:
         """The verdict on the cluster, then whether planned changes are safe, unsafe or unknown,
-        with the reasons. Nothing is changed."""
+        with the reasons, and `first`: what to do before. Where is_conditional is true, the answer
+        holds only if somebody has checked what `needs` names. Nothing is changed."""
         return await served.ask(
             "plan",
             fine=(0, 1, 3, 4),

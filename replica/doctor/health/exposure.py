@@ -36,6 +36,8 @@ class LiveReplicas(NamedTuple):
     """The brokers that have a replica."""
     min_isr: int | None
     """min.insync.replicas; None if unknown."""
+    assigned: int = 0
+    """The number of all replicas, live or not."""
     awaited: frozenset[int] = frozenset()
     """Other replicas that may lead without an unclean election: they do so once they are back."""
     only: frozenset[int] | None = None
@@ -49,6 +51,7 @@ class LiveReplicas(NamedTuple):
             self.eligible - gone,
             self.replicas - gone,
             self.min_isr,
+            self.assigned,
             self.awaited - gone,
             None if self.only is None else self.only - gone,
         )
@@ -71,6 +74,11 @@ class LiveReplicas(NamedTuple):
         """Whether there are fewer in-sync replicas than min.insync.replicas; False if it is
         unknown."""
         return self.min_isr is not None and len(self.in_sync) < self.min_isr
+
+    @property
+    def may_be_below_min_isr(self) -> bool:
+        """Whether that is unknown: replicas aren't in sync, and min.insync.replicas is unknown."""
+        return self.min_isr is None and len(self.in_sync) < self.assigned
 
 
 class Alike(NamedTuple):
@@ -121,6 +129,7 @@ class Alike(NamedTuple):
             usable.intersection(self.elr),
             usable.intersection(self.replicas),
             self.min_isr,
+            len(self.replicas),
             frozenset(self.may_lead) - usable.intersection((*self.isr, *self.elr)),
             None if self.only is None else usable.intersection((self.only,)),
         )
@@ -146,14 +155,16 @@ class Harm(NamedTuple):
 
 
 # While harms are added up, each is one number: its three counts are digits to this base, which no
-# count reaches. Adding these numbers adds the counts, in a tenth of the time.
+# count reaches, and the fourth digit is the number of partitions that may be below
+# min.insync.replicas. Adding these numbers adds the counts, in a tenth of the time.
 _BASE = 1 << 40
 _LEADERLESS, _NEEDS_UNCLEAN, _BELOW_MIN_ISR = 1, _BASE, _BASE**2
+_MAY_BE_BELOW = _BASE**3
 
 
 def _counts_in(total: int) -> Harm:
     """The harm that a number encodes."""
-    rest, leaderless = divmod(total, _BASE)
+    rest, leaderless = divmod(total % _MAY_BE_BELOW, _BASE)
     below_min_isr, needs_unclean = divmod(rest, _BASE)
     return Harm(leaderless, needs_unclean, below_min_isr)
 
@@ -177,6 +188,9 @@ class Exposure(NamedTuple):
     unknown."""
     has_majority: bool | None = None
     """Whether the voters that are left may elect a leader."""
+    may_be_below: int = 0
+    """The number of further partitions that may be below min.insync.replicas, because it is
+    unknown."""
 
 
 NOW = Failure(NOTHING)
@@ -204,6 +218,13 @@ class HarmTally:
 
     def total(self, *failures: Failure) -> int:
         """The current harm, together with the additional harm of these failures."""
+        return self._total(*failures) % _MAY_BE_BELOW
+
+    def may_be_below(self, *failures: Failure) -> int:
+        """The number of partitions that may be below min.insync.replicas after these failures."""
+        return self._total(*failures) // _MAY_BE_BELOW
+
+    def _total(self, *failures: Failure) -> int:
         return self._totals[NOW] + sum(self._totals[one] for one in failures)
 
 
@@ -273,7 +294,7 @@ class Standing:
             if len(racks) < 2 or gone[0] not in racks:
                 return None
             nodes = [one for one, rack in self.rack_of.items() if rack == gone[0]]
-            return self._exposure(failure, self.tally.total(failure), nodes)
+            return self._exposure(failure, [failure], nodes)
         nodes = [int(one) for one in gone]
         if kind == VOTER:
             if nodes[0] not in self.voters_up:
@@ -282,14 +303,18 @@ class Standing:
             return None
         alone = [Failure(BROKER, (str(one),)) for one in nodes if one in self.live]
         pair = [failure] if kind == PAIR else []
-        return self._exposure(failure, self.tally.total(*alone, *pair), nodes)
+        return self._exposure(failure, [*alone, *pair], nodes)
 
-    def _exposure(self, failure: Failure, total: int, nodes: Iterable[int]) -> Exposure:
-        harm = _counts_in(total)
+    def _exposure(
+        self, failure: Failure, added: Iterable[Failure], nodes: Iterable[int]
+    ) -> Exposure:
+        parts = tuple(added)
+        harm = _counts_in(self.tally.total(*parts))
+        may_be_below = self.tally.may_be_below(*parts)
         if not self.voters:
-            return Exposure(failure, harm)
+            return Exposure(failure, harm, may_be_below=may_be_below)
         left = len(self.voters_up - frozenset(nodes))
-        return Exposure(failure, harm, left, left >= majority(len(self.voters)))
+        return Exposure(failure, harm, left, left >= majority(len(self.voters)), may_be_below)
 
 
 def exposures(cluster: Cluster) -> Iterator[Exposure]:
@@ -341,6 +366,8 @@ def min_isr_unknown(cluster: Cluster) -> int:
 def _harm(left: LiveReplicas) -> int:
     """The harm, as a number, to a partition with these live replicas."""
     if left.may_be_led:
+        if left.may_be_below_min_isr:
+            return _MAY_BE_BELOW
         return _BELOW_MIN_ISR if left.is_below_min_isr else 0
     return _LEADERLESS + _NEEDS_UNCLEAN if left.unclean else _LEADERLESS
 

@@ -2,6 +2,7 @@
 
 answer         ChangeSafety, Reason, Preflight: the values that come out
 stopping       stopping brokers, or all of a rack; rolling: an order in which all nodes restart
+first_steps    what to do before a stop that isn't safe now
 decommissioning  the replicas that have to move before brokers leave for good
 reassigning    a file for kafka-reassign-partitions; reassignment_file reads it
 voters         removing and adding a voter; from static voters to kraft.version 1

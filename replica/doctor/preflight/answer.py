@@ -54,6 +54,9 @@ class Preflight:
     partitions, the gravest first in both parts."""
     needs: tuple[str, ...] = ()
     """Conditions on which the change relies while it runs, and which the state can't show."""
+    first: tuple[str, ...] = ()
+    """What to do before the change, in this order, so that it becomes safe; empty if nothing is
+    known that helps."""
     order: tuple[int, ...] = ()
     """The ids of the nodes in the order of the change; empty for a change without an order."""
     asks_quorum: bool = True

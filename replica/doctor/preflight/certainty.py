@@ -41,7 +41,7 @@ def grounded(found: Preflight, cluster: Cluster, stopped: str = "") -> Preflight
     )
     reasons += _to_copy(cluster, " ".join(reason.detail for reason in reasons))
     judged = preflight(found.action, reasons, (*found.needs, *_conditions(cluster)))
-    return replace(judged, order=found.order, asks_quorum=found.asks_quorum)
+    return replace(judged, first=found.first, order=found.order, asks_quorum=found.asks_quorum)
 
 
 def _without_leader(found: Preflight, cluster: Cluster, stopped: str) -> Iterator[Reason]:

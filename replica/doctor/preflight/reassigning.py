@@ -103,5 +103,9 @@ def _result(
     elif least is not None and len(replicas) < least:
         told = f"{len(replicas)} replicas, but min.insync.replicas is {least}"
         yield unsafe(name, f"{told}: Kafka would take records that have {len(replicas)} copies")
+    elif least is not None and len(replicas) == least > 1:
+        told = f"{len(replicas)} replicas, as many as min.insync.replicas: writes with acks=all end"
+        reason = unsafe if len(partition.replicas) > least else note
+        yield reason(name, f"{told} while any of them is away, as in each restart")
     elif len(replicas) < len(partition.replicas):
         yield note(name, f"{len(replicas)} replicas instead of {len(partition.replicas)}")

@@ -24,14 +24,18 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
+from replica.doctor.preflight.first_steps import before_roll
 from replica.doctor.preflight.majority import caught_up_needs, seem_stopped
-from replica.doctor.preflight.stopping import stop_brokers
+from replica.doctor.preflight.stopping import awaited_replicas, stop_brokers
 from replica.doctor.quorum.known_voter import UNCOUNTED
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.state import EntityTable
 from replica.model.voters import majority
-from replica.words import counted, named
+from replica.shell_text import line
+from replica.words import counted, listed, named
+
+_SHOWN = 3
 
 
 def roll(cluster: Cluster) -> Preflight:
@@ -55,7 +59,10 @@ def roll(cluster: Cluster) -> Preflight:
     ]
     needs = (*_needs(cluster), *caught_up_needs(cluster, up))
     found = preflight("restart all nodes, one at a time", reasons, needs)
-    return replace(found, order=order)
+    if found.answer is ChangeSafety.SAFE:
+        return replace(found, order=order)
+    first = before_roll(cluster, [frozenset((node,)) for node in nodes])
+    return replace(found, order=order, first=(*first,))
 
 
 def _in_sync(cluster: Cluster) -> Cluster:
@@ -145,13 +152,34 @@ def _down(cluster: Cluster) -> Iterator[Reason]:
         first = f"{step} Then start" if (step := copy_step(copies, [node])) else "Start"
         told = "is down: its broker is fenced, or shutting down"
         offset = cluster.offsets("brokers")[node]
-        gone = "A broker that is gone for good: unregister it"
+        gone = _if_gone(cluster, node, is_needed=node in needed)
         if node in needed:
             told += f". {first} it, wait until it is in sync, and ask again; stop no other node"
             yield unsafe(f"node {node}", f"{told} before. {gone}", offset)
         else:
             told += f", and it holds no replica. {first} it, and ask again. {gone}"
             yield unknown(f"node {node}", told, offset)
+
+
+def _if_gone(cluster: Cluster, node: int, *, is_needed: bool) -> str:
+    """What may become of the registration of a broker that doesn't come back. is_needed: whether it
+    holds replicas or a vote."""
+    waiting = [
+        cluster.name_of(key)
+        for key, partition in sorted(cluster.partitions.items())
+        if node in awaited_replicas(cluster, partition)
+    ]
+    if waiting:
+        return (
+            f"Don't unregister it: {counted(len(waiting), 'partition')} without a leader "
+            f"({listed(waiting, limit=_SHOWN)}) can get one from it"
+        )
+    if not is_needed:
+        return "A broker that is gone for good: unregister it"
+    plan = line("kraftlake", "plan", "--decommission", str(node))
+    return (
+        f"A broker that is gone for good: `{plan}` says what has to move before it is unregistered"
+    )
 
 
 def _doubted(cluster: Cluster) -> Iterator[Reason]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster, PartitionKey, and_more, listed
@@ -23,10 +24,13 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
+from replica.doctor.preflight.first_steps import before_stop
 from replica.doctor.preflight.majority import caught_up_needs, majority_needs, majority_reason
 from replica.doctor.quorum.known_voter import MAY_HAVE_LOST
 from replica.metadata.image.partition import Partition
 from replica.words import counted, named
+
+_LOSES_LEADER = "that would lose their leader"
 
 
 def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -> Preflight:
@@ -46,7 +50,7 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
         *_forgetful(cluster, gone),
         *_down_already(cluster, gone),
         *_majority(cluster, gone),
-        *_counted(of_partitions, len(cluster.partitions)),
+        *_counted(cluster, of_partitions, gone),
         *(harm.reason for harm in of_partitions),
     ]
     action = action or f"stop {named('node', [str(one) for one in sorted(gone)])}"
@@ -59,7 +63,12 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
     needs: tuple[str, ...] = ()
     if not cluster.voters.isdisjoint(gone):
         needs = majority_needs(cluster, cluster.voters, gone)
-    return preflight(action, reasons, (*needs, *caught_up_needs(cluster, relied - gone)))
+    found = preflight(action, reasons, (*needs, *caught_up_needs(cluster, relied - gone)))
+    return (
+        found
+        if found.answer is ChangeSafety.SAFE
+        else replace(found, first=(*before_stop(cluster, gone),))
+    )
 
 
 class _Harm(NamedTuple):
@@ -69,17 +78,24 @@ class _Harm(NamedTuple):
     reason: Reason
 
 
-def _counted(harms: Sequence[_Harm], partitions: int) -> Iterator[Reason]:
+def _counted(cluster: Cluster, harms: Sequence[_Harm], gone: frozenset[int]) -> Iterator[Reason]:
     """A reason for each answer with the number of partitions of each harm, if there is more than
-    one partition. partitions: the number of partitions in the cluster."""
+    one partition. It says that partitions without a replica on these brokers are not counted,
+    where they may be in the same state without the stop."""
+    partitions, on = cluster.partitions, ""
+    if {harm.what for harm in harms} != {_LOSES_LEADER} and any(
+        gone.isdisjoint(one.replicas) for one in partitions.values()
+    ):
+        nodes = named("node", [str(one) for one in sorted(gone)])
+        on = f", counting those with a replica on {nodes}"
     answers = {harm.reason.answer for harm in harms}
     if len(harms) < 2 or answers == {ChangeSafety.SAFE}:
         return
     for answer in ChangeSafety:
         if answer in answers:
             counts = Counter(harm.what for harm in harms if harm.reason.answer is answer)
-            told = (f"{count} of {partitions} {what}" for what, count in counts.most_common())
-            yield Reason(answer, "partitions", "; ".join(told))
+            told = (f"{count} of {len(partitions)} {what}" for what, count in counts.most_common())
+            yield Reason(answer, "partitions", "; ".join(told) + on)
 
 
 def stop_rack(cluster: Cluster, rack: str) -> Preflight:
@@ -128,7 +144,8 @@ def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
     for broker in sorted(gone & cluster.fenced_brokers):
         state = "fenced" if brokers[broker]["fenced"] else "shutting down"
         waiting = sum(
-            broker in _awaited(cluster, partition) for partition in cluster.partitions.values()
+            broker in awaited_replicas(cluster, partition)
+            for partition in cluster.partitions.values()
         )
         told = f"is {state} already, and leads no partition"
         reason = note(f"broker {broker}", told, offsets[broker])
@@ -138,7 +155,7 @@ def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
         yield reason
 
 
-def _awaited(cluster: Cluster, partition: Partition) -> tuple[int, ...]:
+def awaited_replicas(cluster: Cluster, partition: Partition) -> tuple[int, ...]:
     """The brokers that may lead a partition when they are back, if no live broker may; else
     empty."""
     is_led = any(cluster.can_lead(partition, one) for one in (*partition.isr, *partition.elr))
@@ -163,9 +180,9 @@ def _of_partition(
     if not cluster.is_led:
         if now.may_be_led and not left.may_be_led:
             told = "would have no leader: the quorum has none that could choose another one"
-            yield _Harm("that would lose their leader", unsafe(name, told))
+            yield _Harm(_LOSES_LEADER, unsafe(name, told))
     elif not now.may_be_led:
-        awaited = _awaited(cluster, partition)
+        awaited = awaited_replicas(cluster, partition)
         is_awaited = not gone.isdisjoint(awaited)
         reason = unsafe if is_awaited else note
         told = "has no replica that may lead now, before anything is stopped"
@@ -175,7 +192,7 @@ def _of_partition(
         others = listed(sorted(left.unclean))
         more = f"; {others} would be an unclean election" if left.unclean else ""
         told = f"would have no leader: no in-sync replica is left of {listed(partition.isr)}{more}"
-        yield _Harm("that would lose their leader", unsafe(name, told))
+        yield _Harm(_LOSES_LEADER, unsafe(name, told))
     elif left.min_isr is None:
         told = (
             f"min.insync.replicas is not known, and {counted(len(left.in_sync), 'replica')} in "

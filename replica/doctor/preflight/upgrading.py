@@ -21,6 +21,7 @@ from replica.metadata.changes.readers import reader_of
 from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
 from replica.metadata.changes.unread import why_kept
 from replica.metadata.image.settings import METADATA_VERSION, migration_name
+from replica.shell_text import line
 
 
 def upgrade(cluster: Cluster, release: str) -> Preflight:
@@ -96,10 +97,10 @@ def _change(cluster: Cluster, action: str, wanted: int) -> Preflight:
     nodes = registered_nodes(cluster)
     if not nodes:
         return preflight(action, [unknown("nodes", "the state has no registered node")])
-    return preflight(action, [*_blockers(nodes, wanted)])
+    return preflight(action, [*_blockers(cluster, nodes, wanted)])
 
 
-def _blockers(nodes: Iterable[RegisteredNode], wanted: int) -> Iterator[Reason]:
+def _blockers(cluster: Cluster, nodes: Iterable[RegisteredNode], wanted: int) -> Iterator[Reason]:
     for node in nodes:
         low, high = _supported(node.fields)
         if low <= wanted <= high:
@@ -107,8 +108,19 @@ def _blockers(nodes: Iterable[RegisteredNode], wanted: int) -> Iterator[Reason]:
         told = f"supports {release_of(low)} to {release_of(high)}" if high else "supports none"
         told += node.removal
         if node.fields.get("fenced"):  # only a broker has this field
-            told += "; it is fenced: unregister it (kafka-cluster.sh unregister) if it is gone"
+            told += f"; it is fenced: {_if_gone(cluster, int(node.name.split()[-1]))}"
         yield unsafe(node.name, told, node.offset)
+
+
+def _if_gone(cluster: Cluster, broker: int) -> str:
+    """What to do about a fenced broker that doesn't come back."""
+    if cluster.replicas_by_broker.get(broker):
+        plan = line("kraftlake", "plan", "--decommission", str(broker))
+        return (
+            "start it with a newer release; if it is gone for good, "
+            f"`{plan}` says what has to move before it is unregistered"
+        )
+    return "unregister it (kafka-cluster.sh unregister) if it is gone"
 
 
 def _supported(fields: Mapping[str, Any]) -> tuple[int, int]:

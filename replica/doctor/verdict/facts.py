@@ -61,7 +61,7 @@ SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
 _SHOWN = 3
 _LOSING = (health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
-_KINDS = ("node", "nodes", "broker", "controller", "voter")
+_KINDS = ("node", "nodes", "broker", "controller", "voter", "topic")
 _VOTER_DOWN = (
     "is down, or about to be: its node is a broker too, and this broker is fenced, or shutting "
     "down.",

@@ -13,7 +13,7 @@ from tests.interop.kafka_jars import dump_tool
 from tests.interop.recorder.cluster import STARTED
 from tests.interop.recorder.player import Player
 from tests.interop.recorder.script import CreateTopic
-from tests.interop.recorder.story import DONE
+from tests.interop.recorder.story import DONE, STOP
 from tests.kraftlake_process import kraftlake
 
 _CATCHES_UP_S = 45.0
@@ -90,7 +90,7 @@ def _stop(player: Player, copies: list[Path], node: int) -> None:
         outcome = DONE if works and harmed <= 0 else f"works: {works}, {harmed} lost their leader"
         process.start()
         process.wait_for(STARTED)
-    player.story.done.append([f"stop of broker {node}", answer, outcome, told])
+    player.story.done.append([f"{STOP} {node}", answer, outcome, told])
 
 
 def _works(player: Player) -> bool:

@@ -287,7 +287,7 @@ class Player:
                 return [leader]
             case Who.FOLLOWER:
                 backup = self._backup[0] if self._backup else None
-                return [backup if backup in followers else followers[0]]
+                return [backup if backup in followers else (followers or voters)[0]]
             case Who.BROKER:
                 return [self.draws.choice(self.cluster.brokers)]
             case Who.MAJORITY:

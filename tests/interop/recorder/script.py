@@ -26,7 +26,8 @@ class Kind(Enum):
 
 
 class Who(Enum):
-    """The node of a step. The player finds out which node it is at that time."""
+    """The node of a step. The player finds out which node it is at that time: a follower is the
+    only voter where there is one."""
 
     LEADER = "the leader"
     FOLLOWER = "a follower"

@@ -11,7 +11,7 @@ from enum import Enum
 from replica.doctor.quorum.log_ends import COPYING_MS
 from tests.interop.recorder.answers import Answers, Row
 from tests.interop.recorder.script import Shown
-from tests.interop.recorder.story import DONE, Deed, Story
+from tests.interop.recorder.story import DONE, STOP, Deed, Story
 
 _FENCED_MS = 9_000
 """Twice a broker's session in ms. Running nodes have noticed the end of a broker after this
@@ -245,11 +245,17 @@ def _what(story: Story, node: int) -> str:
 
 def a_safe_answer_held(story: Story, answers: Answers) -> Judged:
     """The rule is about what was done on the real cluster after an answer."""
+    unseen = story.down_nodes - _shows(story)
     for what, answer, outcome, text in story.done:
         needs = re.search(r'"needs": \[(.*?)\], "order"', text)
         relies = set() if needs is None else {int(one) for one in re.findall(r"\d+", needs[1])}
         if answer == "safe" and relies & story.down_nodes:
             yield Is.UNKNOWN, f"{what} is {answer}, but relies on who is down: {text}"
+        elif answer == "safe" and outcome != DONE and unseen and what.startswith(STOP):
+            yield (
+                Is.UNKNOWN,
+                f"{what} is {answer}, no file shows {unseen} down: {outcome}",
+            )
         elif answer == "safe":
             yield _is(outcome == DONE), f"{what} is {answer}: {outcome} {text}"
         else:

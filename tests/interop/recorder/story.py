@@ -12,6 +12,8 @@ from tests.interop.recorder.script import Shown
 
 FILE = "story.json"
 DONE, REFUSED, UNKNOWN = "done", "refused", "unknown"
+STOP = "stop of broker"
+"""The begin of a question in Story.done, before the broker's id."""
 
 
 @dataclass

@@ -28,7 +28,7 @@ from tests.interop.recorder.script import (
 )
 from tests.interop.recorder.script import CreateTopic as Create
 from tests.interop.recorder.statements import Is, judged
-from tests.interop.recorder.story import Down, Story, loaded
+from tests.interop.recorder.story import STOP, Down, Story, loaded
 
 
 def test_a_seed_draws_the_same_script_each_time_and_another_seed_another_one() -> None:
@@ -51,12 +51,28 @@ def test_a_controller_whose_log_ends_as_a_copy_made_a_moment_earlier_shows_nothi
     else:
         story.shown, story.shown_node = Shown.OLDER.value, 3
         story.backup = copied - ended_ms_ago
-    verdict = {"kind": "verdict", "cluster_id": CLUSTER_ID, "level": "healthy", "facts": []}
-    verdict |= {"headline": "No fault found", "not_judged": []}
-    answers = Answers([verdict], [], [], [], [], CLUSTER_ID)
-    told = {kind: is_ for kind, is_, _ in _all(story, answers)}
+    told = {kind: is_ for kind, is_, _ in _all(story, _healthy())}
     assert told["who_is_down_is_named"] is is_
     assert told["healthy_is_said_of_what_is_whole"] is is_
+
+
+def _healthy() -> Answers:
+    verdict = {"kind": "verdict", "cluster_id": CLUSTER_ID, "level": "healthy", "facts": []}
+    verdict |= {"headline": "No fault found", "not_judged": []}
+    return Answers([verdict], [], [], [], [], CLUSTER_ID)
+
+
+@pytest.mark.parametrize(("ended_ms_ago", "is_"), [(3_000, Is.UNKNOWN), (15_000, Is.WRONG)])
+def test_no_file_shows_a_broker_that_ended_less_than_its_session_ago(
+    ended_ms_ago: int, is_: Is
+) -> None:
+    down = [Down(12, 1_000_000 - ended_ms_ago, How.KILL.value)]
+    story = Story(
+        1, Kind.ONE.value, NEWEST, False, [1], [11, 12], CLUSTER_ID, down=down, copied=1_000_000
+    )
+    story.done = [[f"{STOP} 11", "safe", "works: False", ""]]
+    told = {kind: is_ for kind, is_, _ in _all(story, _healthy())}
+    assert told["a_safe_answer_held"] is is_
 
 
 def test_a_log_that_ends_with_the_majority_is_as_long_as_the_newest_one() -> None:

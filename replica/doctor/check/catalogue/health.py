@@ -130,7 +130,8 @@ FEATURE_BLOCKED = info(
     "feature-blocked",
     "Some nodes support a newer version of a feature, and others don't, as in a rolling upgrade.",
     "Refuses to raise the feature until every registered broker and controller supports it.",
-    "Upgrade the nodes that the finding names, and start them; unregister those that are gone.",
+    "Upgrade the nodes that the finding names, and start them; unregister those that are gone and "
+    "hold no replica.",
     ("apache/kafka#23196", "strimzi/strimzi-kafka-operator#11039"),
 )
 MIGRATION_WAITS = warning(
@@ -158,7 +159,7 @@ ZK_BROKER_LEFT = warning(
     "ZooKeeper.",
     "Writes nothing to ZooKeeper any more, so such a broker gets no changes from it.",
     "Restart these brokers in KRaft mode (process.roles, no zookeeper.connect), or unregister "
-    "those that are gone.",
+    "those that are gone and hold no replica.",
     ("KIP-866",),
 )
 FENCED_BROKER = warning(
@@ -318,6 +319,25 @@ ONE_RACK = warning(
     "Spreads new topics over the racks, but keeps an assignment that somebody gave.",
     "Move a replica to another rack with kafka-reassign-partitions.sh.",
     ("StephenSorriaux/ansible-kafka-admin#197",),
+)
+NO_SPARE_REPLICA = warning(
+    "partition-without-spare-replica",
+    "A partition has only as many replicas as min.insync.replicas asks for: it takes no writes "
+    "with acks=all while any one of them is away, as in each restart of a broker.",
+    "Refuses such writes (NOT_ENOUGH_REPLICAS) until that replica is in sync again. "
+    "`kafka-topics.sh --describe --at-min-isr-partitions` shows the partition at all times.",
+    "Give it another replica (kafka-reassign-partitions.sh) before one of these brokers is "
+    "restarted.",
+    ("KIP-351",),
+)
+REPLICA_COUNTS_DIFFER = warning(
+    "replica-counts-differ",
+    "Partitions of one topic have different numbers of replicas, as after a reassignment that "
+    "named too few brokers, or that was made for a part of the partitions.",
+    "Keeps each partition's own replicas. `kafka-topics.sh --describe` shows the number of the "
+    "first partition as that of the topic.",
+    "Reassign the partitions that have fewer replicas (kafka-reassign-partitions.sh), unless "
+    "somebody wanted it so.",
 )
 ORPHAN_CONFIG = info(
     "config-without-resource",

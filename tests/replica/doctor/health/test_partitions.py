@@ -6,6 +6,7 @@ import pytest
 
 from replica.doctor.health.cluster import Beginning
 from replica.doctor.health.reassignments import reassignment_starts
+from replica.metadata.record import MetadataRecord
 from replica.model.keys import NO_NODE
 from tests.replica.doctor.health.clusters import (
     a_broker,
@@ -20,6 +21,15 @@ from tests.replica.metadata.image.made import OTHER_TOPIC, TOPIC, change, config
 
 HOUR_MS = 3_600_000
 MIN_ISR = "min.insync.replicas"
+
+
+def of_clicks(*assignments: tuple[int, ...]) -> list[MetadataRecord]:
+    """Another topic, with a partition of each assignment."""
+    held = enumerate(assignments)
+    return [
+        topic("clicks", OTHER_TOPIC),
+        *(a_partition(number, one, topic_id=OTHER_TOPIC) for number, one in held),
+    ]
 
 
 def test_a_partition_that_waits_for_an_in_sync_or_eligible_replica_has_no_leader() -> None:
@@ -126,7 +136,7 @@ def test_an_unknown_min_insync_replicas_is_a_finding(value: str | None) -> None:
 
 
 def test_one_in_sync_replica_of_several_is_a_warning_and_of_one_is_none() -> None:
-    records = [*healthy(), a_partition(1, isr=(12,), leader=12), a_partition(2, (11,)),
+    records = [*healthy(), a_partition(1, isr=(12,), leader=12), *of_clicks((11,)),
                config("1", MIN_ISR)]  # fmt: skip
     found = judged(records)
     assert above_notes(found) == ["partition-with-one-in-sync-replica"]
@@ -141,17 +151,17 @@ def test_leaders_away_from_the_preferred_replica_are_a_note() -> None:
 
 def test_all_replicas_in_one_rack_are_told_where_there_are_several() -> None:
     racked = [a_broker(one, rack=rack) for one, rack in ((11, "a"), (12, "a"), (13, "b"))]
-    found = judged([*healthy(), *racked, a_partition(1, (11, 12)), a_partition(2, (11,))])
+    found = judged([*healthy(), *racked, *of_clicks((11, 12))])
     assert above_notes(found) == ["partition-in-one-rack"]
     (subject,) = found["partition-in-one-rack"].subjects
-    assert (subject.name, subject.what) == ("orders-1", "replicas [11, 12], all in rack a")
+    assert (subject.name, subject.what) == ("clicks-0", "replicas [11, 12], all in rack a")
 
 
 def test_racks_are_not_judged_where_there_is_one_or_a_broker_has_none() -> None:
     shared_rack = [a_broker(one, rack="a") for one in (11, 12, 13)]
     assert judged([*healthy(), *shared_rack]) == {}
     half = [a_broker(11, rack="a"), a_broker(13, rack="b"), a_broker(14)]
-    assert judged([*healthy(), *half, a_partition(1, (11, 12)), a_partition(2, (12, 14))]) == {}
+    assert judged([*healthy(), *half, *of_clicks((11, 12), (12, 14))]) == {}
 
 
 def test_configs_of_missing_topics_and_brokers_are_a_note() -> None:
@@ -244,5 +254,58 @@ def test_an_unclean_election_is_told_until_the_partition_has_recovered() -> None
     assert above_notes(judged([*healthy(), again])) == ["unclean-leader"]
     assert above_notes(judged([*healthy(), lost, a_partition(1), config("1", MIN_ISR)])) == []
     # an only replica keeps the mark
-    found = judged([*healthy(), a_partition(1, (12,), leaderRecoveryState=1)])
+    alone = a_partition(0, (12,), leaderRecoveryState=1, topic_id=OTHER_TOPIC)
+    found = judged([*healthy(), topic("clicks", OTHER_TOPIC), alone])
     assert list(found) == ["unclean-only-replica"]
+
+
+def test_a_partition_whose_every_replica_is_needed_has_none_to_spare() -> None:
+    """Of one replica nothing is said: it has no guarantee. A min.insync.replicas above the number
+    counts as that number."""
+    records = [
+        *healthy(),
+        *of_clicks((11, 12)),
+        config("2", MIN_ISR, "clicks"),
+        config("2", MIN_ISR),
+    ]
+    found = judged(records)
+    assert above_notes(found) == ["partition-without-spare-replica"]
+    told = found["partition-without-spare-replica"]
+    assert (told.message, [(one.name, one.what) for one in told.subjects]) == (
+        "1 of 2 partitions",
+        [("clicks-0", "replicas [11, 12], min.insync.replicas is 2")],
+    )
+    more = [config("3", MIN_ISR), config("4", MIN_ISR, "clicks")]
+    assert names(judged([*records, *more])["partition-without-spare-replica"]) == [
+        "clicks-0", "orders-0",
+    ]  # fmt: skip
+    assert judged([*healthy(), *of_clicks((11,)), config("1", MIN_ISR, "clicks")]) == {}
+
+
+def test_a_reassignment_is_judged_by_the_replicas_that_it_leaves() -> None:
+    moving = {"removingReplicas": (13,), "addingReplicas": (12,)}
+    fewer = a_partition(0, (11, 12, 13), **moving)
+    least = config("2", MIN_ISR)
+    found = judged([*healthy(), least, a_partition(1), fewer])
+    assert above_notes(found) == ["partition-without-spare-replica", "replica-counts-differ"]
+    moved = {"removingReplicas": (13,), "addingReplicas": (14,)}
+    same = a_partition(0, (11, 12, 13, 14), isr=(11, 12, 13), **moved)
+    assert above_notes(judged([*healthy(), a_broker(14), least, a_partition(1), same])) == []
+
+
+def test_a_topic_whose_partitions_have_different_numbers_of_replicas_is_told() -> None:
+    others = of_clicks((11, 12))
+    assert judged([*healthy(), *others]) == {}, "two topics may differ"
+    found = judged([*healthy(), *others, a_partition(1), a_partition(2, (11, 12))])
+    assert above_notes(found) == ["replica-counts-differ"]
+    told = found["replica-counts-differ"]
+    assert (told.message, [(one.name, one.what) for one in told.subjects]) == (
+        "1 of 2 topics",
+        [
+            (
+                "topic orders",
+                "1 partition with 2 replicas, 2 partitions with 3 replicas; fewer than the others: "
+                "orders-2",
+            )
+        ],
+    )

@@ -17,6 +17,7 @@ from tests.replica.doctor.preflight.clusters import (
     controller,
     image_of,
     level,
+    partition,
 )
 
 
@@ -75,6 +76,13 @@ def test_a_voter_is_added_once_it_runs_as_an_observer() -> None:
     assert "does not support kraft.version 1" in details(old)
     silent = ("REGISTER_CONTROLLER_RECORD", 0, {"controllerId": 4, "features": ()})
     assert add_voter(dynamic((1, 2, 3), silent), 4).answer is ChangeSafety.UNSAFE
+
+
+def test_a_broker_with_replicas_is_not_unregistered_for_an_upgrade() -> None:
+    held = cluster(broker(2, newest=25, fenced=True), partition(0, (1, 2), isr=(1,)))
+    told = details(upgrade(held, "4.1"))
+    assert "if it is gone for good, `kraftlake plan --decommission 2` says what has to move" in told
+    assert "unregister it" not in told
 
 
 def test_static_voters_become_dynamic_once_all_of_them_are_of_kafka_4_1() -> None:

@@ -60,7 +60,14 @@ def test_nothing_can_be_copied_without_a_leader() -> None:
 def test_fewer_replicas_than_min_insync_replicas_are_unsafe() -> None:
     three = cluster(partition(0, (1, 2, 3)), min_isr=2)
     assert asked(1, of=three).answer is ChangeSafety.UNSAFE
-    assert asked(1, 2, of=three).answer is ChangeSafety.SAFE
+    as_many = asked(1, 2, of=three)
+    assert as_many.answer is ChangeSafety.UNSAFE
+    assert as_many.reasons[0].detail == (
+        "2 replicas, as many as min.insync.replicas: writes with acks=all end while any of them is "
+        "away, as in each restart"
+    )
+    assert asked(1, 3, of=cluster(partition(0, (1, 2)), min_isr=2)).answer is ChangeSafety.SAFE
+    assert asked(1, 2, of=cluster(partition(0, (1, 2, 3)))).answer is ChangeSafety.SAFE
     unknown = cluster(partition(0, (1, 2, 3)), min_isr=None)
     assert asked(1, 2, of=unknown).answer is ChangeSafety.UNKNOWN
     assert asked(3, 2, 1, of=unknown).answer is ChangeSafety.SAFE, "as many as there were"

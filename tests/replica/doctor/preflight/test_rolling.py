@@ -6,6 +6,7 @@ import pytest
 
 from replica.doctor.preflight.answer import ChangeSafety, Preflight
 from replica.doctor.preflight.rolling import roll
+from replica.doctor.preflight.stopping import stop_brokers
 from replica.doctor.quorum.known_voter import BAD_DISKS, VoterDoubt
 from replica.model.keys import ReplicaKey
 from tests.replica.doctor.preflight.clusters import broker, cluster, controller, known, partition
@@ -72,7 +73,8 @@ def test_while_a_node_is_down_the_others_have_no_order() -> None:
     assert reasons(found)[0] == ("unsafe", "node 3")
     assert found.reasons[0].detail == (
         "is down: its broker is fenced, or shutting down. Start it, wait until it is in sync, and "
-        "ask again; stop no other node before. A broker that is gone for good: unregister it"
+        "ask again; stop no other node before. A broker that is gone for good: `kraftlake plan "
+        "--decommission 3` says what has to move before it is unregistered"
     )
 
 
@@ -154,3 +156,48 @@ def test_racks_stay_together() -> None:
     racks = (broker(1, rack="b"), broker(2, rack="a"), broker(3, rack="b"), broker(4, rack="a"))
     found = roll(cluster(*racks, partition(0, (1, 2))))
     assert found.order == (2, 4, 1, 3)
+
+
+def test_a_broker_that_is_down_is_unregistered_only_where_it_holds_nothing() -> None:
+    """Partitions that wait for it have their records on its disks. Other replicas have to move."""
+    waiting = (partition(0, (3,), leader=-1), partition(1, (3,), leader=-1))
+    alone = roll(cluster(broker(3, fenced=True), *waiting, partition(2, (1, 2)))).reasons[0]
+    assert alone.detail == (
+        "is down: its broker is fenced, or shutting down. Start it, wait until it is in sync, and "
+        "ask again; stop no other node before. Don't unregister it: 2 partitions without a leader "
+        "(orders-0 and orders-1) can get one from it"
+    )
+    held = roll(cluster(broker(3, fenced=True), partition(0, (2, 3), isr=(2,)))).reasons[0]
+    assert held.detail.endswith(
+        "; stop no other node before. A broker that is gone for good: `kraftlake plan "
+        "--decommission 3` says what has to move before it is unregistered"
+    )
+    voter = roll(cluster(broker(3, fenced=True), voters=(1, 2, 3))).reasons[0]
+    assert voter.detail.endswith("says what has to move before it is unregistered")
+    idle = roll(cluster(broker(3, fenced=True), partition(0, (1, 2)))).reasons[0]
+    assert idle.detail.endswith(", and ask again. A broker that is gone for good: unregister it")
+
+
+def test_a_roll_without_an_order_says_what_to_do_first() -> None:
+    of = cluster(partition(0, (1, 2)), partition(1, (1, 2, 3)), min_isr=2)
+    for found in (roll(of), stop_brokers(of, [1])):
+        assert found.first == (
+            "give another replica to 1 partition that needs each replica it has (orders-0), by "
+            "kafka-reassign-partitions.sh; else it has no leader, or refuses writes with "
+            "acks=all, while one of its brokers is stopped",
+        )
+    lagging = cluster(partition(0, (1, 2, 3), isr=(1, 3)), min_isr=2)
+    assert stop_brokers(lagging, [1]).first == (
+        "wait until the replicas of 1 partition (orders-0) are in sync: --while 10 waits",
+    )
+    assert stop_brokers(lagging, [2]).first == (), "it is not in sync"
+    two = roll(cluster(voters=(101, 102)))
+    assert two.first == (
+        "add voters until there are 3: while one of 2 restarts, no majority is left. Static voters "
+        "have to become dynamic before (--to-dynamic)",
+    )
+    down = roll(cluster(broker(3, fenced=True), partition(0, (2, 3), isr=(2,)), voters=(1, 2, 3)))
+    assert down.first == ("start node 3, wait until it is in sync, and ask again",)
+    waiting = partition(0, (2, 3), isr=(2,), leader=-1)
+    stopped = stop_brokers(cluster(broker(2, fenced=True), waiting), [2])
+    assert stopped.first == ("start node 2, wait until it is in sync, and ask again",)

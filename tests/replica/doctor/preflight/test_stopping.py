@@ -205,7 +205,8 @@ def test_counts_and_the_majority_come_before_the_partitions() -> None:
         *(("unsafe", f"orders-{number}") for number in range(4)),
     ]
     assert found.reasons[0].detail == (
-        "3 of 5 that would lose their leader; 1 of 5 with fewer in sync than min.insync.replicas"
+        "3 of 5 that would lose their leader; 1 of 5 with fewer in sync than min.insync.replicas, "
+        "counting those with a replica on node 1"
     )
 
 

@@ -1,0 +1,128 @@
+"""What to do before brokers stop, where their stop isn't safe now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from replica.doctor.health.cluster import Cluster, PartitionKey
+from replica.doctor.health.copy_first import copies_first, copy_step
+from replica.metadata.image.partition import Partition
+from replica.model.control import KRAFT_VERSION
+from replica.model.voters import majority
+from replica.words import counted, listed, named
+
+_SHOWN = 3
+_ENOUGH_VOTERS = 3
+
+
+def before_stop(cluster: Cluster, gone: frozenset[int]) -> Iterator[str]:
+    """What to do before these brokers stop at the same time."""
+    yield from _those_down(cluster, gone & cluster.fenced_brokers)
+    yield from before_restarts(cluster, [gone])
+    lagging = [
+        key for key, one in sorted(cluster.partitions.items()) if _lags(cluster, key, one, gone)
+    ]
+    if lagging:
+        missing = {broker for key in lagging for broker in cluster.partitions[key].replicas} - gone
+        down = sorted(missing & cluster.fenced_brokers)
+        start = f"{_start(cluster, down)}, and " if down else ""
+        told = f"{start}wait until the replicas of {_partitions(cluster, lagging)} are in sync"
+        yield f"{told}: --while 10 waits"
+
+
+def before_restarts(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterator[str]:
+    """What to do before one of these groups of brokers after the other stops, if waiting for
+    replicas to be in sync doesn't help."""
+    by_broker: dict[int, frozenset[int]] = {one: gone for gone in stops for one in gone}
+    short: list[PartitionKey] = []
+    unknown: list[PartitionKey] = []
+    for key, partition in sorted(cluster.partitions.items()):
+        of_replicas = {by_broker[one] for one in partition.replicas if one in by_broker}
+        if any(_is_short(cluster, key, partition, gone) for gone in of_replicas):
+            short.append(key)
+        elif of_replicas and cluster.min_isr(key, partition) is None:
+            unknown.append(key)
+    if short:
+        need = "needs each replica it has" if len(short) == 1 else "need each replica they have"
+        has, refuses = ("it has", "refuses") if len(short) == 1 else ("they have", "refuse")
+        one = "one of its brokers" if len(short) == 1 else "one of their brokers"
+        yield (
+            f"give another replica to {counted(len(short), 'partition')} that {need} "
+            f"({_names(cluster, short)}), by kafka-reassign-partitions.sh; else {has} no leader, "
+            f"or {refuses} writes with acks=all, while {one} is stopped"
+        )
+    if unknown:
+        yield (
+            f"--broker-config server.properties gives min.insync.replicas of "
+            f"{_partitions(cluster, unknown)}, which no log here holds"
+        )
+
+
+def before_roll(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterator[str]:
+    """What to do before all nodes restart, one of these groups after the other."""
+    yield from _those_down(cluster, cluster.fenced_brokers)
+    yield from before_restarts(cluster, stops)
+    if unreliable := sorted(cluster.unreliable_voters):
+        yield f"do what `kraftlake check` says about {_voters(unreliable)}, and ask again"
+    if late := sorted(cluster.uncounted_voters - cluster.unreliable_voters):
+        yield (
+            f"bring {_voters(late)} to the end of the log, by a start if the node is down, and ask "
+            "again with new copies"
+        )
+    count = len(cluster.voters)
+    if cluster.voters and count - 1 < majority(count):
+        told = f"add voters until there are {_ENOUGH_VOTERS}: while one of {count} restarts, no "
+        told += "majority is left"
+        if not cluster.level(KRAFT_VERSION):
+            told += ". Static voters have to become dynamic before (--to-dynamic)"
+        yield told
+
+
+def _needed(cluster: Cluster, key: PartitionKey, partition: Partition) -> int:
+    return max(cluster.min_isr(key, partition) or 1, 1)
+
+
+def _is_short(
+    cluster: Cluster, key: PartitionKey, partition: Partition, gone: frozenset[int]
+) -> bool:
+    """Whether the stop takes a leader or guarantees from a partition, even with all replicas in
+    sync."""
+    rest = [
+        one
+        for one in partition.replicas
+        if one not in gone and cluster.offline_directory(partition, one) is None
+    ]
+    return len(rest) < _needed(cluster, key, partition)
+
+
+def _lags(cluster: Cluster, key: PartitionKey, partition: Partition, gone: frozenset[int]) -> bool:
+    """Whether the stop harms a partition because replicas that would stay aren't in sync."""
+    stopping = gone & cluster.live_brokers
+    if stopping.isdisjoint(partition.isr) or _is_short(cluster, key, partition, gone):
+        return False
+    left = [one for one in partition.isr if one not in gone and cluster.can_lead(partition, one)]
+    return len(left) < _needed(cluster, key, partition)
+
+
+def _those_down(cluster: Cluster, brokers: Collection[int]) -> Iterator[str]:
+    if down := sorted(brokers):
+        they = "it is" if len(down) == 1 else "they are"
+        yield f"{_start(cluster, down)}, wait until {they} in sync, and ask again"
+
+
+def _start(cluster: Cluster, brokers: Collection[int]) -> str:
+    nodes = named("node", [str(one) for one in brokers])
+    step = copy_step(copies_first(cluster), [*brokers])
+    return f"{step[:1].lower()}{step[1:]} Then start {nodes}" if step else f"start {nodes}"
+
+
+def _partitions(cluster: Cluster, keys: Collection[PartitionKey]) -> str:
+    return f"{counted(len(keys), 'partition')} ({_names(cluster, keys)})"
+
+
+def _names(cluster: Cluster, keys: Collection[PartitionKey]) -> str:
+    return listed([cluster.name_of(key) for key in keys], limit=_SHOWN)
+
+
+def _voters(voters: Collection[int]) -> str:
+    return named("voter", [str(one) for one in voters])
