@@ -55,18 +55,19 @@ def fenced_unasked(cluster: Cluster) -> Mapping[int, int]:
 def vanished(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> frozenset[int]:
     """See Cluster. steps: gives the changes that led to the state, newest first; it is called only
     if needed, and read as far as the last fencing."""
-    asked = dict(fenced_unasked(cluster))
+    asked, brokers, found = dict(fenced_unasked(cluster)), cluster.values("brokers"), set()
     if not asked:
         return frozenset()
-    first, brokers, found = min(asked.values()), cluster.values("brokers"), set()
+    first = min(asked.values())
     for step in steps():
         if step.offset < first:
             break
         for table, key, before in step.before:
-            if table == "brokers" and asked.get(key) == step.offset:
-                is_same = (
-                    before is not None and before["brokerEpoch"] == brokers[key]["brokerEpoch"]
-                )
+            # the newest change of a broker made it what it is, in a transaction at its end
+            if table == "brokers" and asked.pop(key, None) is not None and before is not None:
+                is_same = before["brokerEpoch"] == brokers[key]["brokerEpoch"]
                 if is_same and is_fencing(before, brokers[key]):
                     found.add(key)
+        if not asked:
+            break
     return frozenset(found)

@@ -40,7 +40,8 @@ them."""
 _MOST_STEPS = 200_000
 """The most offsets of a log that is replayed a second time."""
 _SHORTENING = tuple(name.encode() for name in NAMES)
-_FENCING_RECORDS = ("BROKER_REGISTRATION_CHANGE_RECORD", "FENCE_BROKER_RECORD")
+_FENCING_RECORDS = {"BROKER_REGISTRATION_CHANGE_RECORD": "brokerId", "FENCE_BROKER_RECORD": "id"}
+"""The field with the broker's id in each record that fences a broker and registers none."""
 _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
@@ -103,8 +104,15 @@ def _vanished(examined: Examined, cluster: Cluster) -> Iterator[int]:
         for record in content.whole_records(found[1], Inflation(content.size)):
             if record.offset == offset and not found[1].header.is_control:
                 message = decode(record.value or b"")
-                if isinstance(message, MetadataRecord) and message.type in _FENCING_RECORDS:
+                if isinstance(message, MetadataRecord) and _fences(message, broker):
                     yield broker
+
+
+def _fences(record: MetadataRecord, broker: int) -> bool:
+    """Whether a record is of this broker, and no registration: entities that come from a snapshot
+    have its last offset, at which the log may have another record."""
+    field = _FENCING_RECORDS.get(record.type)
+    return field is not None and record.fields[field] == broker
 
 
 def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
