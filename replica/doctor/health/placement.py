@@ -69,15 +69,21 @@ def _in_one_rack(cluster: Cluster) -> Iterator[tuple[PartitionKey, str]]:
 def staying(partition: Partition) -> tuple[int, ...]:
     """The replicas that a partition has once a running reassignment has ended."""
     leaving = partition.removing_replicas
+    if not leaving:
+        return partition.replicas
     return tuple(one for one in partition.replicas if one not in leaving)
 
 
 def _without_spare(cluster: Cluster) -> Iterator[tuple[PartitionKey, str]]:
     """The partitions with several replicas of which none may be away. A partition with one replica
     has no guarantee that could end."""
+    named = cluster.min_isrs
+    most = max((*named.topics.values(), *named.brokers.values(), named.default or 0))
     for key, partition in cluster.partitions.items():
         replicas = staying(partition)
-        least = cluster.min_isr(key, partition) if len(replicas) > 1 else None
+        if not 1 < len(replicas) <= most:
+            continue
+        least = cluster.min_isr(key, partition)
         if least is not None and len(replicas) <= least:
             yield key, f"replicas {listed(replicas)}, min.insync.replicas is {least}"
 

@@ -75,6 +75,8 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "is-the-cluster-well": (
             groups.VOTER_BEHIND, health.GHOST_BLOCKS_FEATURE, health.MIN_ISR_UNKNOWN,
         ),
+        "restart-all-nodes": (health.NO_SPARE_REPLICA,),
+        "reassign-partitions": (health.REPLICA_COUNTS_DIFFER,),
     }
 )  # fmt: skip
 """The rules of each runbook. The most important runbook comes first: for example, two quorums are

@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import traceback
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import SubprocessError
@@ -48,11 +50,11 @@ def _tell(place: Path, story: Story, headline: str, found: list[Statement]) -> N
     counts = Counter(one.is_.value for one in found)
     kind = f"{story.kind}, {'static' if story.is_static else 'dynamic'}"
     shown = f"{story.shown} {story.shown_node if story.shown_node >= 0 else ''}"
-    _say(f"== {place} {story.version} {kind}: {story.left}, {shown}: {dict(counts)}")
-    _say(f"   {headline[:300]}")
-    for one in found:
-        if one.is_ is not Is.RIGHT:
-            _say(f"   {one.is_.name} {one.kind} {one.text[:900]}")
+    lines = [f"== {place} {story.version} {kind}: {story.left}, {shown}: {dict(counts)}"]
+    lines.append(f"   {headline[:300]}")
+    lines += (f"   {one.is_.name} {one.kind} {one.text[:900]}"
+              for one in found if one.is_ is not Is.RIGHT)  # fmt: skip
+    _say("\n".join(lines))
 
 
 def rows(rounds: list[Round]) -> list[str]:
@@ -102,9 +104,11 @@ def main() -> None:
     rounds: list[Round] = []
     if given.again:
         places = sorted(one.parent for one in given.keep.glob(f"*/{ROUNDS}/*/{FILE}"))
-        for place in places:
-            story, found = told(place)
-            rounds.append((story, [*found, *(of_variants(place) if given.variants else ())]))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            rounds += pool.map(told, places)
+            if given.variants:
+                more = list(pool.map(of_variants, places))
+                rounds += [(story, found) for (story, _), found in zip(rounds, more, strict=True)]
     else:
         first, _, end = given.seeds.partition(":")
         for seed in range(int(first), int(end)):

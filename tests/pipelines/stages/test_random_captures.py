@@ -2,7 +2,8 @@
 
 Each seed draws clusters that the simulator ran under faults: whole, without some disks, with an
 older disk, in one to three rounds. From these captures it takes nodes, cuts files, loses files and
-flips bits. RANDOM_CAPTURES=a:b runs other seeds.
+flips bits. RANDOM_CAPTURES=a:b runs other seeds; with REWRITE_RESULTS=1 their rows are written into
+RANDOM_CAPTURES.md.
 """
 
 from __future__ import annotations
@@ -31,10 +32,14 @@ from tests.contradictions.clusters import (
     seed_with_lost_disks,
     seed_with_old_disk,
 )
+from tests.interop.result_page import hold
+from tests.pipelines.lake_rows import rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]  # .ci/run runs them behind `make test`
 
 CLUSTERS = 5
+_RECORD = Path(__file__).with_name("RANDOM_CAPTURES.md")
+_COUNTED = ("bronze.captures", "bronze.damage", "bronze.log_records", "gold.metadata_changes")
 _CAPTURED_AT = "2026-11-29T05:00Z"
 _FIRST, _LAST = map(int, os.environ.get("RANDOM_CAPTURES", "0:2").split(":"))
 _FORMS = (
@@ -68,6 +73,13 @@ def test_both_engines_make_the_same_tables_of_any_captures(
     assert codes in ({0}, {1}), "1 where bronze.damage has a row"
     compared, differing = differing_tables(*lakes.values())
     assert (compared > 20, differing) == (True, [])
+    counts = (_count(lakes[Engine.LOCAL], table) for table in _COUNTED)
+    hold(_RECORD, (str(number),), (str(len(rounds)), *counts, str(compared)))
+
+
+def _count(lake: Lake, table: str) -> str:
+    (found,) = rows(lake.folder, f"SELECT count(*) AS n FROM {table}")
+    return f"{found.n:,}"
 
 
 def _drawn(draws: Random, number: int) -> Given:
