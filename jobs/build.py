@@ -184,6 +184,6 @@ def _build_if_free(spark: SparkSession | None, arguments: BuildOptions) -> None:
 
 
 if __name__ == "__main__":
-    from jobs.cli.main import submitted
+    from jobs.cli.main import run_submitted
 
-    submitted("build", main)
+    run_submitted("build", main)

@@ -36,6 +36,6 @@ def main(spark: SparkSession | None, arguments: IngestOptions) -> int:
 
 
 if __name__ == "__main__":
-    from jobs.cli.main import submitted
+    from jobs.cli.main import run_submitted
 
-    submitted("ingest", main)
+    run_submitted("ingest", main)

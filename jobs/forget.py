@@ -1,6 +1,6 @@
 """`kraftlake forget`, started by `spark-submit jobs/forget.py --lake lake --capture ID --yes`."""
 
-from jobs.cli.main import submitted
+from jobs.cli.main import run_submitted
 
 if __name__ == "__main__":
-    submitted("forget")
+    run_submitted("forget")

@@ -191,7 +191,7 @@ def _followed(
         elif arguments.follow_s is None:
             work()
         else:
-            from jobs.cli.lake.following import follow
+            from pipelines.sources.marks import follow
 
             follow(arguments.paths, work, arguments.follow_s, stop)
     if arguments.follow_s is not None:
@@ -236,14 +236,14 @@ def _dry_run(
     hiding: Hiding,
 ) -> int:
     """Prints what an ingest would bring in. Gives the exit code: 1 where a damage is known."""
-    from jobs.cli.lake.ingest_plan import planned
+    from jobs.cli.lake.ingest_plan import print_plan
 
     lake = arguments.lake
     check_whole(lake)
     of_lake = hiding.of_lake(lake)
     with ExitStack() as stack:
         runner_in_place = _runner(stack, spark, arguments) if arguments.shared else None
-        plan = planned(
+        plan = print_plan(
             lake,
             partial(_captures_below, arguments, options, of_lake, runner_in_place),
             of_lake.redactor(),
@@ -356,6 +356,6 @@ def _teller(
 
 
 if __name__ == "__main__":
-    from jobs.cli.main import submitted
+    from jobs.cli.main import run_submitted
 
-    submitted("ingest", main)
+    run_submitted("ingest", main)

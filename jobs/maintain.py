@@ -53,7 +53,7 @@ run = partial(main, None)
 def _maintain(spark: SparkSession | None, names: Sequence[str], arguments: MaintainOptions) -> None:
     from pipelines.delta.failures import lake_errors
     from pipelines.delta.upkeep import upkeep
-    from pipelines.own_tables.stored import named
+    from pipelines.own_tables.stored import contract_named
 
     lake, rows = arguments.lake, []
     session = spark or started_spark("maintain", lake)
@@ -61,12 +61,14 @@ def _maintain(spark: SparkSession | None, names: Sequence[str], arguments: Maint
         for name in names:
             complain(f"maintain: {name}")
             days, is_dry = arguments.retain_days, arguments.dry_run
-            done = upkeep(session, lake, named(lake, name), retain_days=days, dry_run=is_dry)
+            done = upkeep(
+                session, lake, contract_named(lake, name), retain_days=days, dry_run=is_dry
+            )
             rows.append({"table": name, **asdict(done)})
     write_rows(rows, json_output=arguments.json_output)
 
 
 if __name__ == "__main__":
-    from jobs.cli.main import submitted
+    from jobs.cli.main import run_submitted
 
-    submitted("maintain", main)
+    run_submitted("maintain", main)

@@ -215,6 +215,6 @@ def _content(option: str, text: str) -> str:
 
 
 if __name__ == "__main__":
-    from jobs.cli.main import submitted
+    from jobs.cli.main import run_submitted
 
-    submitted("publish", main)
+    run_submitted("publish", main)

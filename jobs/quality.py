@@ -83,6 +83,6 @@ def _print(results: Sequence[TableResult], *, json_output: bool) -> None:
 
 
 if __name__ == "__main__":
-    from jobs.cli.main import submitted
+    from jobs.cli.main import run_submitted
 
-    submitted("quality", main)
+    run_submitted("quality", main)

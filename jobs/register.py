@@ -1,6 +1,6 @@
 """`kraftlake register`, started by `spark-submit jobs/register.py --lake /data/lake`."""
 
-from jobs.cli.main import submitted
+from jobs.cli.main import run_submitted
 
 if __name__ == "__main__":
-    submitted("register")
+    run_submitted("register")

@@ -92,6 +92,6 @@ class AuditAndCommit:
         """The judgements of this build, and those of the last build about unchanged clusters."""
         new = [one for result in self.stages.results for one in result.judgements]
         before = self.clusters.before
-        derived_anew = {"", *self.clusters.changed, *self.clusters.gone}
+        derived_anew = {"", *self.clusters.changed, *self.clusters.removed}
         known = [] if before is None else before.judgements
         return [*new, *(one for one in known if one.cluster_id not in derived_anew)]

@@ -15,7 +15,13 @@ from typing import Any
 
 from pipelines import delta
 from pipelines.audit_and_commit import AuditAndCommit
-from pipelines.changed_clusters import DERIVED, ChangedClusters, ClusterSize, check_ingested, packed
+from pipelines.changed_clusters import (
+    DERIVED,
+    ChangedClusters,
+    ClusterSize,
+    check_ingested,
+    cluster_groups,
+)
 from pipelines.cluster.rows import Row
 from pipelines.gold.findings import without_repetitions
 from pipelines.gold.membership import (
@@ -36,7 +42,7 @@ from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain
 from pipelines.stages import rounds
 from pipelines.stages.grown_cluster import Grown, derive_grown
-from pipelines.stages.large_cluster import Telling
+from pipelines.stages.large_cluster import LastTables
 from pipelines.stages.output import BETWEEN_CLUSTERS, Output, Replaced, table_of
 from pipelines.stages.pins import Pins
 from pipelines.stages.run import BuildStages
@@ -120,8 +126,8 @@ def _derive(stages: BuildStages, clusters: ChangedClusters) -> LargeClusters:
     }
     stayed = {one: part for one, part in stayed_parts(clusters).items() if one not in large}
     small = {one: size.records for one, size in sizes.items() if one not in {*large, *stayed}}
-    groups = packed(small, _RECORDS_OF_A_UNIT)
-    gone = [tuple(clusters.gone)] if clusters.gone else []
+    groups = cluster_groups(small, _RECORDS_OF_A_UNIT)
+    gone = [tuple(clusters.removed)] if clusters.removed else []
     places = clusters.replaced([*groups, *((one,) for one in (*large, *stayed)), *gone])
     replaced = {one.clusters: one for one in places}
     units = [
@@ -137,8 +143,8 @@ def _derive(stages: BuildStages, clusters: ChangedClusters) -> LargeClusters:
     done += stages.run("derive what has grown", Grain.CLUSTER, derive_grown, grown, DERIVED)
     stages.ends += zip((*units, *(one.cluster for one in grown)), done, strict=True)
     for one in done:
-        stages.members += one.told.members
-        stages.evidence += one.told.evidence
+        stages.members += one.facts.members
+        stages.evidence += one.facts.evidence
     of_large = LargeClusters(stages, large, replaced, clusters.new_rounds)
     if large:
         of_large.run()
@@ -155,10 +161,10 @@ def _derive_again(
     whole = [replace(one, beside=beside) for one in units if isinstance(one, Clusters)]
     done = stages.run("derive beside other clusters", Grain.CLUSTER, derive, whole, DERIVED)
     for one in done:
-        stages.evidence += one.told.evidence
-    telling = [one for one in units if isinstance(one, Telling)]
-    if telling:
-        large.tell([replace(one, beside=beside[one.cluster_id]) for one in telling])
+        stages.evidence += one.facts.evidence
+    large_ones = [one for one in units if isinstance(one, LastTables)]
+    if large_ones:
+        large.make_last_tables([replace(one, beside=beside[one.cluster_id]) for one in large_ones])
 
 
 def _may_be_large(size: ClusterSize) -> bool:
@@ -175,7 +181,7 @@ def _compare_clusters(stages: BuildStages, clusters: ChangedClusters) -> list[Ro
     ]
     entries: dict[str, Entries] = {}
     for found in stages.run("first entries", Grain.ROUND, rounds.first_entries, units):
-        entries |= found.told
+        entries |= found.facts
     directories = rounds.directories_of(clusters.pins, clusters.new_rounds)
     formatted = without_repetitions(formatted_findings(directories.values()))
     rows = table_of(gold.FINDINGS, membership_findings(stages.members, entries) + formatted)
@@ -183,7 +189,7 @@ def _compare_clusters(stages: BuildStages, clusters: ChangedClusters) -> list[Ro
     names = gold.FINDINGS.column_names
     held = stages.pins.columns(gold.FINDINGS, names, BETWEEN_CLUSTERS)
     is_continued = clusters.before is not None
-    out.put_findings(held, rows, keep=is_continued, gone=clusters.gone)
+    out.put_findings(held, rows, keep=is_continued, gone=clusters.removed)
     stages.results.append(out.result())
     return without_repetitions([*rows.to_pylist(), *(held.to_pylist() if is_continued else ())])
 
@@ -199,7 +205,7 @@ def _judge_clusters(
     out = Output(stages.pins, Replaced(()))
     made = table_of(gold.VERDICTS, verdicts(stages.evidence, between, newest))
     is_continued = clusters.before is not None
-    out.put_verdicts(made, [*clusters.changed, *clusters.gone] if is_continued else None)
+    out.put_verdicts(made, [*clusters.changed, *clusters.removed] if is_continued else None)
     stages.results.append(out.result())
 
 

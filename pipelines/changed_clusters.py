@@ -112,7 +112,7 @@ class ChangedClusters:
         return [one for one, state in self.all.items() if known.get(one) != state]
 
     @cached_property
-    def gone(self) -> list[str]:
+    def removed(self) -> list[str]:
         """The clusters that have no capture in bronze, and may still have rows in derived
         tables."""
         held: set[str] = set()
@@ -178,7 +178,7 @@ class ChangedClusters:
 
     def replaced(self, groups: Sequence[tuple[str, ...]]) -> list[Replaced]:
         """For each group of clusters, the rows and files that its new rows replace. Each replaced
-        file belongs to one group. groups: all changed clusters and all clusters that are gone."""
+        file belongs to one group. groups: all changed clusters and all removed clusters."""
         of_group = {one: number for number, group in enumerate(groups) for one in group}
         ids = np.array(sorted(of_group), dtype=object)
         own: list[dict[str, list[str]]] = [defaultdict(list) for _ in groups]
@@ -207,7 +207,7 @@ class ChangedClusters:
         return [Replaced(group, one, other, tuple(ids)) for group, one, other, ids in columns]
 
 
-def packed(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]]:
+def cluster_groups(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]]:
     """The clusters in groups of neighbours. A group has at most `at_once` records, or it is a
     single cluster. records: by cluster_id."""
     groups: list[list[str]] = []

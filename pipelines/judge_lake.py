@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from pipelines.changed_clusters import ChangedClusters, check_ingested, packed
+from pipelines.changed_clusters import ChangedClusters, check_ingested, cluster_groups
 from pipelines.delta.conforming import open_conforming
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
@@ -77,7 +77,7 @@ def judge_lake(
         JudgedClusters(group, there, sum(sizes[one] for one in group))
         for layer in _LAYERS
         for there in [tuple(name for name in layer if name in pins.versions)]
-        for group in packed(sizes, _RECORDS_OF_A_UNIT)
+        for group in cluster_groups(sizes, _RECORDS_OF_A_UNIT)
         if there
     ]
     stage: Stage[JudgedClusters, UnitResult] = Stage(

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.changed_clusters import files_of, offset_ranges
-from pipelines.cluster.branch_facts import added
+from pipelines.cluster.branch_facts import summed_facts
 from pipelines.cluster.rows import Row
 from pipelines.dialects import DATA_FUSION
 from pipelines.gold.failure_exposure import StepRange
@@ -54,12 +54,12 @@ class LargeClusters:
         replayed = self._replay(agreed, plans)
         self._compare_changes(records)
         units = [
-            large_cluster.Telling(
+            large_cluster.LastTables(
                 one,
                 not one.log.is_whole,
                 facts[one.cluster_id],
-                folded(row for told, _ in replayed[one.cluster_id] for row in told.compared),
-                [row for told, _ in replayed[one.cluster_id] for row in told.ranges],
+                folded(row for bucket, _ in replayed[one.cluster_id] for row in bucket.compared),
+                [row for bucket, _ in replayed[one.cluster_id] for row in bucket.ranges],
                 tuple(
                     file.name
                     for _, result in replayed[one.cluster_id]
@@ -71,18 +71,20 @@ class LargeClusters:
             )
             for one in agreed
         ]
-        self.tell(units)
+        self.make_last_tables(units)
 
-    def tell(self, units: Sequence[large_cluster.Telling]) -> None:
+    def make_last_tables(self, units: Sequence[large_cluster.LastTables]) -> None:
         """The last stages, which make the tables of gold that have few rows."""
         pasts = self._look_back(units)
         units = [replace(one, past=pasts.get(one.cluster_id)) for one in units]
-        told = self.stages.run("tell", Grain.CLUSTER, large_cluster.tell, units, gold.GOLD)
-        self.stages.ends += zip(units, told, strict=True)
-        for result in told:
-            self.stages.evidence += result.told
+        results = self.stages.run(
+            "last tables", Grain.CLUSTER, large_cluster.last_tables, units, gold.GOLD
+        )
+        self.stages.ends += zip(units, results, strict=True)
+        for result in results:
+            self.stages.evidence += result.facts
 
-    def _look_back(self, units: Sequence[large_cluster.Telling]) -> dict[str, Past]:
+    def _look_back(self, units: Sequence[large_cluster.LastTables]) -> dict[str, Past]:
         """Since when the newest state of each cluster has held, for clusters with a known state.
 
         The newest range of the history mostly answers all questions. If it doesn't, the ranges
@@ -90,15 +92,15 @@ class LargeClusters:
         """
         newest = self.stages.run("newest state", Grain.CLUSTER, large_cluster.newest, units)
         looking = {
-            unit.cluster_id: _LookBack(unit, *result.told)
+            unit.cluster_id: _LookBack(unit, *result.facts)
             for unit, result in zip(units, newest, strict=True)
-            if result.told is not None
+            if result.facts is not None
         }
         at_once = 1
         while asked := [unit for one in looking.values() for unit in one.next_units(at_once)]:
             results = self.stages.run("look back", Grain.OFFSETS, large_cluster.look_back, asked)
             for unit, result in zip(asked, results, strict=True):
-                looking[unit.cluster_id].take(result.told)
+                looking[unit.cluster_id].take(result.facts)
             at_once = max(self.stages.runner.at_once, 2 * at_once)
         return {cluster: one.past for cluster, one in looking.items()}
 
@@ -119,7 +121,7 @@ class LargeClusters:
         agreeing = [
             large_cluster.Agreeing(
                 one,
-                [found.told for found in runs[one]],
+                [found.facts for found in runs[one]],
                 any(found.left_out for found in runs[one]),
                 records[one] // 100,
                 Replaced((one,)),
@@ -127,8 +129,10 @@ class LargeClusters:
             )
             for one in records
         ]
-        told = self.stages.run("agree", Grain.CLUSTER, large_cluster.agree, agreeing, silver.SILVER)
-        agreed: list[large_cluster.Agreed] = [one.told for one in told]
+        results = self.stages.run(
+            "agree", Grain.CLUSTER, large_cluster.agree, agreeing, silver.SILVER
+        )
+        agreed: list[large_cluster.Agreed] = [one.facts for one in results]
         self.stages.members += [member for one in agreed for member in one.members]
         return agreed
 
@@ -137,19 +141,19 @@ class LargeClusters:
     ) -> tuple[dict[str, ReplayPlan], dict[str, Any]]:
         """The plan of each cluster's replay, and the facts about its branch."""
         units = [unit for one in agreed for unit in large_cluster.pieces(one)]
-        told = self.stages.run(
+        results = self.stages.run(
             "survey",
             Grain.BRANCH_RANGE,
             large_cluster.survey_piece,
             units,
             [silver.COMMITTED_LOG],
         )
-        found: defaultdict[str, list[large_cluster.PieceTold]] = defaultdict(list)
+        found: defaultdict[str, list[large_cluster.PieceFacts]] = defaultdict(list)
         partial_contents: defaultdict[str, list[str]] = defaultdict(list)
-        for unit, one in zip(units, told, strict=True):
+        for unit, one in zip(units, results, strict=True):
             if not isinstance(unit.of, PlannedSnapshot):
-                found[unit.cluster_id].append(one.told)
-            elif one.told:
+                found[unit.cluster_id].append(one.facts)
+            elif one.facts:
                 partial_contents[unit.cluster_id].append(unit.of.content_sha256)
         plans = {
             one.cluster_id: planned(
@@ -161,14 +165,15 @@ class LargeClusters:
             for one in agreed
         }
         facts = {
-            one.cluster_id: added(piece.facts for piece in found[one.cluster_id]) for one in agreed
+            one.cluster_id: summed_facts(piece.facts for piece in found[one.cluster_id])
+            for one in agreed
         }
         return plans, facts
 
     def _replay(
         self, agreed: Sequence[large_cluster.Agreed], plans: dict[str, ReplayPlan]
-    ) -> dict[str, list[tuple[buckets.BucketTold, UnitResult]]]:
-        """The BucketTold of each bucket of each cluster's replay."""
+    ) -> dict[str, list[tuple[buckets.BucketFacts, UnitResult]]]:
+        """The BucketFacts of each bucket of each cluster's replay."""
         units = []
         for one in agreed:
             plan = plans[one.cluster_id]
@@ -180,12 +185,12 @@ class LargeClusters:
                     )
                     for bucket in range(count)
                 ]
-        told = self._walked(units)
-        found: dict[str, list[tuple[buckets.BucketTold, UnitResult]]] = {
+        results = self._walked(units)
+        found: dict[str, list[tuple[buckets.BucketFacts, UnitResult]]] = {
             one.cluster_id: [] for one in agreed
         }
-        for unit, result in zip(units, told, strict=True):
-            found[unit.cluster_id].append((result.told, result))
+        for unit, result in zip(units, results, strict=True):
+            found[unit.cluster_id].append((result.facts, result))
         return found
 
     def _walked(self, units: Sequence[buckets.Bucket]) -> list[UnitResult]:
@@ -231,7 +236,7 @@ class LargeClusters:
         }
         new: dict[str, list[NewFile]] = {one: [] for one in known}
         for number, result in enumerate(self.stages.results):
-            kept, files = compare.without(result, contract)
+            kept, files = compare.without_files_of(result, contract)
             clusters = {one.cluster_id for one in result.judgements if one.table == contract.name}
             if clusters and clusters <= known:  # then it is one cluster: the result is of a bucket
                 self.stages.results[number] = kept
@@ -247,7 +252,7 @@ class _LookBack:
     """The running search through one cluster's history for the time since when its newest state has
     held."""
 
-    of: large_cluster.Telling
+    of: large_cluster.LastTables
     state_row: Row
     steps: Sequence[StepRange]
     """The ranges of the cluster's history that have not been read, newest first."""

@@ -14,7 +14,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def number(count: int) -> str:
-    """A number that may be nothing, such as `none of 3 voters`, `2 of 3 voters`."""
+    """A count as a sentence writes it: `none` for 0, else its digits, as in `2 of 3 voters`."""
     return str(count) if count else "none"
 
 

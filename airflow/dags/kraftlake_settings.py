@@ -19,7 +19,7 @@ kraftlake_clusters            JSON, what to ingest of each cluster by a name of 
                               {"orders": {"captures": "/captures/orders"},
                                "billing": {"replicas": ["/mnt/node1", "/mnt/node2"]}}
                               captures: a folder, or URI, of folders by `kraftlake capture`;
-                              replicas: directories that are looked at as they are
+                              replicas: directories that each run reads as they are then
 kraftlake_feeds               JSON, a list of options of `kraftlake publish`, one object a feed:
                               [{"table": "gold.findings", "webhook": "@url.txt",
                                 "progress": "sent.json"}];
@@ -73,12 +73,12 @@ def timetable(name: str, default: str) -> CronDataIntervalTimetable:
 
 
 def lake() -> str:
-    """The lake."""
+    """The place of the lake: a folder or a URI."""
     return str(Variable.get("kraftlake_lake", default=f"{_STATE}/lake"))
 
 
 def reports() -> str:
-    """The folder of reports."""
+    """The folder to which reports are written."""
     return str(Variable.get("kraftlake_reports", default=f"{_STATE}/reports"))
 
 

@@ -172,7 +172,7 @@ def leave_no_core() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
-def submitted(
+def run_submitted(
     command: str, job: Callable[[SparkSession | None, Any], int] | None = None
 ) -> NoReturn:
     """Run the command of a file that spark-submit started.

@@ -62,7 +62,7 @@ def seeds_in(text: str, most: int | None = None) -> range:
 _T = TypeVar("_T")
 
 
-def named(name: str, known: Mapping[str, _T], what: str, otherwise: str) -> _T:
+def value_named(name: str, known: Mapping[str, _T], what: str, otherwise: str) -> _T:
     """The value in `known` of the name that the user typed in lower or upper case.
 
     Raises UsageError for an unknown name; its message suggests similar names. known: values by

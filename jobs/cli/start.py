@@ -1,4 +1,4 @@
-"""The begin of the `kraftlake` command. This module loads almost nothing, so that Ctrl-C is handled
+"""The start of the `kraftlake` command. This module loads almost nothing, so that Ctrl-C is handled
 before the modules of the command are loaded."""
 
 from __future__ import annotations

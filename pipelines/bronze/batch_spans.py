@@ -43,7 +43,7 @@ class FoldedCapture:
     later: tuple[KnownCapture, ...] = ()
     """The replica's captures with later times that were ingested before this one, in ascending
     order of these times."""
-    kept: tuple[tuple[int, int], ...] = ()
+    still_held: tuple[tuple[int, int], ...] = ()
     """Ranges of offsets (end exclusive) whose batches the log still has, though they were not read
     again."""
 

@@ -70,11 +70,11 @@ def _kept(known: pa.Table, moments: Moments) -> pa.Table:
     """Rows of batches that the log still has, in bytes that were not read again."""
     held = pa.repeat(pa.scalar(True), known.num_rows)
     rows = known.append_column("held", held)
-    if not any(moment.kept for moment in moments.values()):
+    if not any(moment.still_held for moment in moments.values()):
         return rows.slice(0, 0)
     is_kept = [
         moment is not None
-        and any(start <= offset < end for start, end in moment.kept)
+        and any(start <= offset < end for start, end in moment.still_held)
         and any(span["to"] is None for span in in_log)
         for moment, offset, in_log in zip(
             _moments_of(known, moments),

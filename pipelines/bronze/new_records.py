@@ -127,8 +127,8 @@ def _new_ranges(
     """The bytes to read, so that the table gets each record that it lacks, and none twice."""
     known = known_batches(append.lake, captured, append.version)
     wanted = wanted_segments(captured, known, redactor)
-    positions = {each.one.capture.copy_of(each.segment.file): each.known for each in wanted}
-    ranges = ranges_of(((each.one, each.segment) for each in wanted), at_once)
+    positions = {each.captured.capture.copy_of(each.segment.file): each.known for each in wanted}
+    ranges = ranges_of(((each.captured, each.segment) for each in wanted), at_once)
     return [replace(part, known=_within(part, positions[part.range.path])) for part in ranges]
 
 
@@ -217,7 +217,7 @@ _NO_KEYS: Longs = np.zeros((len(_HEADER_KEYS), 0), np.int64)
 class WantedSegment:
     """A segment with batches that the lake lacks."""
 
-    one: Captured
+    captured: Captured
     segment: SegmentFile
     batches: int
     """The number of batches that the lake lacks."""

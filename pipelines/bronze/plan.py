@@ -144,7 +144,7 @@ def _capture(
         directory=one.capture.location.shown,
         captured_at=one.at,
         follows=one.previous_at,
-        segments=tuple(_range(each) for each in wanted if each.one is one),
+        segments=tuple(_range(each) for each in wanted if each.captured is one),
         snapshots=tuple(snapshots),
         damages=len(one.capture.directory.damages),
     )
@@ -160,7 +160,7 @@ def _range(wanted: WantedSegment) -> NewRange:
     segment = wanted.segment
     new = segment.scan.new_batches
     return NewRange(
-        wanted.one.capture.shown_file(segment.file),
+        wanted.captured.capture.shown_file(segment.file),
         segment.scan.sparse_until,
         segment.file.size_bytes,
         int(column_of(new, "base_offset").min()),

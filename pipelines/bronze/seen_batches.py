@@ -153,7 +153,7 @@ def _moment(one: Captured) -> FoldedCapture:
         uncovered=uncovered_by(one.capture),
         later=one.later,
         # batches in known bytes of the log are not among the batches that were read
-        kept=tuple(held_by(one)) if has_deleted(one) else (),
+        still_held=tuple(held_by(one)) if has_deleted(one) else (),
     )
 
 

@@ -59,9 +59,10 @@ def is_bundle(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """The result of unpacking."""
+    """The result of unpacking a bundle."""
 
     folder: str
+    """The folder that has the files."""
     files: int
     """The number of files."""
     damages: tuple[Damage, ...]

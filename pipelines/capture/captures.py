@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, TypeAlias
 
 from pipelines.capture.capture import Capture, CaptureOf, CaptureOptions, CaptureOutcome, base_of
-from pipelines.capture.grouping import ambiguous, refuse_unused, replica_at
+from pipelines.capture.grouping import ambiguous_order, refuse_unused, replica_at
 from pipelines.capture.in_place import InPlace
 from pipelines.capture.inputs import Input, inputs
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
@@ -115,7 +115,9 @@ def capture_paths(
         place = capture.batch if options.order else capture.captured_at
         other = placed.setdefault((capture.replica, place), capture)
         if other.capture_id != capture.capture_id:
-            raise ambiguous(other.location.shown, capture.location.shown, capture.replica.node_id)
+            raise ambiguous_order(
+                other.location.shown, capture.location.shown, capture.replica.node_id
+            )
     refuse_unused(options.order, batches)
     ordered = sorted(batches, key=lambda batch: _age(batch, batches[batch].values(), options))
     rounds = _rounds([batches[batch].values() for batch in ordered])

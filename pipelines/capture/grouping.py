@@ -28,7 +28,7 @@ def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> st
     argument: the user's path below which the directory lies.
     """
     if not order:
-        return beside(location, capture.FILE_NAME) or ""
+        return file_beside(location, capture.FILE_NAME) or ""
     given = Path(argument).parts or (os.path.basename(os.getcwd()),)
     parts = given + Path(os.path.relpath(location.shown, argument)).parts
     named = [part for part in parts if part in order]
@@ -48,7 +48,7 @@ def captured_at(batch: str) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def beside(location: DirectoryPath, name: str) -> str | None:
+def file_beside(location: DirectoryPath, name: str) -> str | None:
     """The file with this name in the node's folder, or in the folder above it. None where neither
     has it."""
     node_folder = os.path.dirname(os.path.abspath(location.path))
@@ -95,7 +95,7 @@ class AmbiguousOrderError(UsageError):
         self.captures = captures
 
 
-def ambiguous(one: str, other: str, node_id: int) -> AmbiguousOrderError:
+def ambiguous_order(one: str, other: str, node_id: int) -> AmbiguousOrderError:
     """The error for two captures of one replica in unknown order, by their shown names."""
     names = _differing_parts(one, other)
     folders = f" (as {listed(names)} are)" if names else ""

@@ -29,7 +29,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Base:
-    """A replica's newest capture."""
+    """A replica's newest capture in the lake, on which the next capture is based: what is known
+    from it is not read again."""
 
     replica: ReplicaId
     capture_id: str

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from pipelines.capture.grouping import beside
+from pipelines.capture.grouping import file_beside
 from pipelines.object_store import is_uri
 from replica.errors import DataError, UnreadableFileError
 from replica.format import capture
@@ -107,9 +107,9 @@ def _difference(here: DirectoryFile, captured: CapturedFile) -> str:
 def manifest_of(location: DirectoryPath) -> Manifest:
     """The capture.json of a directory, in the node's folder or in the folder above it."""
     node_folder = os.path.dirname(os.path.abspath(location.path))
-    path = beside(location, capture.FILE_NAME)
+    path = file_beside(location, capture.FILE_NAME)
     if path is None:
-        part = beside(location, capture.PART_NAME)
+        part = file_beside(location, capture.PART_NAME)
         if part is None:
             return Manifest(is_fragment=not location.is_whole)
         return _unfinished(_shown(part, node_folder, location))

@@ -84,19 +84,19 @@ def directories(paths: Sequence[str]) -> tuple[DirectoryPath, ...]:
         except UsageError:
             if not below:
                 raise
-    logs = whole(found)
+    logs = checked_directories(found)
     started = {(one.cluster_id, one.node_id) for one in map(_owner, logs) if one is not None}
     never = (
         one for one in formatted if (one.replica.cluster_id, one.replica.node_id) not in started
     )
-    return (*logs, *whole([one.as_directory() for one in never]))
+    return (*logs, *checked_directories([one.as_directory() for one in never]))
 
 
 def _owner(one: DirectoryPath) -> ReplicaId | None:
     return replica_at(one.path)
 
 
-def whole(found: Sequence[DiscoveredPath]) -> tuple[DirectoryPath, ...]:
+def checked_directories(found: Sequence[DiscoveredPath]) -> tuple[DirectoryPath, ...]:
     """The directories, each once. Raises UsageError as `directories`."""
     for one in found:
         if isinstance(one, FilePath):

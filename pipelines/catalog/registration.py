@@ -221,10 +221,10 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        raise explained("\n".join((str(error), *causes(error)))) from error
+        raise catalog_error("\n".join((str(error), *causes(error)))) from error
 
 
-def explained(said: str) -> KraftlakeError:
+def catalog_error(said: str) -> KraftlakeError:
     """The error for a user. said: the messages of an error and its causes, a line each."""
     locked = re.search(r"may have already booted the database (.+?)\.?$", said, re.MULTILINE)
     if locked:

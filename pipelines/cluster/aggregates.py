@@ -56,19 +56,19 @@ def rounded(value: float) -> int:
     return int(Decimal(value).to_integral_value(rounding=ROUND_HALF_UP))
 
 
-def equal(one: Any, other: Any) -> bool | None:
+def are_equal(one: Any, other: Any) -> bool | None:
     """SQL's =: None where one of the two is None."""
     return None if one is None or other is None else bool(one == other)
 
 
-def every(conditions: Iterable[bool | None]) -> bool | None:
+def all_true(conditions: Iterable[bool | None]) -> bool | None:
     """SQL's AND: False where any condition is False, else None where any is None. True for no
     conditions."""
     found = set(conditions)
     return False if False in found else None if None in found else True
 
 
-def some(conditions: Iterable[bool | None]) -> bool | None:
+def any_true(conditions: Iterable[bool | None]) -> bool | None:
     """SQL's OR: True where any condition is True, else None where any is None. False for no
     conditions."""
     found = set(conditions)

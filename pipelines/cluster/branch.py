@@ -1,4 +1,4 @@
-"""The batches and records of the agreed branch, piece by piece, and of the branches that lost.
+"""The batches and records of the agreed branch, piece by piece, and of the superseded branches.
 
 The branch is given as ranges of runs (pipelines.silver.log_runs). Each range names a replica that
 held the run, and the time of a capture that shows it. So any process can read the batches and
@@ -165,7 +165,8 @@ def branch_records(branch: AgreedBranch, rows: pa.Table) -> BranchRecords:
 
 
 class LostTail(NamedTuple):
-    """A branch that lost."""
+    """A superseded branch: batches that replicas held beside the agreed branch, and that the
+    cluster did not keep."""
 
     position: int
     """The offset of the fork: the first offset at which the log of the branch holds another entry
@@ -186,7 +187,7 @@ class LostTail(NamedTuple):
 
 
 def tails_of(held: HeldBatches, committed: AgreedBranch) -> Iterator[LostTail]:
-    """Each branch that lost. Its last entry identifies it, because below equal entries Raft's logs
+    """Each superseded branch. Its last entry identifies it, because below equal entries Raft's logs
     are equal. Two such branches may begin with the same batches."""
     batches = held.batches
     is_off = ~committed.has(batches.base_offset, batches.leader_epoch, batches.crc)

@@ -44,16 +44,17 @@ class BranchQuestions(NamedTuple):
 
 
 class Recent(NamedTuple):
-    """The batches whose newest record is not older than recent_ms. Of these newest records the
-    lowest time, in ms since 1970; None where there is no such batch. And the bytes of the batches.
-    """
+    """The recent batches: those whose newest record is not older than BranchQuestions.recent_ms."""
 
     least_ms: int | None
+    """The lowest time of a batch's newest record, in ms since 1970; None without recent batches."""
     size_bytes: int
+    """The bytes of the recent batches."""
 
 
 class BranchFacts(NamedTuple):
-    """The answers to BranchQuestions."""
+    """What the batches and records of the agreed branch add up to: the answers to
+    BranchQuestions."""
 
     growth: pa.Table
     """Rows of GROWTH."""
@@ -134,7 +135,7 @@ def _hours(times: Longs) -> pa.Array:
     return pa.array(times // _HOUR_US * _HOUR_US, pa.int64(), mask=times == NO_TIME)
 
 
-def added(facts: Iterable[BranchFacts]) -> BranchFacts:
+def summed_facts(facts: Iterable[BranchFacts]) -> BranchFacts:
     """The facts of all pieces as those of the whole branch."""
     some = [*facts]
     below: dict[int, tuple[int, int]] = {}

@@ -33,7 +33,7 @@ class BronzeRows:
     """The runs of the cluster's batches. Each run takes the place of a batch."""
     snapshots: Sequence[Row]
     state: Sequence[Row]
-    found: Sequence[Row]
+    findings: Sequence[Row]
     """The rows of bronze.findings about `captures`, as they are for a replay that passes over some
     types of records."""
     formatted: Sequence[Row] = ()

@@ -89,7 +89,7 @@ class ClusterTables(ABC):
 
 @dataclass(frozen=True)
 class HeldTables(ClusterTables):
-    """Rows that this process holds."""
+    """The rows of one cluster, all of which this process holds."""
 
     cluster_id: str
     tables: Mapping[Contract, pa.Table]

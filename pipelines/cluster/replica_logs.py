@@ -112,7 +112,7 @@ class ReplicaLogs:
         self._snapshots = by_capture(whole)
         self._epochs = {row["capture_id"]: row["leader_epoch"] for row in bronze.state}
         self._leaders = {row["capture_id"]: row["leader_id"] for row in bronze.state}
-        self.unsynced_from = unsynced_from(bronze.found)
+        self.unsynced_from = unsynced_from(bronze.findings)
 
     def key(self, capture_id: str) -> ReplicaKey:
         """The replica that the capture's log belongs to."""

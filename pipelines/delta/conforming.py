@@ -62,7 +62,7 @@ class TableState:
 
     @staticmethod
     def by_delta_rs(table: DeltaTable) -> TableState:
-        """The state that delta-rs sees."""
+        """The state of a table as delta-rs reads it."""
         found, protocol = table.metadata(), table.protocol()
         return TableState(
             table.schema().to_json(),

@@ -35,12 +35,9 @@ from replica.doctor.health.past import (
 )
 from replica.doctor.verdict.evidence import MAX_STEPS
 
-COLUMNS = (
-    "entity", "key", "value", "valid_from_offset", "valid_to_offset",
-    "valid_from", "valid_to", "record_offset",
-)  # fmt: skip
 Versions: TypeAlias = pa.Table | Dataset
-"""Rows of gold.metadata_history of one cluster, with the columns COLUMNS."""
+"""Rows of gold.metadata_history of one cluster, at least with the columns entity, key, value,
+valid_from_offset, valid_to_offset, valid_from, valid_to and record_offset."""
 _SORTED_AT_ONCE = 200_000
 """About how many steps of the history are sorted together, which bounds the memory."""
 _BUCKETS = 1000
@@ -155,8 +152,8 @@ def all_steps(state_row: Row) -> StepRange:
 def look_back_rows(
     versions: Versions, state_row: Row, steps: StepRange, asked: Waiting | None
 ) -> PastRange:
-    """Since when the newest state has held, as far as one range of steps shows it: the result of
-    past_in_range."""
+    """Since when the exposures and reassignments of the newest state have lasted, as far as one
+    range of steps shows it: the result of past_in_range."""
     now = at_end = newest_state(versions, state_row)
     if steps.stop < now.end_offset:
         # In a log that has voter sets, no voters are known before the first voter set.

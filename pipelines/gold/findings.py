@@ -35,7 +35,7 @@ _NAME = re.compile(r"[^/]+$")
 
 
 class Judged(NamedTuple):
-    """The input of gold.findings."""
+    """The judgements from which gold.findings is made, in a field for each source."""
 
     captured: Iterable[Row]
     """The findings of beside_other_logs."""
@@ -81,9 +81,9 @@ def findings(
 def emptied_rows(
     found: Iterable[Finding], beside: BesideCluster, newest: Sequence[Row]
 ) -> list[Row]:
-    """The findings of judge_emptied as rows. A row is of the capture of the directory that the
-    finding is about; where that directory is of no cluster with a log, of the first capture of the
-    cluster's own. newest: rows of bronze.captures."""
+    """The findings of judge_emptied as rows. A row names the capture of the directory that the
+    finding is about. If that directory belongs to another cluster, the row names the first of
+    `newest` instead. newest: the cluster's newest captures, as rows of bronze.captures."""
     captures = {one.directory.meta_properties: one for one in beside.without_log.values()}
     cluster_id = newest[0]["cluster_id"] if newest else None
     rows = []

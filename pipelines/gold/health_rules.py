@@ -10,8 +10,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-import pyarrow as pa
-
 from pipelines.cluster.rows import Row, milliseconds
 from pipelines.finding_rows import finding_row, subjects_text
 from replica.doctor.check.rule import Finding
@@ -34,27 +32,8 @@ MOST_BROKERS_IN_PAIRS = 500
 """With more live brokers than this the table has no pairs of brokers: pairs would have more rows
 than everything else."""
 FINDING, EXPOSURE = "finding", "exposure"
-_TIME = pa.timestamp("us", tz="UTC")
 _US_PER_MS = 1000
 _CAPTURE = ("node_id", "directory_id", "capture_id")
-JUDGEMENT = pa.schema(
-    [
-        *((name, pa.string()) for name in ("what", "cluster_id")),
-        ("node_id", pa.int32()),
-        *((name, pa.string()) for name in ("directory_id", "capture_id")),
-        *((name, pa.string()) for name in ("rule", "severity", "file")),
-        *((name, pa.int64()) for name in ("position", "offset")),
-        ("epoch", pa.int32()),
-        *((name, pa.string()) for name in ("message", "family", "subjects", "kind", "gone")),
-        *((name, pa.int64()) for name in ("leaderless", "needs_unclean", "below_min_isr")),
-        ("voters_left", pa.int32()),
-        ("has_majority", pa.bool_()),
-        ("since_offset", pa.int64()),
-        ("since", _TIME),
-        *((name, pa.int64()) for name in ("end_offset", "min_isr_unknown")),
-    ]
-)
-"""A row of gold.findings (what: FINDING), or of gold.failure_exposure (what: EXPOSURE)."""
 
 _TABLES = {kind.name: kind.table for kind in KINDS if kind.table in WATCHED}
 WATCHED_ENTITIES = tuple(_TABLES)
@@ -66,7 +45,8 @@ class JudgedState:
     """The judgement of a cluster's newest state."""
 
     rows: Sequence[Row]
-    """Rows of JUDGEMENT."""
+    """Rows of gold.findings (`what` is FINDING) and of gold.failure_exposure (`what` is
+    EXPOSURE)."""
     findings: tuple[Finding, ...]
     """The findings of the rules of health, with all their subjects."""
     partitions: int
@@ -87,8 +67,9 @@ def judged_state(
 ) -> JudgedState:
     """Judges the newest state of one cluster by the rules of health.
 
-    state_row: a row of pipelines.gold.newest_states. past: since when the state has held. steps:
-    gives the visible changes that led to the state, for `leaderless`.
+    state_row: a row of pipelines.gold.newest_states. past: since when the state's exposures and
+    reassignments have lasted. steps: gives the visible changes that led to the state, for
+    `leaderless`.
     """
     shortened = shortened_while_down(cluster, steps)
     cluster = replace(cluster, starts=past.starts, shortened=shortened)

@@ -195,7 +195,7 @@ class Gold:
         newest = self.newest_captures
         ids = {row["capture_id"] for row in newest}
         earlier = furthest_captures(self.status, of.state, ids, logs.unsynced_from)
-        facts = silver.held, of.state, self.stated, of.found, silver.tables
+        facts = silver.held, of.state, self.stated, of.findings, silver.tables
         return quorum_files_of(newest, earlier, logs, *facts)
 
     @cached_property
@@ -238,7 +238,7 @@ class Gold:
     def findings(self) -> list[Row]:
         """All rows of gold.findings except those between clusters."""
         of, silver = self.bronze, self.silver
-        captured = beside_other_logs(of.found, self.status)
+        captured = beside_other_logs(of.findings, self.status)
         replayed = self.records.compared
         emptied = emptied_rows(self.emptied, silver.beside, self.newest_captures)
         health = self.health(FINDING)
@@ -250,7 +250,7 @@ class Gold:
         """Rows of gold.truncations."""
         proven = partial(proven_ranges, self.silver.held, self.silver.groups)
         of = self.bronze
-        unsynced = unsynced_from(of.found)
+        unsynced = unsynced_from(of.findings)
         return list(truncations(of.batches, self.silver.agreed, proven, of.captures, unsynced))
 
     @cached_property
@@ -263,7 +263,7 @@ class Gold:
         """The rows of pipelines.gold.newest_states, each with what is known of the quorum and of
         nodes that don't start."""
         of = self.bronze.captures, self.records.ranges, self.history, self.silver.agreed.end
-        refusing = unstartable_nodes(self.newest_captures, self.bronze.found)
+        refusing = unstartable_nodes(self.newest_captures, self.bronze.findings)
         also = {
             "quorum": self.quorum,
             "passed_over": self.passed_over,
@@ -284,5 +284,5 @@ class Gold:
         return self.judge_health(self.newest_states)
 
     def health(self, what: str) -> list[Row]:
-        """The rows of JUDGEMENT of one kind, FINDING or EXPOSURE."""
+        """The rows of the judged states of one kind, FINDING or EXPOSURE: see JudgedState.rows."""
         return [row for one in self.judged_states for row in one.rows if row["what"] == what]

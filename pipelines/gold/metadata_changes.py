@@ -19,12 +19,12 @@ _PROVEN, _SUPERSEDED = "proven", "superseded"
 
 
 def metadata_changes(written: pa.Table) -> pa.Table:
-    """The changes of the agreed branch and of branches that lost, each once."""
+    """The changes of the agreed branch and of superseded branches, each once."""
     rows = reported_changes(written)
     keys = list(_CHANGE_KEYS)
     times = rows.select(keys).group_by(keys).aggregate([([], "count_all")])
     repeated = times.filter(pc.greater(times["count_all"], 1)).select(keys)
-    if not repeated.num_rows:  # as in every cluster without a branch that lost
+    if not repeated.num_rows:  # as in every cluster without a superseded branch
         return rows
     known = {tuple(row.values()) for row in repeated.to_pylist()}
     columns = (rows[name].to_pylist() for name in _CHANGE_KEYS)

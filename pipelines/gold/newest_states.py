@@ -55,9 +55,10 @@ def newest_states(
 
 
 def lags_of(status: Iterable[Mapping[str, Any]], quorum: KnownQuorum) -> dict[int, Lag]:
-    """Cluster.lags by the newest capture group: of a node with several logs the least. status: rows
-    of gold.replica_status. quorum: a voter with a doubt has no lag, as in the doctor. If the leader
-    gave up, a short lag counts too, as it does there."""
+    """The value for Cluster.lags, by the newest capture group. A node with several logs gets the
+    least of their lags. Voters whose disks are in doubt get none. A lag below COPYING_MS counts
+    only if the quorum has no leader. status: rows of gold.replica_status. quorum: what the captures
+    prove about the quorum."""
     least: dict[int, Lag] = {}
     for row in status:
         node, end, ms = row["node_id"], row["agreed_end_offset"], row["lag_ms"]

@@ -7,7 +7,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from pipelines.cluster.aggregates import by_capture, equal, every, grouped, largest, some
+from pipelines.cluster.aggregates import all_true, any_true, are_equal, by_capture, grouped, largest
 from pipelines.cluster.batches import NO_TIME, Longs
 from pipelines.cluster.control import known_directory
 from pipelines.cluster.replica_logs import HeldBatches
@@ -178,10 +178,10 @@ def _is_voter(capture: Row, voters: Sequence[Row] | None) -> bool | None:
 
     def is_it(voter: Row) -> bool | None:
         directory = known_directory(voter["directory_id"])
-        is_directory = equal(directory, capture["directory_id"]) is not False
-        return every((equal(voter["voter_id"], capture["node_id"]), is_directory))
+        is_directory = are_equal(directory, capture["directory_id"]) is not False
+        return all_true((are_equal(voter["voter_id"], capture["node_id"]), is_directory))
 
-    return None if voters is None else some(is_it(voter) for voter in voters)
+    return None if voters is None else any_true(is_it(voter) for voter in voters)
 
 
 def _role(state: Mapping[str, Any], node: int, is_voter: bool | None) -> str | None:

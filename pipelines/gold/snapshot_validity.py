@@ -47,8 +47,8 @@ def judged_snapshots(bronze: BronzeRows, replayed: Iterable[Row]) -> list[Row]:
     capture_id, verdict, broken_rules, notes and content_findings. broken_rules, notes: findings, as
     dicts of FINDING. content_findings: the broken_rules and notes that only the replay found, and
     that bronze.findings lacks."""
-    told = _told(bronze.found)
-    unknown = _first_unknown(bronze.found)
+    told = _told(bronze.findings)
+    unknown = _first_unknown(bronze.findings)
     compared = {
         _ids(row): row
         for row in replayed
@@ -178,7 +178,7 @@ def _of_one_id(bronze: BronzeRows) -> dict[tuple[Any, ...], list[Row]]:
         groups[row["capture_id"]].add(row["capture_group"])
     unreadable = {
         (row["capture_id"], row["snapshot_end_offset"], row["snapshot_epoch"])
-        for row in bronze.found
+        for row in bronze.findings
         if row["rule"] in _UNREADABLE
     }
     members = defaultdict(list)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
-from pipelines.cluster.aggregates import by_capture, equal, every, grouped, largest, some
+from pipelines.cluster.aggregates import all_true, any_true, are_equal, by_capture, grouped, largest
 from pipelines.cluster.control import (
     ControlRecords,
     SnapshotKey,
@@ -161,7 +161,7 @@ def _agrees(
     voters: Sequence[Row] | None, reference: Sequence[Row] | None, *, is_overtaken: bool
 ) -> bool | None:
     sizes = (None if one is None else len(one) for one in (voters, reference))
-    is_same = every((equal(*sizes), _all_match(voters, reference)))
+    is_same = all_true((are_equal(*sizes), _all_match(voters, reference)))
     return is_same if is_same or not is_overtaken else None
 
 
@@ -169,21 +169,25 @@ def _itself_agrees(
     voters: Sequence[Row], reference: Sequence[Row] | None, node: int
 ) -> bool | None:
     """Whether the reference has the replica itself. None where the replica isn't a voter."""
-    is_voter = None if reference is None else some(equal(r["voter_id"], node) for r in reference)
+    is_voter = (
+        None if reference is None else any_true(are_equal(r["voter_id"], node) for r in reference)
+    )
     return _all_match(voters, reference) if is_voter else None
 
 
 def _all_match(voters: Sequence[Row] | None, reference: Sequence[Row] | None) -> bool | None:
     if voters is None:
         return None
-    return every(_has(reference, one) for one in voters)
+    return all_true(_has(reference, one) for one in voters)
 
 
 def _has(reference: Sequence[Row] | None, one: Row) -> bool | None:
-    return None if reference is None else some(_is(one, other) for other in reference)
+    return None if reference is None else any_true(_is(one, other) for other in reference)
 
 
 def _is(one: Row, other: Row) -> bool | None:
     """Whether two voters may be the same. A voter without a directory id may have any."""
     directories = (known_directory(voter["directory_id"]) for voter in (one, other))
-    return every((equal(one["voter_id"], other["voter_id"]), equal(*directories) is not False))
+    return all_true(
+        (are_equal(one["voter_id"], other["voter_id"]), are_equal(*directories) is not False)
+    )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from pipelines.cluster.aggregates import distinct, equal, grouped
+from pipelines.cluster.aggregates import are_equal, distinct, grouped
 from pipelines.cluster.control import known_directory
 from pipelines.cluster.rows import Row
 
@@ -30,7 +30,7 @@ def votes(cluster_id: str, history: Sequence[Row], state: Iterable[Row]) -> Iter
             "candidate_id": candidate,
             "voter_directory_ids": distinct(known_directory(one.directory_id) for one in told),
             "sources": distinct(one.source for one in told),
-            "is_elected": equal(candidate, leaders.get(epoch)),
+            "is_elected": are_equal(candidate, leaders.get(epoch)),
             "is_double": candidates[epoch, voter] > 1,
         }
 

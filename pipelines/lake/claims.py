@@ -65,7 +65,7 @@ def claimed(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
 
 @dataclass
 class Claim:
-    """The claim of one writer."""
+    """One writer's claim on the lake: an object in the store."""
 
     store: Any
     """The file system of pyarrow.fs in which the claims are."""

@@ -23,7 +23,7 @@ _SEALED_DIGITS = 2 * (_TAG_BYTES + _HASH_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The seal of a lake."""
+    """Seals the hashes of files for a lake, and opens them again."""
 
     key: bytes | None = field(default=None, repr=False)
     """The key of the seal; None where the lake keeps hashes as they are."""

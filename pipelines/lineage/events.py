@@ -92,7 +92,7 @@ def versions(lake: Lake) -> dict[str, int]:
     return newest_versions(lake, (contract.name for contract in tables_in(lake)))
 
 
-def changed(lake: Lake, before: Mapping[str, int]) -> list[TableState]:
+def changed_tables(lake: Lake, before: Mapping[str, int]) -> list[TableState]:
     """The tables that have commits after the versions in `before`, and the number of rows that
     these commits wrote."""
     states = []
@@ -163,7 +163,7 @@ class Events:
         is kafka://HOST:PORT/TOPIC.
         """
         outputs = [
-            *(written_table(self._lake, one) for one in changed(self._lake, self._before)),
+            *(written_table(self._lake, one) for one in changed_tables(self._lake, self._before)),
             *(OutputDataset(*_named(path)) for path in writes),
         ]
         state = RunState.COMPLETE

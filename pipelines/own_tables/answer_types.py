@@ -11,7 +11,6 @@ import pyarrow.types as kinds
 from pipelines.own_tables.errors import OwnTableError
 from pipelines.tables.contract import Column, Contract
 
-_MOST_WHOLE_DIGITS = 38
 _SIMPLE: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     (kinds.is_boolean, "boolean"),
     (lambda kind: kinds.is_int64(kind) or kinds.is_uint32(kind), "bigint"),

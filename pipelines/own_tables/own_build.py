@@ -45,7 +45,7 @@ class OwnBuild:
 
     @cached_property
     def _known(self) -> dict[str, Derived]:
-        return stored.noted(self.lake)
+        return stored.noted_facts(self.lake)
 
     def stale(self) -> list[OwnTable]:
         """The tables that need to be derived. Notes the rows of the other tables."""

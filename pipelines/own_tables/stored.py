@@ -40,7 +40,7 @@ class Derived:
     rows: int
 
 
-def noted(lake: Lake) -> dict[str, Derived]:
+def noted_facts(lake: Lake) -> dict[str, Derived]:
     """The noted facts about the lake's own tables, by name; none where the file
     has another form."""
     content = lake.read(FILE_NAME)
@@ -73,7 +73,7 @@ def contracts_in(lake: Lake, names: Iterable[str]) -> list[Contract]:
     return [*built_in, *(stored_contract(lake, one) for one in sorted(wanted) if is_own(one))]
 
 
-def named(lake: Lake, name: str) -> Contract:
+def contract_named(lake: Lake, name: str) -> Contract:
     """The contract of one table that the lake has. Raises the errors of contracts_in."""
     return contracts_in(lake, [name])[0]
 
@@ -85,7 +85,7 @@ def own_names(lake: Lake) -> list[str]:
 
 def behind(lake: Lake) -> list[str]:
     """The own tables that were derived from earlier versions of the tables that they read."""
-    known, names = noted(lake), own_names(lake)
+    known, names = noted_facts(lake), own_names(lake)
     read = {table for name in names if name in known for table in known[name].reads}
     states = newest_states(lake, read)
     return [
@@ -100,7 +100,7 @@ def stored_contract(lake: Lake, name: str) -> Contract:
     table = open_if_there(lake, name)
     if table is None:
         raise UsageError(f"{lake} has no table {name}")
-    known = noted(lake).get(name)
+    known = noted_facts(lake).get(name)
     contract = _told(lake, name, table, () if known is None else known.keys)
     refuse_other(lake.path_of(contract), SeenTable.by_delta_rs(table), contract)
     return contract

@@ -35,7 +35,7 @@ class CheckpointProcess:
     """The process of Great Expectations (pipelines.quality.checkpoint)."""
 
     process: subprocess.Popen[bytes]
-    said: IO[bytes]
+    stderr: IO[bytes]
     """The file that gets what the process writes to stderr."""
     _answers: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
 
@@ -86,12 +86,12 @@ class CheckpointProcess:
         """Ends the process."""
         self.process.kill()
         self.process.wait()
-        self.said.close()
+        self.stderr.close()
 
     def _reason(self) -> str:
         code = self.process.wait()
-        self.said.seek(0)
-        lines = self.said.read().decode(errors="replace").strip().splitlines()
+        self.stderr.seek(0)
+        lines = self.stderr.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else f"its process ended with exit code {code}"
 
 

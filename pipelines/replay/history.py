@@ -105,8 +105,8 @@ class History:
         self._tell(self._of.namer, writes, entry, names)
 
     def _tell_tail(self, tail: LostRecords) -> None:
-        """Adds the changes of a lost branch, up to a record that this release doesn't know. No
-        version of a lost branch is ever valid."""
+        """Adds the changes of a superseded branch, up to a record that this release doesn't know.
+        No version of a superseded branch is ever valid."""
         self._partitions.hand_over(self._of)
         replay, namer = self._of.replay.copy(), ChangeNamer(self._of.namer.former)
         for entry in tail.entries:

@@ -40,7 +40,7 @@ from pipelines.silver.committed_log import AgreedBranch
 @dataclass(frozen=True)
 class BranchLog:
     """The agreed branch as it is replayed: pieces, in ascending order, which together are the whole
-    branch; the branches that lost; and the whole snapshots."""
+    branch; the superseded branches; and the whole snapshots."""
 
     pieces: tuple[BranchPiece, ...]
     tails: tuple[LostTail, ...]
@@ -221,7 +221,7 @@ def _due(snapshots: Sequence[PlannedSnapshot], tails: Sequence[LostTail]) -> lis
 def _beside(
     reader: BranchReader, due: _Due, *, bucket: int, buckets: int
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a snapshot, or of a branch that lost."""
+    """The rows of a snapshot, or of a superseded branch."""
     position, source, one = due
     if isinstance(one, LostTail):
         rows, commitment = tail_records(reader.tables, one), one.commitment

@@ -77,7 +77,7 @@ def _bucket(time: Sql, start: int, width: int) -> Sql:
 
 
 def newest_changes(cluster: str) -> Sql:
-    """The newest typed changes, changes of lost branches included."""
+    """The newest typed changes, changes of superseded branches included."""
     return f"""\
 SELECT "offset", leader_epoch, CAST(at AS VARCHAR) AS at, change, entity, name, old, new,
        commitment, count(*) OVER () AS total

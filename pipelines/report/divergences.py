@@ -85,9 +85,11 @@ class Parting:
         return any(replica in losing for replica in branch.replicas)
 
     def with_heads(self, rows: Iterable[Row]) -> Parting:
-        """The divergence with branches that differ in their bytes. rows: the rows of queries.heads.
+        """The divergence, with a branch for each content of the batch at its offset. rows: the rows
+        of queries.heads.
 
-        Pairs have only epochs, so before this call replicas in conflict are on one branch.
+        The rows of which a Parting is made name only epochs. So without this call, replicas that
+        hold different records of one epoch are on one branch.
         """
         known = set(self.replicas)
         held: dict[tuple[int, int], list[Replica]] = defaultdict(list)

@@ -49,7 +49,7 @@ class DecodedBranches:
 
 @dataclass(frozen=True)
 class Lost:
-    """A loss with its effect."""
+    """A loss of records, and the rows that show its effect."""
 
     loss: LostRecordCount
     written: Figure
@@ -89,7 +89,7 @@ class Outage(NamedTuple):
 
 
 class KnownOutages(NamedTuple):
-    """What is known of outages."""
+    """The outages of a cluster, as far as its history shows them."""
 
     outages: tuple[Outage, ...]
     """The outages, the oldest first."""

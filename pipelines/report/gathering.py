@@ -183,7 +183,7 @@ def _lost(source: ReportSource, cluster: str, loss: LostRecordCount, ranges: Fig
     of_ranges = () if ranges is None else ranges.rows
     known = effect(loss.first, loss.records, written.rows, types.rows, of_changes, of_ranges)
     kept = bool(loss.committed and source.ask(change_queries.keepers(cluster, loss)))
-    return Lost(replace(loss, effect=known, kept=kept), written, types, changes)
+    return Lost(replace(loss, effect=known, is_kept=kept), written, types, changes)
 
 
 def _decoded(source: ReportSource, cluster: str, rows: Iterable[Row]) -> Iterable[DecodedBranches]:

@@ -17,7 +17,7 @@ the drawing's width."""
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a lane."""
+    """A block of a lane, such as the offsets of one leader's epochs in a replica's log."""
 
     start: float
     """The left edge on the drawing's scale."""

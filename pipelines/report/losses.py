@@ -53,7 +53,7 @@ class LostRecordCount:
     and of the first capture without them."""
     effect: Effect | None = None
     """The effect of the loss; None where no query asked for it."""
-    kept: bool = False
+    is_kept: bool = False
     """Whether another replica never lost the committed ones of these records, so that only the
     copies of `replicas` are lost; False where no query asked for it."""
 

@@ -88,7 +88,7 @@ def _is_known(row: Row) -> bool:
     return schema is not None and row["record_version"] in schema.versions
 
 
-def never_made(effect: Effect) -> str:
+def never_made_text(effect: Effect) -> str:
     """The changes of records that another branch has superseded, such as `5 topics with 15
     partitions were never created`; empty where they would have changed nothing."""
     never = [(one, one.never) for one in effect.changes if one.never]
@@ -98,19 +98,19 @@ def never_made(effect: Effect) -> str:
         for what, count, done in _phrases(never)
     ]
     if again:
-        made = "1 change was" if again == 1 else f"{again} changes were"
-        told.append(f"{made} made again later")
-    return "; ".join(one for one in (listed(told), limits(effect)) if one)
+        again_text = "1 change was" if again == 1 else f"{again} changes were"
+        told.append(f"{again_text} made again later")
+    return "; ".join(one for one in (listed(told), unknown_text(effect)) if one)
 
 
-def made(effect: Effect) -> str:
+def made_text(effect: Effect) -> str:
     """The changes of records that may be committed, such as `5 topics with 15 partitions
     created`."""
     found = [(one, one.count) for one in effect.changes]
     return listed([f"{what} {done}" for what, _, done in _phrases(found)])
 
 
-def limits(effect: Effect) -> str:
+def unknown_text(effect: Effect) -> str:
     """The unknown facts about the lost records, in words; empty where all facts are known."""
     parts = []
     if effect.unknown_from is not None:

@@ -210,7 +210,7 @@ def _of_records(facts: ReportFacts, *, is_all: bool) -> Iterator[str]:
         if count:
             yield f"{counted(count, 'record')} of the metadata log {text}."
     for loss in facts.losses:
-        if loss.kept:
+        if loss.is_kept:
             yield (
                 f"The copy of {facts.names.nodes(loss.replicas, limit=5)} went back by "
                 f"{counted(loss.committed, 'committed record')}, which other nodes keep: the "
@@ -221,7 +221,7 @@ def _of_records(facts: ReportFacts, *, is_all: bool) -> Iterator[str]:
 def _most(facts: ReportFacts, name: str) -> int:
     """The most records of a kind that one loss took from the cluster. Losses of a single copy don't
     count."""
-    taken = (loss for loss in facts.losses if name != "committed" or not loss.kept)
+    taken = (loss for loss in facts.losses if name != "committed" or not loss.is_kept)
     return max((int(getattr(loss, name)) for loss in taken), default=0)
 
 

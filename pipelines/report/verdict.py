@@ -8,7 +8,7 @@ from functools import partial
 
 from pipelines.report.divergences import Parting
 from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, When
-from pipelines.report.meaning import Effect, limits, made, never_made
+from pipelines.report.meaning import Effect, made_text, never_made_text, unknown_text
 from pipelines.report.rounds import NO_ROUNDS, Rounds
 from pipelines.report.words import Names, span
 from replica.doctor.check.catalogue.log import NOT_KNOWN
@@ -170,7 +170,7 @@ def _losses(facts: ReportFacts) -> Iterator[Clause]:
 
 def _level(loss: LostRecordCount) -> Level:
     if loss.committed:
-        return Level.ATTENTION if loss.kept else Level.AT_RISK
+        return Level.ATTENTION if loss.is_kept else Level.AT_RISK
     open_ = loss.unproven or loss.when is not When.GONE
     return Level.ATTENTION if open_ else Level.RECOVERED
 
@@ -180,7 +180,7 @@ def _lost(loss: LostRecordCount, facts: ReportFacts) -> str:
     who = facts.names.nodes(loss.replicas, limit=5)
     what = f"{_records(loss.records)} ({_where(loss)})"
     them = "it" if loss.records == 1 else "them"
-    if loss.kept:
+    if loss.is_kept:
         return (
             f"the copy of {who} went back by {what}, of which {loss.committed} were committed: "
             "other nodes keep these"
@@ -189,10 +189,10 @@ def _lost(loss: LostRecordCount, facts: ReportFacts) -> str:
     if loss.superseded == loss.records:
         what += " that were never committed" if loss.records > 1 else " that was never committed"
         what += f", {IF_STOPPED}," if _rests_on_a_stop(loss, facts.now) else ""
-        more = never_made(known)
+        more = never_made_text(known)
         meaning = f": {more}" if more else ""
     else:
-        told, more = made(known), limits(known)
+        told, more = made_text(known), unknown_text(known)
         tell = "tells" if loss.records == 1 else "tell"
         what += f", which {tell} of {told}," if told else ""
         meaning = f" ({more})" if more else ""
@@ -241,7 +241,7 @@ def _commitment(found: tuple[LostRecordCount, ...]) -> Iterator[Clause]:
     if not found:
         yield Clause(Level.HEALTHY, "no capture shows a replica that lost records")
         return
-    committed = max(0 if loss.kept else loss.committed for loss in found)
+    committed = max(0 if loss.is_kept else loss.committed for loss in found)
     unproven = max(loss.unproven for loss in found)
     if committed:
         happened = any(loss.committed and loss.when is When.GONE for loss in found)

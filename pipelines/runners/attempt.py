@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,14 +32,11 @@ class Attempted:
     """The unit's result; None where the unit failed."""
     error: Exception | None
     """A KraftlakeError, OSError or TaskError; None where the unit succeeded."""
-    seconds: float
-    """How many seconds the unit took."""
 
 
 def attempt(function: Callable[[Any], Any], number: int, unit: Any) -> Attempted:
     """Runs the function on the unit. An error of the function is returned as a value: if it were
     raised, Spark would hide it in the stack trace of its own error."""
-    started = time.monotonic()
     result: Any = None
     failure: Exception | None = None
     try:
@@ -49,4 +45,4 @@ def attempt(function: Callable[[Any], Any], number: int, unit: Any) -> Attempted
         failure = error
     except Exception as error:  # noqa: BLE001 - the driver raises it
         failure = TaskError(f"{type(error).__name__}: {error}", traceback.format_exc())
-    return Attempted(number, result, failure, time.monotonic() - started)
+    return Attempted(number, result, failure)

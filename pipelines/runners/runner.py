@@ -29,8 +29,6 @@ class StageRun:
     """The number of these data files."""
     seconds: float
     """The wall-clock time of the stage."""
-    busy_s: float
-    """The seconds that all units took, added up."""
 
 
 def files_in(result: Any) -> Sequence[NewFile]:
@@ -70,15 +68,14 @@ class Runner(ABC):
         """
         if not units:
             return []
-        started, busy_s = time.monotonic(), 0.0
+        started = time.monotonic()
         results: list[Result] = []
         for unit, one in zip(units, self._attempted(stage, units), strict=True):
             if one.error is not None:
                 raise one.error
-            busy_s += one.seconds
             results.append(one.result)
             done(unit)
-        self.note(stage, results, self.tasks_of(stage, units), time.monotonic() - started, busy_s)
+        self.note(stage, results, self.tasks_of(stage, units), time.monotonic() - started)
         return results
 
     def note(
@@ -87,14 +84,12 @@ class Runner(ABC):
         results: Sequence[Any],
         tasks: int,
         seconds: float,
-        busy_s: float,
     ) -> None:
-        """Keeps the figures of one run of a stage for the summary. seconds: by the clock. busy_s:
-        the seconds of all units, added up."""
+        """Keeps the figures of one run of a stage for the summary. seconds: by the clock."""
         files = [file for result in results for file in files_in(result)]
         rows = sum(file.row_count for file in files)
         about = stage.name, stage.grain.value, len(results), tasks, rows, len(files)
-        self.ran.append(StageRun(*about, seconds, busy_s))
+        self.ran.append(StageRun(*about, seconds))
 
     @abstractmethod
     def _attempted(self, stage: Stage[Unit, Result], units: Sequence[Unit]) -> Iterator[Attempted]:

@@ -120,8 +120,7 @@ class SparkRunner(Runner):
             function(group, rows=nothing) if one.result is None else one.result
             for group, one in zip(groups, results, strict=True)
         ]
-        seconds, busy_s = time.monotonic() - started, sum(one.seconds for one in results)
-        self.note(walk, given, len(packs) + len(groups), seconds, busy_s)
+        self.note(walk, given, len(packs) + len(groups), time.monotonic() - started)
         return given
 
     def _results(self, found: pa.Table, count: int) -> list[Attempted]:
@@ -132,7 +131,7 @@ class SparkRunner(Runner):
             if one.error is not None:
                 return [one]
             known[one.number] = one
-        return [known.get(number, Attempted(number, None, None, 0.0)) for number in range(count)]
+        return [known.get(number, Attempted(number, None, None)) for number in range(count)]
 
     def _packed(self, stage: Stage[Unit, Result], units: Sequence[Unit]) -> list[Pack]:
         """The units of each task."""

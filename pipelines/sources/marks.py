@@ -1,9 +1,11 @@
-"""The states of the logs below some paths. By them a follower sees that a log has changed."""
+"""The states of the logs below some paths, by which a follower sees that a log has changed; and
+`follow`, which repeats work after each change, without Spark."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 
 from pipelines.object_store import is_uri
 from pipelines.sources.files import SourceFile, log_files
@@ -29,6 +31,25 @@ def marks_while_there(path: str) -> Mapping[str, Mark] | None:
         return marks_of([path])
     except KraftlakeError:
         return None
+
+
+def follow(
+    paths: Sequence[str], work: Callable[[], None], every_s: float, stop: threading.Event
+) -> None:
+    """Calls `work` at once, and again whenever a .log file at or below the paths has come, gone
+    or changed since the last call began, until `stop` is set.
+
+    every_s: the seconds between two checks of the files. A path that can't be read for a while
+    counts as changed when it goes and when it is back. Raises whatever `work` raises.
+    """
+    seen: Mapping[str, Mapping[str, Mark] | None] | None = None
+    while not stop.is_set():
+        # taken before the work, so that the next call has what is written during this one
+        now = {path: marks_while_there(path) for path in paths}
+        if now != seen:
+            work()
+            seen = now
+        stop.wait(every_s)
 
 
 def _mark_of(file: SourceFile) -> Mark | None:

@@ -55,7 +55,7 @@ exec {java} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that was run."""
+    """An installed Java, which has been run to learn its version."""
 
     executable: Path
     home: Path

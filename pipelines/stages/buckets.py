@@ -55,7 +55,7 @@ class Bucket:
     records: int
 
 
-class BucketTold(NamedTuple):
+class BucketFacts(NamedTuple):
     """The result of replay_bucket besides its data files: rows of REPLAYED and of
     gold.state_ranges."""
 
@@ -78,7 +78,7 @@ class Spread:
 
     bucket: Bucket
     of: BranchPiece | PlannedSnapshot | LostTail
-    """A piece of the branch, a whole snapshot, or a branch that lost."""
+    """A piece of the branch, a whole snapshot, or a superseded branch."""
     group: int
     """The number of the cluster's first bucket among the buckets of all clusters."""
     records: int
@@ -127,19 +127,19 @@ def replay_part(part: Part, tails: Sequence[LostTail], pins: Pins) -> UnitResult
     versions = _Files(out, gold.METADATA_HISTORY, metadata_history)
     agreed = _Files(out, gold.METADATA_CHANGES, reported_changes)
     contested = _Files(out, gold.METADATA_CHANGES, metadata_changes, size=None)
-    told = BucketTold([], [])
+    facts = BucketFacts([], [])
     with no_search_for_cycles():
         for batch in walk(part):
             if not batch.num_rows:
                 continue
             if batch.schema.equals(REPLAYED):
-                told.compared.extend(batch.to_pylist())
+                facts.compared.extend(batch.to_pylist())
                 continue
             what = batch.column("what")[0].as_py()
             if what == VERSION:
                 versions.add(batch)
             elif what == RANGE:
-                told.ranges.extend(state_ranges(pa.Table.from_batches([batch])).to_pylist())
+                facts.ranges.extend(state_ranges(pa.Table.from_batches([batch])).to_pylist())
             else:
                 assert what == CHANGE, what
                 is_contested = pa.array(_is_contested(batch, tails))
@@ -151,11 +151,11 @@ def replay_part(part: Part, tails: Sequence[LostTail], pins: Pins) -> UnitResult
         names = [file.name for one in out.made if one.table == contract.name for file in one.files]
         if names:
             out.note(judge_files(contract, data_set(pins.lake.path_of(contract), names)))
-    return out.result(told)
+    return out.result(facts)
 
 
 def _is_contested(changes: pa.RecordBatch, tails: Sequence[LostTail]) -> npt.NDArray[np.bool_]:
-    """Whether a branch that lost may have the same change. Of equal changes only one change is
+    """Whether a superseded branch may have the same change. Of equal changes only one change is
     kept."""
     offsets = changes.column("record_offset").to_numpy()
     found = np.zeros(len(offsets), np.bool_)

@@ -49,7 +49,9 @@ def compare_changes(unit: Changed, pins: Pins) -> UnitResult:
     return out.result()
 
 
-def without(result: UnitResult, contract: Contract) -> tuple[UnitResult, tuple[NewFile, ...]]:
+def without_files_of(
+    result: UnitResult, contract: Contract
+) -> tuple[UnitResult, tuple[NewFile, ...]]:
     """A unit's result without its files of a table, and these files."""
     files = tuple(f for one in result.made if one.table == contract.name for f in one.files)
     others = tuple(one for one in result.made if one.table != contract.name)

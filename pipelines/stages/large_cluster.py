@@ -2,8 +2,8 @@
 `whole_cluster`, in units of bounded size.
 
 `judge_offsets` -> `agree` -> `survey_piece` -> `replay_bucket` -> `newest` -> `look_back`, as often
-as needed -> `tell`. Where a table has a row for each record, or each change, the stage that makes
-the rows writes them.
+as needed -> `last_tables`. Where a table has a row for each record, or each change, the stage that
+makes the rows writes them.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Offsets:
 
 
 def judge_offsets(unit: Offsets, pins: Pins) -> UnitResult:
-    """Judges the batches and records of the unit. `told` of the result has the runs of batches, as
+    """Judges the batches and records of the unit. `facts` of the result has the runs of batches, as
     rows of silver.log_runs."""
     mine = f"cluster_id = {DATA_FUSION.literal(unit.cluster_id)}"
     where = f"{mine} AND base_offset >= {unit.low:d} AND base_offset < {unit.high:d}"
@@ -200,7 +200,7 @@ def _entry(cluster_id: str, offset: int, epoch: int) -> Row:
     }
 
 
-class PieceTold(NamedTuple):
+class PieceFacts(NamedTuple):
     """The result of survey_piece for a piece of the branch."""
 
     surveyed: Surveyed
@@ -210,13 +210,13 @@ class PieceTold(NamedTuple):
 
 
 def survey_piece(unit: Piece, pins: Pins) -> UnitResult:
-    """Makes the piece's rows of silver.committed_log. `told` of the result is a PieceTold. For a
-    snapshot no rows are made, and `told` is whether it has a record of a type or version that this
+    """Makes the piece's rows of silver.committed_log. `facts` of the result is a PieceFacts. For a
+    snapshot no rows are made, and `facts` is whether it has a record of a type or version that this
     release doesn't know."""
     tables = StoredTables(unit.cluster_id, pins, {}, unit.leaves_out)
     reader = BranchReader(tables, is_whole=not unit.leaves_out)
     if isinstance(unit.of, PlannedSnapshot):
-        return UnitResult((), told=has_unknown(reader, unit.of))
+        return UnitResult((), facts=has_unknown(reader, unit.of))
     found = survey(reader, unit.of, unit.asked)
     out = Output(pins, _NOTHING)
     before = unit.before
@@ -224,11 +224,11 @@ def survey_piece(unit: Piece, pins: Pins) -> UnitResult:
         first = found.committed["offset"][0].as_py()
         before = _entry(unit.cluster_id, first - 1, unit.of[0].leader_epoch)
     out.put(silver.COMMITTED_LOG, found.committed, [] if before is None else [before])
-    return out.result(PieceTold(found.surveyed, found.facts))
+    return out.result(PieceFacts(found.surveyed, found.facts))
 
 
 @dataclass(frozen=True)
-class Telling:
+class LastTables:
     """A unit: a cluster, of which all records were replayed."""
 
     agreed: Agreed
@@ -240,7 +240,7 @@ class Telling:
     """The new files of gold.metadata_history."""
     replaced: Replaced
     past: Past | None = None
-    """Since when the newest state has held; None while that isn't known."""
+    """Since when its exposures and reassignments have lasted; None while that isn't known."""
     beside: BesideCluster = NOTHING_BESIDE
     """What other directories of the newest captures' round show of the cluster's voters."""
 
@@ -253,7 +253,7 @@ class Telling:
         return (self.cluster_id,)
 
 
-class NewestTold(NamedTuple):
+class NewestFacts(NamedTuple):
     """The result of the stage `newest state` for a cluster."""
 
     state_row: Row
@@ -262,16 +262,16 @@ class NewestTold(NamedTuple):
     """The ranges of the history of that state, newest first."""
 
 
-def newest(unit: Telling, pins: Pins) -> UnitResult:
-    """Finds the newest state of a cluster, and the history that look_back reads. `told` of the
-    result is a NewestTold; None where the lake knows no state of the cluster."""
+def newest(unit: LastTables, pins: Pins) -> UnitResult:
+    """Finds the newest state of a cluster, and the history that look_back reads. `facts` of the
+    result is a NewestFacts; None where the lake knows no state of the cluster."""
     newest_states = _derived(unit, pins).newest_states
     if not newest_states:
         return UnitResult(())
     (state_row,) = newest_states
     steps = all_steps(state_row)
     spans = [*ranges_of(_versions(unit, pins), steps, _STEPS_OF_A_RANGE)] or [steps]
-    return UnitResult((), told=NewestTold(state_row, spans))
+    return UnitResult((), facts=NewestFacts(state_row, spans))
 
 
 @dataclass(frozen=True)
@@ -293,19 +293,19 @@ class LookingBack:
 
 
 def look_back(unit: LookingBack, pins: Pins) -> UnitResult:
-    """Reads one range of the history of the newest state. The field `told` of the result is a
+    """Reads one range of the history of the newest state. The field `facts` of the result is a
     PastRange."""
     versions = _versions(unit, pins)
-    return UnitResult((), told=look_back_rows(versions, unit.state_row, unit.steps, unit.asked))
+    return UnitResult((), facts=look_back_rows(versions, unit.state_row, unit.steps, unit.asked))
 
 
-def _versions(unit: Telling | LookingBack, pins: Pins) -> Dataset:
+def _versions(unit: LastTables | LookingBack, pins: Pins) -> Dataset:
     """The rows of gold.metadata_history."""
     return data_set(pins.lake.path_of(gold.METADATA_HISTORY), unit.history)
 
 
-def tell(unit: Telling, pins: Pins) -> UnitResult:
-    """Makes the tables of gold that have no row for each record. `told` of the result has the
+def last_tables(unit: LastTables, pins: Pins) -> UnitResult:
+    """Makes the tables of gold that have no row for each record. `facts` of the result has the
     NewestEvidence on the cluster."""
     out = Output(pins, unit.replaced)
     derived = _derived(unit, pins)
@@ -315,7 +315,7 @@ def tell(unit: Telling, pins: Pins) -> UnitResult:
     return out.result((*newest_evidence(derived),))
 
 
-def _derived(unit: Telling, pins: Pins) -> Gold:
+def _derived(unit: LastTables, pins: Pins) -> Gold:
     few = {one: pins.rows(one, [unit.cluster_id]) for one in FEW}
     tables = StoredTables(unit.cluster_id, pins, few, unit.leaves_out)
     groups = {row["capture_group"]: row for row in unit.agreed.groups.to_pylist()}
@@ -324,7 +324,7 @@ def _derived(unit: Telling, pins: Pins) -> Gold:
     return Gold(of, records, partial(_health, unit=unit, pins=pins))
 
 
-def _health(newest_states: Sequence[Row], *, unit: Telling, pins: Pins) -> Sequence[JudgedState]:
+def _health(newest_states: Sequence[Row], *, unit: LastTables, pins: Pins) -> Sequence[JudgedState]:
     """The health of the cluster in its newest state."""
     judged_states = []
     for state_row in newest_states:

@@ -49,7 +49,7 @@ class UnitResult:
     """The judgements of the rows that the unit read or made."""
     left_out: tuple[LeftOut, ...] = ()
     """Rows of bronze from which nothing was derived."""
-    told: Any = None
+    facts: Any = None
     """Facts about the unit that other stages need."""
 
     @property
@@ -68,7 +68,7 @@ class Replaced:
     """By table, the files of the pinned version that have rows of these clusters alone."""
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By table, the files that also have rows of other clusters: these files are written anew."""
-    gone: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
     """All clusters whose rows in the shared files are removed; other units have their new rows."""
 
 
@@ -87,9 +87,10 @@ class Output:
     left_out: list[LeftOut] = field(default_factory=list, init=False)
     judgements: list[Judgement] = field(default_factory=list, init=False)
 
-    def result(self, told: Any = None) -> UnitResult:
-        """The result of the unit, with everything that this object took. told: as in UnitResult."""
-        return UnitResult((*self.made,), (*self.judgements,), (*self.left_out,), told)
+    def result(self, facts: Any = None) -> UnitResult:
+        """The result of the unit, with everything that this object took. facts: as in
+        UnitResult."""
+        return UnitResult((*self.made,), (*self.judgements,), (*self.left_out,), facts)
 
     def note(self, judged: Judged) -> pa.Table:
         """Keeps the judgements of rows that are only read. Returns the admitted rows."""
@@ -187,7 +188,7 @@ class Output:
                 rows = pa.concat_tables(
                     in_types(read_data_file(place, one), contract.arrow_schema) for one in shared
                 )
-                gone = pa.array(self.replaced.gone, pa.string())
+                gone = pa.array(self.replaced.removed, pa.string())
                 kept = rows.filter(pc.invert(pc.is_in(rows["cluster_id"], gone)))
                 file = WriteTarget.of(self.pins.lake, contract).write(kept.to_batches())
                 new = () if file is None else (file,)

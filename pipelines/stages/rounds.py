@@ -70,7 +70,7 @@ def _formatted(row: Row) -> FormattedMember:
 
 @dataclass(frozen=True)
 class Members:
-    """A unit: members of a round."""
+    """A unit: members of a round, and the offsets at which their logs are compared."""
 
     members: tuple[RoundMember, ...]
     offsets: tuple[int, ...]
@@ -78,11 +78,11 @@ class Members:
 
 
 def first_entries(unit: Members, pins: Pins) -> UnitResult:
-    """Finds the batches that hold the offsets. `told` of the result has them (Entries) by
+    """Finds the batches that hold the offsets. `facts` of the result has them (Entries) by
     capture_id."""
     clusters = sorted({one.member.replica.cluster_id for one in unit.members})
     rows = holding(pins, clusters, unit.offsets)
-    return UnitResult((), told={one.capture_id: entries_at(rows, one) for one in unit.members})
+    return UnitResult((), facts={one.capture_id: entries_at(rows, one) for one in unit.members})
 
 
 def holding(pins: Pins, clusters: Sequence[str], offsets: Sequence[int]) -> list[Row]:

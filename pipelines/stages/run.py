@@ -12,7 +12,7 @@ from pipelines.gold.membership import RoundMember
 from pipelines.gold.verdicts import NewestEvidence
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
-from pipelines.stages.large_cluster import Telling
+from pipelines.stages.large_cluster import LastTables
 from pipelines.stages.output import UnitResult
 from pipelines.stages.pins import Pins
 from pipelines.stages.whole_cluster import Clusters
@@ -37,10 +37,10 @@ class BuildStages:
     """The captures in the ingest rounds that the build judges."""
     evidence: list[NewestEvidence] = field(default_factory=list, init=False)
     """The evidence of the newest captures of each cluster that was derived."""
-    ends: list[tuple[Clusters | Telling, UnitResult]] = field(default_factory=list, init=False)
+    ends: list[tuple[Clusters | LastTables, UnitResult]] = field(default_factory=list, init=False)
     """The units that judge the newest states of clusters, each with its result."""
 
-    def drop(self, clusters: Collection[str]) -> list[Clusters | Telling]:
+    def drop(self, clusters: Collection[str]) -> list[Clusters | LastTables]:
         """Drops the results of the units that judge the newest states of these clusters. Gives the
         units."""
         dropped = [one for one in self.ends if not {*one[0].clusters}.isdisjoint(clusters)]

@@ -31,7 +31,7 @@ _CONTENT = ("timestamp", "is_control", "record_type", "record_version", "value")
 
 @dataclass(frozen=True)
 class StoredTables(ClusterTables):
-    """A cluster in the lake."""
+    """The rows of one cluster in the lake's pinned tables, which are read as they are asked for."""
 
     cluster_id: str
     pins: Pins

@@ -14,7 +14,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from pipelines.cluster.branch_facts import added
+from pipelines.cluster.branch_facts import summed_facts
 from pipelines.cluster.cluster_tables import HeldTables
 from pipelines.cluster.rows import Row, of_cluster
 from pipelines.cyclic_garbage import no_search_for_cycles
@@ -63,7 +63,7 @@ class Clusters:
 
 def derive(unit: Clusters, pins: Pins) -> UnitResult:
     """Makes the rows of all tables of silver and gold for the unit's clusters, except gold.verdicts
-    and the findings between clusters. `told` of the result is a DerivedClusters.
+    and the findings between clusters. `facts` of the result is a DerivedClusters.
 
     Where rows break an expectation whose action is STOP, the caller commits nothing. Raises OSError
     and UnwritableFileError for files that can't be written, and what delta-rs raises.
@@ -125,7 +125,7 @@ def replayed_tables(of: Silver) -> tuple[Gold, dict[Contract, pa.Table]]:
     reader = BranchReader(of.tables)
     surveyed, found = replayed_whole(reader, of.log, of.agreed, of.asked, of.compared_before)
     history = metadata_history(found.written)
-    facts = added(one.facts for one in surveyed)
+    facts = summed_facts(one.facts for one in surveyed)
     records = Records(facts, found.compared, state_ranges(found.written).to_pylist())
     committed = [one.committed for one in surveyed]
     earlier = of.earlier_exposure

@@ -110,7 +110,7 @@ def no_run_that_is_safe_loses_what_was_committed(
             continue
         lost = [
             entry_of(batch)
-            for found in rehearsal.found
+            for found in rehearsal.outcomes
             for fate in found.outcome.fates
             for batch in logs[fate.node_id].batches
             if _touches(fate.lost, batch) and entry_of(batch) in committed
@@ -129,7 +129,7 @@ def nothing_committed_is_called_lost(answers: Answers, truth: Truth) -> Iterator
     what = f"recover refuses: {answers.plan.reasons[:1]}"
     yield held("recover", is_true=not is_refused, what=what)
     for command, rehearsal, _ in _rehearsals(answers):
-        for one in rehearsal.found:
+        for one in rehearsal.outcomes:
             what = f"{command} loses {one.outcome.committed_lost}, seed {one.seeds[0]}"
             yield held(command, is_true=not one.outcome.committed_lost, what=what)
 

@@ -160,7 +160,7 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
     *older, members = looks
     earlier = earlier_rounds(older)
     judged = judge_group(members, newest=True, earlier=earlier)
-    clusters = [one for one in clusters_of(judged, {}) if one.told is not None]
+    clusters = [one for one in clusters_of(judged, {}) if one.state is not None]
     assert len(clusters) <= 1, "one cluster"
     checked = clusters[0] if clusters else None
     cluster = None if checked is None else checked.cluster

@@ -108,19 +108,21 @@ def of_outcomes(**changes: Any) -> Change:
 
     def change(a: Answers) -> Answers:
         runs = a.rehearsed.rehearsal
-        found = tuple(replace(one, outcome=replace(one.outcome, **changes)) for one in runs.found)
-        return replace(a, rehearsed=replace(a.rehearsed, rehearsal=replace(runs, found=found)))
+        found = tuple(
+            replace(one, outcome=replace(one.outcome, **changes)) for one in runs.outcomes
+        )
+        return replace(a, rehearsed=replace(a.rehearsed, rehearsal=replace(runs, outcomes=found)))
 
     return change
 
 
 def with_lost_fates(a: Answers) -> Answers:
-    fates = a.rehearsed.rehearsal.found[0].outcome.fates
+    fates = a.rehearsed.rehearsal.outcomes[0].outcome.fates
     return of_outcomes(fates=tuple(replace(one, lost=ALL) for one in fates))(a)
 
 
 def with_unknown_fates(a: Answers) -> Answers:
-    fates = a.rehearsed.rehearsal.found[0].outcome.fates
+    fates = a.rehearsed.rehearsal.outcomes[0].outcome.fates
     return of_outcomes(fates=tuple(replace(one, losses=Losses(0, 1, 0)) for one in fates))(a)
 
 

@@ -224,7 +224,7 @@ def the_report_s_losses_are_those_of_the_comparison(answers: Answers) -> Iterato
     if answers.in_lake is None or answers.plan.answer is not RecoveryDecision.SAFE:
         return
     for loss in answers.in_lake.report.evidence.losses:
-        if loss.committed and not loss.kept:
+        if loss.committed and not loss.is_kept:
             yield f"recover says safe, the report {loss.committed} committed records lost"
 
 

@@ -76,7 +76,7 @@ def losses_are_equal_in_plan_and_runs(answers: Answers) -> Iterator[str]:
         for key, standings in answers.plan.led_by.items()
     } or {answers.plan.winner.key.node_id: {o.log.key.node_id: o for o in answers.plan.ranking}}
     for rehearsal in _rehearsals(answers):
-        for found in rehearsal.found:
+        for found in rehearsal.outcomes:
             by_node = by_leader.get(found.outcome.leader or -1, {})
             for fate in found.outcome.fates:
                 standing = by_node.get(fate.node_id)
@@ -90,7 +90,7 @@ def nothing_is_unknown_in_the_runs_of_a_safe_plan(answers: Answers) -> Iterator[
         return
     winners = {key.node_id for key in answers.plan.electable}
     for rehearsal in _rehearsals(answers):
-        for found in (one for one in rehearsal.found if one.outcome.leader in winners):
+        for found in (one for one in rehearsal.outcomes if one.outcome.leader in winners):
             for fate in found.outcome.fates:
                 if fate.losses.unproven:
                     yield f"node {fate.node_id} loses {fate.losses.unproven} unknown in a run"
@@ -131,7 +131,7 @@ def what_logs_lose_is_counted_by_one_judge(answers: Answers) -> Iterator[str]:
             yield f"node {parting.loser.node_id} loses {parting.lost} by check, {lost} by recover"
     keys = {standing.log.key.node_id: standing.log.key for standing in answers.plan.ranking}
     for rehearsal in _rehearsals(answers):
-        for fate in (one for found in rehearsal.found for one in found.outcome.fates):
+        for fate in (one for found in rehearsal.outcomes for one in found.outcome.fates):
             lost = by_plan.counted(keys[fate.node_id], fate.lost)
             if fate.losses != lost:
                 yield f"node {fate.node_id} loses {fate.losses} in a run, {lost} by recover"
@@ -187,7 +187,7 @@ def no_voter_is_sound_that_fails_in_every_run(answers: Answers) -> Iterator[str]
     sound, and its node waits for a newer epoch."""
     if answers.rehearsed is None or answers.between:
         return
-    runs = answers.rehearsed.rehearsal.found
+    runs = answers.rehearsed.rehearsal.outcomes
     failing = set.intersection(*({one for one, _ in found.outcome.failed} for found in runs))
     for member in answers.judged.members:
         is_sound = directory_verdict(member) is CheckVerdict.OK

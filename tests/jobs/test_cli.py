@@ -110,6 +110,12 @@ def test_help_says_what_an_option_does_in_a_sentence(options: type) -> None:
     assert set(labels) <= {"--json"}
 
 
+@pytest.mark.parametrize("options", COMMANDS, ids=lambda options: options.__name__)
+def test_help_breaks_no_word_at_its_hyphen(options: type) -> None:
+    """A page joins the lines of a paragraph by a space: `log-` and `directory` become two words."""
+    assert not re.findall(r"\w-\n.*", options.__doc__ or "")
+
+
 def test_the_version_is_shown(kraftlake: Kraftlake) -> None:
     ended = kraftlake("--version")
     assert ended.code == 0

@@ -14,7 +14,7 @@ def test_the_logs_in_the_wheel_are_those_of_the_checkout(
 ) -> None:
     """`python packaging/demo_logs.py` makes them anew."""
     monkeypatch.chdir(tmp_path)
-    folder = demo.unpacked()
+    folder = demo.unpacked_logs()
     found = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
     recorded = {
         path.relative_to(demo.RECORDED): path

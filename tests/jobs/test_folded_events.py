@@ -6,7 +6,7 @@ import pytest
 
 from jobs.cli.clock import UTC_CLOCK
 from jobs.cli.directories.folded_events import folded, text_of
-from jobs.cli.directories.incident import Told, Weight, gravest
+from jobs.cli.directories.incident import IncidentEvent, Weight, gravest
 from replica.doctor.timeline.details import RESTARTED
 from replica.doctor.timeline.events import Event
 from replica.doctor.timeline.fencings import AFTER_RESTART, ASKED, BACK
@@ -102,7 +102,7 @@ def test_features_that_one_request_changed_are_one_line() -> None:
 
 def test_a_full_page_leaves_out_the_light_events_and_then_the_old_ones() -> None:
     weights = [Weight.GRAVE, Weight.LIGHT, Weight.USUAL, Weight.USUAL, Weight.LIGHT]
-    events = [Told(at, str(at), at, weight) for at, weight in enumerate(weights)]
+    events = [IncidentEvent(at, str(at), at, weight) for at, weight in enumerate(weights)]
     assert [one.at for one in gravest(events, 5)] == [0, 1, 2, 3, 4]
     assert [one.at for one in gravest(events, 4)] == [0, 2, 3, 4]
     assert [one.at for one in gravest(events, 2)] == [0, 3]

@@ -16,9 +16,9 @@ import pytest
 
 from jobs import ingest
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake import following
-from jobs.cli.lake.following import follow
 from pipelines.lake import Lake
+from pipelines.sources import marks
+from pipelines.sources.marks import follow
 from pipelines.tables.bronze import CAPTURES
 from replica.format import discovery
 from tests.kraftlake_process import REPOSITORY, command_line
@@ -157,7 +157,7 @@ def test_a_follower_lists_each_path_once_for_its_ingest_and_goes_on_without_one_
         follow(*arguments[:3], stop)
 
     monkeypatch.setattr(discovery._Search, "run", counted)
-    monkeypatch.setattr(following, "follow", follow_once)
+    monkeypatch.setattr(marks, "follow", follow_once)
     assert ingest.run(asked) == 0
     by_start, by_follower, by_ingest = [*asked.paths], [*asked.paths], [*asked.paths]
     assert listed == [*by_start, *by_follower, *by_ingest]
@@ -168,7 +168,7 @@ def test_a_follower_lists_each_path_once_for_its_ingest_and_goes_on_without_one_
         follow_once(*arguments)
 
     capsys.readouterr()
-    monkeypatch.setattr(following, "follow", lose_one)
+    monkeypatch.setattr(marks, "follow", lose_one)
     assert ingest.run(asked) == 0
     assert f"ingest: left out: {nodes / '1'}: no such file or directory" in capsys.readouterr().err
     (capture,) = rows_of(lake.folder, CAPTURES)
@@ -185,7 +185,7 @@ def test_a_follower_waits_where_no_path_is_there(
         node.rename(tmp_path / "away")
         work()
 
-    monkeypatch.setattr(following, "follow", lose_it)
+    monkeypatch.setattr(marks, "follow", lose_it)
     assert ingest.run(IngestOptions([str(node)], lake, follow_s=9)) == 0
     assert not (lake.folder / "bronze").exists()
 

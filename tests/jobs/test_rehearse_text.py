@@ -8,7 +8,7 @@ from jobs.cli.directories.rehearse_text import PlayedStart, describe
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.rehearsal.captured import CapturedQuorum
 from replica.doctor.rehearsal.outcome import Fate, Outcome
-from replica.doctor.rehearsal.runs import Found, Rehearsal, ScenarioSafety
+from replica.doctor.rehearsal.runs import OutcomeRuns, Rehearsal, ScenarioSafety
 from replica.doctor.rehearsal.step import Scenario
 from replica.history.commitment import Losses, classify
 from replica.history.log import OffsetRange
@@ -33,7 +33,7 @@ def told(fate: Fate, doubt: VoterDoubt | None = None) -> list[str]:
         0,
         known(12, doubts={12: doubt} if doubt else {}),
     )
-    found = Found(outcome, (0,), (4, 4))
+    found = OutcomeRuns(outcome, (0,), (4, 4))
     rehearsal = Rehearsal(captured, Scenario(), range(1), (found,))
     asked = PlayedStart(rehearsal, ScenarioSafety.SAFE, ())
     lines = list(describe(asked, None, None, ("nodes",)))

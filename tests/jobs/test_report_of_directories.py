@@ -68,7 +68,15 @@ def statements(c: ClusterView) -> Iterator[tuple[str, Any]]:
     yield (
         "losses",
         [
-            (one.replicas, one.when, one.first, one.records, one.committed, one.unproven, one.kept)
+            (
+                one.replicas,
+                one.when,
+                one.first,
+                one.records,
+                one.committed,
+                one.unproven,
+                one.is_kept,
+            )
             for one in e.losses
         ],
     )

@@ -98,11 +98,11 @@ def from_directories(
             if wanted.verdict:
                 unread = (*inputs.unread(), *bundle_damage(damages))
                 known += (
-                    _Known(one.told, one.cluster, examined, verdict)
+                    _Known(one.state, one.cluster, examined, verdict)
                     for one, verdict in judged_clusters(
                         examined, unread, progress.show, broker_defaults, earlier, inputs.formatted
                     )
-                    if one.told is not None
+                    if one.state is not None
                 )
             else:
                 told = newest_states(examined, progress.show, earlier, inputs.formatted)

@@ -45,7 +45,7 @@ ORDER BY cluster_id, epoch""",
     ),
     Question(
         "divergences",
-        "Where did replicas part, and what would be lost?",
+        "Where do replicas diverge, and which records would be lost?",
         """\
 SELECT substr(cluster_id, 1, 4) AS cluster, node_a, node_b, divergence_offset, epoch_a, epoch_b,
        truncating_node AS truncates, records_lost AS lost, committed_lost AS committed,
@@ -56,7 +56,7 @@ ORDER BY cluster_id, node_a, node_b""",
     ),
     Question(
         "relations",
-        "Are they whole again in the newest capture?",
+        "Do the replicas agree again in the newest capture?",
         """\
 SELECT substr(cluster_id, 1, 4) AS cluster, relation, count(*) AS pairs
 FROM gold.divergence_points
@@ -66,7 +66,7 @@ ORDER BY cluster_id, relation""",
     ),
     Question(
         "lost-records",
-        "What did the losing side hold that is gone now?",
+        "Which records did nodes truncate?",
         """\
 SELECT substr(b.cluster_id, 1, 4) AS cluster, b.node_id AS node, r.record_type,
        count(*) AS records, min(r.offset) AS first_offset, max(r.offset) AS last_offset

@@ -74,11 +74,11 @@ class OwnQueries:
         self._opened: set[str] = set()
 
     def rows(self, sql: str) -> Iterator[Sequence[Any]]:
-        """As the function of this name."""
+        """The rows of a query, as by the function `rows`."""
         return self.answer(sql).rows
 
     def named_rows(self, sql: str) -> Iterator[dict[str, Any]]:
-        """As the function of this name."""
+        """The rows of a query as dictionaries, as by the function `named_rows`."""
         return self.answer(sql).by_name()
 
     def answer(self, sql: str, tables: Collection[str] | None = None) -> QueryResult:

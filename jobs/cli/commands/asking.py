@@ -2,7 +2,7 @@
 at a moment."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import alone, exclusive, given, needs
+from jobs.cli.commands.combinations import alone, exclusive, given_options, needs
 from jobs.cli.commands.parameters import Number, Text, Texts, argument, command, option
 from jobs.cli.moments import Moment, asked_moment
 from replica.errors import UsageError
@@ -67,8 +67,8 @@ class SqlOptions:
     memory: options.Memory = None
 
     def __post_init__(self) -> None:
-        for name, value in given(self, "tables", "questions").items():
-            alone(name, value, given(self, "cluster", "at_offset", "at_time", "engine"))
+        for name, value in given_options(self, "tables", "questions").items():
+            alone(name, value, given_options(self, "cluster", "at_offset", "at_time", "engine"))
         asked_moment(self.at_offset, self.at_time)  # A wrong moment is refused before a prompt.
 
     @property
@@ -181,23 +181,23 @@ class StateOptions:
     plain_csv: options.PlainCsv = False
 
     def __post_init__(self) -> None:
-        exclusive(given(self, "paths", "lake"))
-        of_directories = given(self, "order", "redact_key")
-        needs("PATH", self.paths, {**of_directories, **given(self, "pass_over")})
-        exclusive(given(self, "sizes", "exposure", "diff"))
-        needs("--exposure", self.exposure, given(self, "since"))
+        exclusive(given_options(self, "paths", "lake"))
+        of_directories = given_options(self, "order", "redact_key")
+        needs("PATH", self.paths, {**of_directories, **given_options(self, "pass_over")})
+        exclusive(given_options(self, "sizes", "exposure", "diff"))
+        needs("--exposure", self.exposure, given_options(self, "since"))
         needs(
             "--exposure or --effective",
             self.exposure or self.effective,
-            given(self, "broker_config"),
+            given_options(self, "broker_config"),
         )
         self._check_effective()
-        of_entities = given(self, "entities", "names", "topic", "csv", "plain_csv")
-        moment = given(self, "at_offset", "at_time")
-        for name, value in given(self, "sizes", "exposure").items():
+        of_entities = given_options(self, "entities", "names", "topic", "csv", "plain_csv")
+        moment = given_options(self, "at_offset", "at_time")
+        for name, value in given_options(self, "sizes", "exposure").items():
             alone(name, value, {**of_entities, **of_directories})
         if self.sizes or self.exposure:
-            needs("--lake", not self.paths, {**moment, **given(self, "committed_only")})
+            needs("--lake", not self.paths, {**moment, **given_options(self, "committed_only")})
         alone("--diff", self.diff, of_entities)
         if self.diff is not None and self.paths:
             raise UsageError("--diff goes with --lake")
@@ -205,12 +205,12 @@ class StateOptions:
             raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
 
     def _check_effective(self) -> None:
-        subjects = given(self, "topic", "broker", "group")
-        needs("--effective", self.effective, given(self, "broker", "group"))
+        subjects = given_options(self, "topic", "broker", "group")
+        needs("--effective", self.effective, given_options(self, "broker", "group"))
         if not self.effective:
             return
         exclusive(subjects)
         if not any(value is not None for value in subjects.values()):
             raise UsageError("--effective: name one with --topic, --broker or --group")
         for other in ("sizes", "exposure", "diff", "entities", "names"):
-            alone("--effective", self.effective, given(self, other))
+            alone("--effective", self.effective, given_options(self, other))

@@ -13,7 +13,7 @@ Given = Mapping[str, object]
 values."""
 
 
-def given(options: object, *names: str) -> Given:
+def given_options(options: object, *names: str) -> Given:
     """The values of some options of a command, by their names on the command line.
 
     names: the fields of these options. An option whose value is its default counts as not given, so

@@ -1,7 +1,7 @@
 """Commands that copy directories of nodes, and keep the copies: capture, prune, redact."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import given, needs
+from jobs.cli.commands.combinations import given_options, needs
 from jobs.cli.commands.parameters import argument, command, option
 
 
@@ -11,16 +11,17 @@ class CaptureOptions:
 
     A capture keeps a node's log before the node restarts, or brings it to the lake's machine.
     capture locks and changes nothing. A directory that changes while it is read is read again,
-    three times at most. capture.json is written last. It has the time of the capture, the hash of
-    every file, so that ingest notices a file that was damaged or lost on the way, and when the node
-    last wrote the file (modified_at), which no copy of a file keeps.
+    three times at most. capture.json is written last. It has the time of the capture and, for each
+    file, its hash and the time at which the node last wrote it (modified_at). By the hash, ingest
+    notices a file that was damaged or lost on the way.
 
     After an interruption run the same command again: files that were copied and have not changed
     since are not sent again. ingest leaves a capture out until it is complete.
 
     --redacted makes copies without secrets, as `kraftlake redact` does.
 
-    --json: folder, source, files, size_bytes, sent_bytes, moved, damages, a line per directory.
+    --json: folder, source, files, size_bytes, sent_bytes, moved (the directory changed during each
+    of three reads), damages, a line per directory.
 
     \b
     Examples:
@@ -43,7 +44,7 @@ class CaptureOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        of_copies = given(self, "redact_key", "hashes_names", "show_config")
+        of_copies = given_options(self, "redact_key", "hashes_names", "show_config")
         needs("--redacted", self.redacted, of_copies)
 
 
@@ -95,7 +96,8 @@ class RedactOptions:
     --names replaces the names of topics, users, groups, client ids and transactional ids by hashes.
     Hosts, racks, IP addresses and node ids are never replaced.
 
-    --json: folder, source, files, size_bytes, sent_bytes, moved, damages, a line per directory.
+    --json: folder, source, files, size_bytes, sent_bytes, moved (the directory changed during each
+    of three reads), damages, a line per directory.
 
     \b
     Examples:

@@ -1,7 +1,7 @@
 """Commands over logs on disk: dump, diff, check, explain, recover."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import exclusive, given, needs
+from jobs.cli.commands.combinations import exclusive, given_options, needs
 from jobs.cli.commands.parameters import Number, Text, Texts, argument, command, option
 from pipelines.object_store import check_local
 from replica.errors import UsageError
@@ -69,7 +69,7 @@ class DumpOptions:
     redact_key: options.RedactKey = None
 
     def __post_init__(self) -> None:
-        exclusive(given(self, "logs_only", "snapshots_only"))
+        exclusive(given_options(self, "logs_only", "snapshots_only"))
         if self.types and self.batches:
             raise UsageError("--type selects records, --batches shows none: drop one")
 
@@ -155,24 +155,23 @@ class CheckOptions:
     many), end_offset, at (ms) and source of the state that it is about. finding: rule, family
     (files, health), severity (info, which text calls a note, warning, error), file, position
     (byte), offset, epoch, message; of health also cluster_id, end_offset (of the state) and
-    subjects (name, what, offset; each partition, node and so on that the rule found). log-
-    directory, with --partitions: cluster_id, node_id, directory_id, path, partitions, size_bytes
-    (of the partitions), future, deleted and stray (folders that Kafka has marked so), and their
-    future_bytes, deleted_bytes and stray_bytes. start, with
-    --config: config, node_id, roles, cluster_id, directory_id, release, start (starts, never-joins,
-    refuses), obstacles (rule, start, message, kafka: its words). election: election (elects,
-    needs-others, never), voters, joining, not_given. formatted, where no log holds a record:
-    cluster_id, node_id, directory_id, directories, formatting (standalone, initial-controllers,
-    static, no-voters), voters, epoch, records. The last line
-    has the kind summary and, in the field summary: level (the worst), checked, errors, warnings,
-    notes (of all findings, shown or not), exit_code; directories with directory, cluster_id,
-    node_id, directory_id, role (voter, observer), partition, verdict (ok, no-fault-found, warning,
-    error), errors, warnings, notes (of the findings about files that name the directory),
-    log_start_offset, log_end_offset, epoch, snapshots (how many are valid, invalid, unverifiable);
-    health with cluster_id, directory, end_offset, is_whole (the state is known to the log's end),
-    verdict (healthy, warning, error, null where no state is known), errors, warnings, notes; and
-    quorums with cluster_id, voters and not_checked (voters whose directory was not given), both
-    with node_id and directory_id.
+    subjects (name, what, offset; each partition, node and so on that the rule found).
+    log-directory, with --partitions: cluster_id, node_id, directory_id, path, partitions,
+    size_bytes (of the partitions), future, deleted and stray (folders that Kafka has marked so),
+    and their future_bytes, deleted_bytes and stray_bytes. start, with --config: config, node_id,
+    roles, cluster_id, directory_id, release, start (starts, never-joins, refuses), obstacles (rule,
+    start, message, kafka: its words). election: election (elects, needs-others, never), voters,
+    joining, not_given. formatted, where no log holds a record: cluster_id, node_id, directory_id,
+    directories, formatting (standalone, initial-controllers, static, no-voters), voters, epoch,
+    records. The last line has the kind summary and, in the field summary: level (the worst),
+    checked, errors, warnings, notes (of all findings, shown or not), exit_code; directories with
+    directory, cluster_id, node_id, directory_id, role (voter, observer), partition, verdict (ok,
+    no-fault-found, warning, error), errors, warnings, notes (of the findings about files that name
+    the directory), log_start_offset, log_end_offset, epoch, snapshots (how many are valid, invalid,
+    unverifiable); health with cluster_id, directory, end_offset, is_whole (the state is known to
+    the log's end), verdict (healthy, warning, error, null where no state is known), errors,
+    warnings, notes; and quorums with cluster_id, voters and not_checked (voters whose directory was
+    not given), both with node_id and directory_id.
 
     \b
     Examples:
@@ -265,7 +264,7 @@ class CheckOptions:
     def __post_init__(self) -> None:
         if not (self.paths or self.config):
             raise UsageError("check: name directories, or a node's server.properties by --config")
-        needs("--config", bool(self.config), given(self, "release", "login_config"))
+        needs("--config", bool(self.config), given_options(self, "release", "login_config"))
 
 
 @command("cli.directories.recover:run", "Plan which replica a broken quorum should continue from.")
@@ -339,7 +338,7 @@ class RecoverOptions:
             raise UsageError(
                 "recover: --plan is missing; kraftlake plans, and changes no directory"
             )
-        needs("--rehearse", self.rehearse, given(self, "seeds"))
+        needs("--rehearse", self.rehearse, given_options(self, "seeds"))
 
 
 @command("cli.directories.explain:run", "Explain a finding of check, and what to do about it.")

@@ -3,7 +3,7 @@
 import typer
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import exclusive, given, needs
+from jobs.cli.commands.combinations import exclusive, given_options, needs
 from jobs.cli.commands.options import on_disk
 from jobs.cli.commands.parameters import Number, Text, add, argument, command, option
 from jobs.cli.output import write_text
@@ -228,7 +228,7 @@ class AppendOptions:
     command_config: options.CommandConfig = None
 
     def __post_init__(self) -> None:
-        exclusive(given(self, "raw", "as_json"))
+        exclusive(given_options(self, "raw", "as_json"))
 
 
 @command("cli.engine.replica_observe:run", "Record the metadata log of a real quorum.")
@@ -242,7 +242,7 @@ class ObserveOptions:
     truncates, and those that a newer snapshot replaces, go to DIR/archive, and are never deleted;
     name that folder to have dump and ingest read it too.
     --metrics serves the leader, lags, elections, snapshot age, growth of the log and health;
-    /healthz fails where a restart may help, /readyz while the quorum's commits don't show in DIR.
+    /healthz fails where a restart may help; /readyz fails while DIR lacks what the quorum commits.
 
     An id that another node uses is refused before anything is fetched: the leader would count the
     observer's fetches as that node's, and might commit records that no majority holds.
@@ -320,9 +320,9 @@ class ObserveOptions:
     command_config: options.CommandConfig = None
 
     def __post_init__(self) -> None:
-        needs("--until-caught-up", self.until_caught_up, given(self, "timeout_s"))
-        needs("--metrics", self.metrics or None, given(self, "broker_config"))
-        exclusive(given(self, "is_anonymous", "node_id"))
+        needs("--until-caught-up", self.until_caught_up, given_options(self, "timeout_s"))
+        needs("--metrics", self.metrics or None, given_options(self, "broker_config"))
+        exclusive(given_options(self, "is_anonymous", "node_id"))
 
 
 for _options in (

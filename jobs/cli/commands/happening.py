@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import exclusive, given, needs
+from jobs.cli.commands.combinations import exclusive, given_options, needs
 from jobs.cli.commands.options import on_disk
 from jobs.cli.commands.parameters import Number, Text, Texts, command, option, shared_option
 
@@ -182,8 +182,8 @@ class HistoryOptions:
     plain_csv: options.PlainCsv = False
 
     def __post_init__(self) -> None:
-        exclusive(given(self, "paths", "lake"))
-        of_directories = given(
+        exclusive(given_options(self, "paths", "lake"))
+        of_directories = given_options(
             self, "order", "pass_over", "keep_secrets", "show_config", "redact_key"
         )
         needs("PATH", self.paths, of_directories)

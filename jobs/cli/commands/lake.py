@@ -1,7 +1,7 @@
 """The commands that fill a lake, check it, show it and maintain it."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import alone, exclusive, given
+from jobs.cli.commands.combinations import alone, exclusive, given_options
 from jobs.cli.commands.parameters import Text, Texts, command, option
 from replica.errors import UsageError
 
@@ -64,8 +64,8 @@ class IngestOptions:
     )
     shared: bool = option(
         "--shared",
-        "Read directories in their place, without a copy: every executor reaches the paths and "
-        "URIs, and nobody writes there meanwhile.",
+        "Read directories in their place, without a copy. Every executor must reach the paths and "
+        "URIs, and nobody may write there meanwhile.",
         default=False,
     )
     follow_s: float | None = option(
@@ -91,9 +91,9 @@ class IngestOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        streams = given(self, "follow_s", "available_now")
+        streams = given_options(self, "follow_s", "available_now")
         exclusive(streams)
-        alone("--dry-run", self.dry_run, {**streams, **given(self, "then_build", "run_id")})
+        alone("--dry-run", self.dry_run, {**streams, **given_options(self, "then_build", "run_id")})
         if not self.is_stream:
             return
         if self.captured_at is not None or self.order:
@@ -126,7 +126,7 @@ class BuildOptions:
     it, and still derives the other tables.
 
     --follow builds whenever an ingest has changed the lake, until it is stopped. While another
-    process writes to the lake, build waits until the next look.
+    process writes to the lake, build waits, and tries again after SECONDS.
 
     \b
     Examples:
@@ -149,8 +149,8 @@ class BuildOptions:
     )
     pass_over: Text = option(
         "--pass-over TYPE,...",
-        "Go on behind records of these unknown types, in later builds too: numbers, or `vendors` "
-        "for all from 500 on. `none` ends it.",
+        "Replay the log without the records of these unknown types, in later builds too: numbers, "
+        "or `vendors` for all from 500 on. `none` ends this for later builds.",
         default=None,
         callback=options.check_passed_over_by_builds,
     )
@@ -159,7 +159,7 @@ class BuildOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        alone("--follow", self.follow_s is not None, given(self, "run_id"))
+        alone("--follow", self.follow_s is not None, given_options(self, "run_id"))
 
 
 @command("quality:run", "Check every table against its expectations.")

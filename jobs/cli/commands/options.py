@@ -128,7 +128,8 @@ NodePaths = Annotated[
     list[str],
     shared_argument(
         "LOGDIR...",
-        "A metadata directory, a node's log directory, a folder above them, or a bundle.",
+        "A metadata directory, a node's log directory, a folder above them, or a .tar.gz, .tar.zst "
+        "or .zip of them.",
         callback=each_by(check_place),
     ),
 ]

@@ -1,7 +1,7 @@
 """The command that answers whether a planned change is safe."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import exclusive, given, needs
+from jobs.cli.commands.combinations import exclusive, given_options, needs
 from jobs.cli.commands.parameters import Number, Text, Texts, command, option
 from replica.errors import UsageError
 
@@ -14,12 +14,12 @@ class PlanOptions:
     their leader or fall below min.insync.replicas, or the quorum loses its majority. Each reason
     names the partition or node, and the offset of the record that shows it. unknown means that the
     log doesn't hold what the answer names, such as the brokers' min.insync.replicas without
-    --broker-config. A line `needs` names what the change relies on and nothing here shows: that
+    --broker-config. A line `needs` names a condition of the answer that nothing here shows: that
     enough voters run, that nodes whose logs end early are caught up, that voters whose directories
-    are not named hold nothing newer. An answer with such lines is conditional, and its first line
-    says so; its exit code is 4, so that a script stops until somebody has checked them, and calls
-    again with --needs-checked. No change is safe where logs conflict, where the newest copy breaks
-    off, or where no majority of the voters holds the records.
+    are not named hold nothing newer. The first line of an answer with such conditions says `if its
+    needs hold`, and the exit code is 4, so that a script stops. Check the conditions, and run the
+    command again with --needs-checked. No change is safe where logs conflict, where the newest copy
+    breaks off, or where no majority of the voters holds the records.
 
     The command judges the newest state in the directories, or the state in a lake. In a lake it
     also judges an earlier state (--at-offset, --at-time, --committed-only). With -b it judges the
@@ -138,11 +138,11 @@ class PlanOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        exclusive(given(self, "paths", "lake", "bootstrap"))
-        of_a_lake = given(self, "at_offset", "at_time", "committed_only")
+        exclusive(given_options(self, "paths", "lake", "bootstrap"))
+        of_a_lake = given_options(self, "at_offset", "at_time", "committed_only")
         needs("--lake", not (self.paths or self.bootstrap), of_a_lake)
-        needs("--bootstrap", self.bootstrap, given(self, "timeout_s", "command_config"))
-        needs("PATH", self.paths, given(self, "order"))
+        needs("--bootstrap", self.bootstrap, given_options(self, "timeout_s", "command_config"))
+        needs("PATH", self.paths, given_options(self, "order"))
         if self.downgrade_binaries is not None and any(
             one is not None for one in of_a_lake.values()
         ):
@@ -150,6 +150,6 @@ class PlanOptions:
                 "--downgrade-binaries judges what the nodes would read now: leave out "
                 "--at-offset, --at-time and --committed-only"
             )
-        needs("PATH", self.paths or self.bootstrap, given(self, "pass_over"))
+        needs("PATH", self.paths or self.bootstrap, given_options(self, "pass_over"))
         if self.bootstrap and self.cluster is not None:
             raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")

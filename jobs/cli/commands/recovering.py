@@ -2,7 +2,7 @@
 makes the checkpoint from which a new cluster boots."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import exclusive, given, needs
+from jobs.cli.commands.combinations import exclusive, given_options, needs
 from jobs.cli.commands.parameters import Text, Texts, argument, command, option
 from replica.errors import UsageError
 
@@ -42,9 +42,9 @@ class RehearseOptions:
       safe     each run elects a leader, and loses no record that is proven committed
       unsafe   at least one run loses such a record, or ends without a leader
       unknown  the directories lack what the answer depends on, such as a voter's directory
-    Lines that begin with `needs` say on what it rests, and no directory shows it; safe is then
-    followed by `if its needs hold`. The exit code of such an answer is 4, so that a script stops
-    until somebody has checked them, and calls again with --needs-checked.
+    A line that begins with `needs` names a condition of the answer that no file shows. With such
+    a line, `safe` becomes `safe, if its needs hold`, and the exit code is 4, so that a script
+    stops. Check the conditions, and run the command again with --needs-checked.
 
     \b
     Examples:
@@ -59,16 +59,15 @@ class RehearseOptions:
     of all nodes.
 
     --json: kind (answer, outcome, recommended_answer, recommended_outcome, smallest_loss), a line
-    each. answer: cluster_id, answer, is_conditional (safe if its needs hold), reasons, needs,
-    runs, seeds, voters, leaders, start (node ids; null with --scenario). outcome: outcome, seeds,
-    leader, away (voters of whose disks nothing is known), epochs, committed_lost and unproven_lost
-    ([first, end) pairs), nodes (node_id, truncated, epochs, replaced_by, lost, other,
-    committed_lost, unproven_lost, superseded_lost, is_behind, has_new_disk, is_partly_known: the
-    counts are the least), failed. smallest_loss: bound, sets, seeds_of_each, away, dead, empty,
-    seed, leader, committed_lost, scenario, may_lose (dead, empty, unproven_lost: fewer failures
-    that may lose records).
-    Exit codes: 1 unsafe (or nothing that was named can be read), 3 unknown, 4 safe if its needs
-    hold (0 with --needs-checked), 2 usage.
+    each. answer: cluster_id, answer, is_conditional (safe if its needs hold), reasons, needs, runs,
+    seeds, voters, leaders, start (node ids; null with --scenario). outcome: outcome, seeds, leader,
+    away (voters of whose disks nothing is known), epochs, committed_lost and unproven_lost ([first,
+    end) pairs), nodes (node_id, truncated, epochs, replaced_by, lost, other, committed_lost,
+    unproven_lost, superseded_lost, is_behind, has_new_disk, is_partly_known: the true counts may be
+    higher), failed. smallest_loss: bound, sets, seeds_of_each, away, dead, empty, seed, leader,
+    committed_lost, scenario, may_lose (dead, empty, unproven_lost: fewer failures that may lose
+    records). Exit codes: 0 safe, 1 unsafe (or nothing that was named can be read), 3 unknown, 4
+    safe if its needs hold (0 with --needs-checked), 2 usage.
     """
 
     paths: options.Paths
@@ -163,9 +162,9 @@ class RestoreOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        exclusive(given(self, "paths", "lake"))
+        exclusive(given_options(self, "paths", "lake"))
         if (self.output is None) != self.dry_run:
             raise UsageError("restore: give either -o FOLDER or --dry-run")
-        of_a_lake = given(self, "cluster", "at_time", "committed_only")
+        of_a_lake = given_options(self, "cluster", "at_time", "committed_only")
         needs("--lake", not self.paths, of_a_lake)
-        needs("LOGDIR", self.paths, given(self, "order"))
+        needs("LOGDIR", self.paths, given_options(self, "order"))

@@ -1,7 +1,7 @@
 """Commands that give what a lake holds to others."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import alone, exclusive, given, needs
+from jobs.cli.commands.combinations import alone, exclusive, given_options, needs
 from jobs.cli.commands.options import each_by, on_disk
 from jobs.cli.commands.parameters import Text, Texts, argument, command, option
 from pipelines.object_store import check_local, check_place
@@ -27,9 +27,11 @@ class ReportOptions:
       kraftlake report node1/ node2/ node3/ -o incident.html
       kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
 
-    --json: file, cluster_id, level (as of check; recovered: it is over, and nothing committed was
-    lost), headline (what is wrong now; empty where nothing is), sentence, clauses, findings, a line
-    per cluster. Exit codes: 0, 1 the lake is broken, 2 usage (also a lake that was not built).
+    --json: file, cluster_id, level (as of check; recovered: the incident is over, and nothing
+    committed was lost), headline (what is wrong now; empty where nothing is), sentence, clauses,
+    findings, a line per cluster.
+
+    Exit codes: 0, 1 the lake is broken, 2 usage (also a lake that was not built).
     """
 
     paths: Texts = argument(
@@ -48,7 +50,7 @@ class ReportOptions:
 
     def __post_init__(self) -> None:
         exclusive({"-o -": self.output == "-", "--json": self.json_output})
-        needs("PATH", self.paths, given(self, "order"))
+        needs("PATH", self.paths, given_options(self, "order"))
 
 
 @command("cli.sharing.export:run", "Write tables or answers as DuckDB, SQLite, Parquet or CSV.")
@@ -108,7 +110,7 @@ class ExportOptions:
     memory: options.Memory = None
 
     def __post_init__(self) -> None:
-        exclusive(given(self, "tables", "query", "question"))
+        exclusive(given_options(self, "tables", "query", "question"))
 
 
 @command("cli.sharing.mcp:run", "Serve a lake or directories to assistants and editors (MCP).")
@@ -120,9 +122,9 @@ class McpOptions:
     whether a planned change is safe. A lake also answers any SELECT.
 
     The server's tools only read, and only the lake or directories named here. Secrets stay
-    redacted: a lake that was made with --keep-secrets is refused. An answer has at most N rows and
-    200,000 bytes, and says so where it was cut. The command needs the extra kraftlake[mcp], and no
-    Java.
+    redacted: a lake that was made with --keep-secrets is refused. An answer has at most --rows rows
+    and 200,000 bytes, and says so where it was cut. The command needs the extra kraftlake[mcp], and
+    no Java.
 
     \b
     Examples, for the list of servers of a client:
@@ -144,7 +146,7 @@ class McpOptions:
     memory: options.Memory = None
 
     def __post_init__(self) -> None:
-        exclusive(given(self, "paths", "lake"))
+        exclusive(given_options(self, "paths", "lake"))
 
 
 @command("cli.sharing.register:run", "Give a lake's tables names in a Hive metastore.")
@@ -190,7 +192,7 @@ class RegisterOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        exclusive(given(self, "drop", "client_file"))
+        exclusive(given_options(self, "drop", "client_file"))
 
 
 @command("publish:run", "Publish a table's changes: Kafka, files, a webhook.")
@@ -316,11 +318,13 @@ class PublishOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        publishing = given(self, "topic", "folder", "webhook", "follow", "restart")
+        publishing = given_options(self, "topic", "folder", "webhook", "follow", "restart")
         alone("--schema", self.schema, publishing)
-        of_a_topic = given(self, "bootstrap", "properties", "producer_config", "progress_topic")
+        of_a_topic = given_options(
+            self, "bootstrap", "properties", "producer_config", "progress_topic"
+        )
         needs("--topic", self.topic, of_a_topic)
-        of_messages = given(self, "webhook_format", "webhook_key", "webhook_severity")
-        of_a_webhook = {**given(self, "webhook_headers", "progress"), **of_messages}
+        of_messages = given_options(self, "webhook_format", "webhook_key", "webhook_severity")
+        of_a_webhook = {**given_options(self, "webhook_headers", "progress"), **of_messages}
         needs("--webhook", self.webhook, of_a_webhook)
-        needs("--follow", self.follow, given(self, "interval_s"))
+        needs("--follow", self.follow, given_options(self, "interval_s"))

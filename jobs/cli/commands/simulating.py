@@ -1,7 +1,7 @@
 """The command `simulate`, which runs scenarios and campaigns in the simulator."""
 
 from jobs.cli.commands import options
-from jobs.cli.commands.combinations import alone, given, needs
+from jobs.cli.commands.combinations import alone, given_options, needs
 from jobs.cli.commands.options import on_disk
 from jobs.cli.commands.parameters import Text, argument, command, option
 from replica.errors import UsageError
@@ -11,8 +11,9 @@ from replica.errors import UsageError
 class SimulateOptions:
     """Write the log directories of a named scenario; or run the replica engine under random faults.
 
-    A scenario repeats an incident that real clusters had. The engine plays it on simulated disks,
-    and writes what each node's disk holds at its end to DIR/NODE: the same bytes each time. Without
+    A scenario repeats an incident that real clusters had. The engine plays it on simulated disks.
+    At the end of the scenario it writes the content of each node's disk to DIR/NODE, the same bytes
+    each time. Without
     arguments the command lists the scenarios. --seeds runs the engine on disks and networks that
     fail, and checks Raft's invariants after every event.
 
@@ -46,12 +47,13 @@ class SimulateOptions:
     jobs: int = option("--jobs N", "Share the runs among N processes.", default=1, min=1)
     is_guided: bool = option(
         "--guided",
-        "Let every second run continue one that reached states new to the campaign.",
+        "Let every second run continue an earlier run that reached states which no run before it "
+        "had reached.",
         default=False,
     )
     forks: Text = option(
         "--forks EVENT.SEED,...",
-        "From event number EVENT on, draw random numbers by SEED.",
+        "Draw the random numbers from event number EVENT on by SEED.",
         default=None,
     )
     json_output: options.Json = False
@@ -62,7 +64,7 @@ class SimulateOptions:
             if any(each is not None for each in played.values()) or self.list_scenarios:
                 raise UsageError("--seeds goes with no scenario, -o or --list")
             return
-        of_a_campaign = given(self, "state", "jobs", "is_guided", "forks", "events")
+        of_a_campaign = given_options(self, "state", "jobs", "is_guided", "forks", "events")
         needs("--seeds", None, of_a_campaign)
         alone("--list", self.list_scenarios, played)
         if self.scenario is None and self.output is not None:

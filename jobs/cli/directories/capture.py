@@ -14,7 +14,7 @@ from jobs.cli.output import complain, write_json, write_line
 from jobs.cli.redacting import make_redactor
 from pipelines.capture.bundle import is_bundle
 from pipelines.capture.manifest import manifest_of
-from pipelines.capture.taking import CapturedDirectory, directories, take, whole
+from pipelines.capture.taking import CapturedDirectory, checked_directories, directories, take
 from pipelines.object_store import shown_uri
 from replica.doctor.redacted.record_redactor import RecordRedactor
 from replica.errors import UnreadableFileError, UsageError
@@ -91,7 +91,7 @@ def _found(
         complain(str(damage))
     if not found:
         raise UnreadableFileError(damages[0].file, damages[0].detail)
-    return whole(found), damages
+    return checked_directories(found), damages
 
 
 def _redactor(options: CaptureOptions | RedactOptions) -> RecordRedactor:

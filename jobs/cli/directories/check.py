@@ -261,8 +261,8 @@ class _Checking:
             located = [*_located(cluster), *(LocatedFinding("", one) for one in unread)]
         if families.health:
             located += [LocatedFinding("", one, health=cluster) for one in cluster.health or ()]
-            if cluster.told is not None and (
-                cluster.told.examined.is_directory or families.health_of_files
+            if cluster.state is not None and (
+                cluster.state.examined.is_directory or families.health_of_files
             ):
                 self.health.append(health_summary(cluster))
         self.members += (

@@ -11,7 +11,7 @@ from functools import cached_property
 from jobs.cli.directories.discovering import discovered_each, unreadable
 from pipelines.capture.grouping import (
     AmbiguousOrderError,
-    ambiguous,
+    ambiguous_order,
     batch_of,
     captured_at,
     refuse_unused,
@@ -106,7 +106,7 @@ def find_inputs(
     for path, below in discovered_each(paths, stack, for_check=True):
         formatted += below.formatted
         search.damages += below.damages
-        for one in below.found:
+        for one in below.paths:
             search.take(one, path)
     refuse_unused(order, search.batches)
     named = sorted(search.batches, key=order.index if order else captured_at)
@@ -210,5 +210,5 @@ class _Search:
                 self.copies.append((found.shown, other.shown))
                 return
             if other is not found:
-                raise ambiguous(other.shown, found.shown, replica.node_id)
+                raise ambiguous_order(other.shown, found.shown, replica.node_id)
         self.batches.setdefault(batch, []).append(found)

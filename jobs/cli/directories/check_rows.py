@@ -109,7 +109,7 @@ def health_summary(judged: JudgedCluster) -> dict[str, Any]:
     cluster, counts = judged.cluster, counted_by(judged.health or ())
     return {
         "cluster_id": judged.cluster_id,
-        "directory": None if judged.told is None else judged.told.examined.shown,
+        "directory": None if judged.state is None else judged.state.examined.shown,
         "end_offset": None if cluster is None else cluster.end_offset,
         "is_whole": cluster is not None and cluster.is_whole,
         "verdict": None if cluster is None else _health_verdict(counts),

@@ -183,7 +183,8 @@ def _folder(examined: Examined) -> str:
 
 
 def describe_counts(directories: int, counts: Mapping[Severity, int], least: Severity) -> str:
-    """The last line of the output."""
+    """The last line: how many directories or files were checked, and how many findings of each
+    severity there are. least: the least severity whose findings are shown."""
     what = "1 directory or file" if directories == 1 else f"{directories} directories or files"
     told = ", ".join(counted(counts[severity], noun) for severity, noun in NOUNS.items())
     hidden = [f"{noun}s" for one, noun in NOUNS.items() if one.rank > least.rank and counts[one]]

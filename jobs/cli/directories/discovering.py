@@ -21,7 +21,7 @@ class Discovered(NamedTuple):
     """The directories and files at or below a path that the user named. All names begin with the
     path as the user wrote it."""
 
-    found: Sequence[DiscoveredPath]
+    paths: Sequence[DiscoveredPath]
     damages: Sequence[Damage]
     """The folders and archives that can't be read."""
     formatted: Sequence[FormattedDirectory] = ()

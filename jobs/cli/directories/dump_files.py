@@ -70,7 +70,7 @@ def find_files(paths: Iterable[str], wanted: WantedFiles, stack: ExitStack) -> D
     damages: list[Damage] = []
     for _, below in discovered_each(paths, stack):
         damages.extend(below.damages)
-        for one in below.found:
+        for one in below.paths:
             if isinstance(one, FilePath):
                 files.append(DumpFile(one.path, one.shown, one.name))
                 continue

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from jobs.cli.commands.directories import ExplainOptions
 from jobs.cli.directories.verdict_text import runbook_text
-from jobs.cli.option_values import named
+from jobs.cli.option_values import value_named
 from jobs.cli.output import write_either, write_json, write_table, write_text
 from jobs.cli.schemas import schemas
 from replica.doctor.check.catalogue import RULES, RULES_BY_ID
@@ -25,7 +25,7 @@ def run(options: ExplainOptions) -> int:
     elif options.schema is not None:
         _print_schema(options)
     elif options.rule is not None:
-        rule = named(options.rule, RULES_BY_ID, "rule", "`kraftlake explain` lists them")
+        rule = value_named(options.rule, RULES_BY_ID, "rule", "`kraftlake explain` lists them")
         write_either([_plain(rule)], _described(rule), json_output=options.json_output)
     elif options.json_output:
         for rule in RULES:
@@ -38,7 +38,7 @@ def run(options: ExplainOptions) -> int:
 
 def _print_schema(options: ExplainOptions) -> None:
     known = schemas()
-    found = named(
+    found = value_named(
         str(options.schema), known, "command with --json", f"there are {', '.join(known)}"
     )
     write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
@@ -49,7 +49,7 @@ def _print_runbook(options: ExplainOptions) -> None:
     if not known:
         raise UsageError("--runbook: this installation has no runbooks")
     name = str(options.runbook)
-    text = named(name, known, "runbook", f"there are {', '.join(known)}")
+    text = value_named(name, known, "runbook", f"there are {', '.join(known)}")
     row = {"runbook": name.strip().lower(), "text": text}
     write_either([row], page_lines(text), json_output=options.json_output)
 

@@ -22,7 +22,7 @@ from replica.metadata.passed_over import NOTHING, PassedOver
 
 
 class GivenRounds(NamedTuple):
-    """Directories that were read."""
+    """Directories of nodes, each read once, in the rounds in which they were captured."""
 
     rounds: list[list[Examined]]
     """The directories of each round, the oldest round first."""

@@ -117,7 +117,7 @@ class Incident:
             yield "changes", f"{recent}: {how}" if recent else none
 
 
-class Told(NamedTuple):
+class IncidentEvent(NamedTuple):
     """An event, as the page prints it in one line."""
 
     at: int
@@ -130,37 +130,37 @@ class Told(NamedTuple):
     """Whether the event comes from the timeline, and so stands in the right order already."""
 
 
-def gravest(told: Sequence[Told], most: int) -> list[Told]:
+def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
     """The gravest of the events, and of equally grave ones the newest, in their order."""
-    graded = sorted(range(len(told)), key=lambda number: (told[number].weight, -number))
-    return [told[number] for number in sorted(graded[:most])]
+    graded = sorted(range(len(events)), key=lambda number: (events[number].weight, -number))
+    return [events[number] for number in sorted(graded[:most])]
 
 
-def told_of(incident: Incident, clock: ZonedClock) -> list[Told]:
+def incident_events(incident: Incident, clock: ZonedClock) -> list[IncidentEvent]:
     """The events of an incident by clock time. Where the times of the log go back, they are in the
     order of offsets, as in `timeline`."""
-    told = [*_events(incident, clock)]
-    placed = [one for one in told if one.is_placed]
+    events = [*_events(incident, clock)]
+    placed = [one for one in events if one.is_placed]
     newest = [*accumulate((one.at for one in placed), max)]
     keys = [(at, 0, number) for number, at in enumerate(newest)]
-    for one in told[len(placed) :]:
+    for one in events[len(placed) :]:
         before = (
             each.at
             for each in placed
             if one.offset is not None and each.offset is not None and each.offset < one.offset
         )
         keys.append((max([one.at, *before]), 1, 0))
-    return [one for _, one in sorted(zip(keys, told, strict=True), key=itemgetter(0))]
+    return [one for _, one in sorted(zip(keys, events, strict=True), key=itemgetter(0))]
 
 
-def _events(incident: Incident, clock: ZonedClock) -> Iterator[Told]:
+def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
     """The events of an incident. The timeline's events come first, in their order."""
     for events in folded(incident.events):
         at, offset = events[0].at, events[0].offset
-        yield Told(at, text_of(events, clock), offset, _weight(events[0]), is_placed=True)
+        yield IncidentEvent(at, text_of(events, clock), offset, _weight(events[0]), is_placed=True)
     for event in incident.recent:
         text = f"{text_of([event], clock)} (offset {event.offset})"
-        yield Told(event.at, text, event.offset, _weight(event))
+        yield IncidentEvent(event.at, text, event.offset, _weight(event))
     for outage in incident.outages:
         if outage.began.at is None:
             continue
@@ -174,20 +174,20 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[Told]:
             had.append(f"all had one again at {clock.words(ended)}")
         elif outage.still:
             had.append(f"{outage.still} still {'has' if outage.still == 1 else 'have'} none")
-        yield Told(outage.began.at, f"outage: {listed(had)}", outage.began.offset)
+        yield IncidentEvent(outage.began.at, f"outage: {listed(had)}", outage.began.offset)
     yield from _of_quorum(incident)
 
 
-def _of_quorum(incident: Incident) -> Iterator[Told]:
+def _of_quorum(incident: Incident) -> Iterator[IncidentEvent]:
     if (stop := incident.stop) is not None:
         voters = named("voter", [str(one) for one in stop.voters])
         lacks = f"{voters} had stopped before the change at offset {stop.offset}, which they lack"
         text = f"majority stopped: {lacks}, or were copied before it"
-        yield Told(stop.at, text, stop.offset)
+        yield IncidentEvent(stop.at, text, stop.offset)
     if (gave_up := incident.gave_up) is not None:
         node = f"node {gave_up.node_id}"
         text = f"leader gave up: {node} gave up after this, and no directory names a leader since"
-        yield Told(gave_up.at, text, None)
+        yield IncidentEvent(gave_up.at, text, None)
 
 
 def _weight(event: Event) -> Weight:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from jobs.cli.clock import ZonedClock
-from jobs.cli.directories.incident import Incident, Told, told_of
+from jobs.cli.directories.incident import Incident, IncidentEvent, incident_events
 from jobs.cli.directories.verdict_text import runbook_text
 from pipelines.html_text import Html, document, element, joined, packaged, ticks
 from replica.installation import release
@@ -36,7 +36,7 @@ def incident_page(
 def _cluster(incident: Incident, clock: ZonedClock) -> Iterator[Html]:
     yield element("section", *_verdict(incident), class_=f"verdict {incident.verdict.level.value}")
     yield element("h2", "Events")
-    told = told_of(incident, clock)
+    told = incident_events(incident, clock)
     if told:
         rows = (_row(one, clock) for one in told)
         head = element("tr", element("th", "Time"), element("th", "Offset"), element("th", "Event"))
@@ -72,7 +72,7 @@ def _verdict(incident: Incident) -> Iterator[Html]:
         yield element("p", ticks(f"{label.capitalize()}: {text}."), class_="quiet")
 
 
-def _row(one: Told, clock: ZonedClock) -> Html:
+def _row(one: IncidentEvent, clock: ZonedClock) -> Html:
     place = "" if one.offset is None else str(one.offset)
     cells = element("td", clock.words(one.at), class_="nowrap"), element("td", place)
     return element("tr", *cells, element("td", one.text))

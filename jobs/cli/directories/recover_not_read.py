@@ -1,7 +1,9 @@
-"""`kraftlake recover --plan` where no plan may follow. Either the operating system refused to read
-a file: a wrong user is no lost disk. Or disks of several clusters lie in each other's places: who
-replaces the voters of one cluster stops the voters of another. Then the answer is only what to do
-before a plan."""
+"""The answer of `kraftlake recover --plan` where it must not make a plan: only what to do before.
+
+There are two such cases. The operating system refused to read a file: then the file isn't lost, and
+the command has to run as another user. Or disks of several clusters lie in each other's places: a
+plan that replaces the voters of one cluster would stop the voters of another.
+"""
 
 from __future__ import annotations
 

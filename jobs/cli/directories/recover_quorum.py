@@ -186,7 +186,8 @@ class PlannedQuorum:
         if self.plan.answer is not RecoveryDecision.REFUSED:
             yield from map(one_log_each, second_logs(self.plan, self.by_key))
 
-    def look(self) -> RecoverStep:
+    def compare_histories(self) -> RecoverStep:
+        """The step for logs that conflict: nothing starts before it is known which one is right."""
         winner, others = self.shown[0], self.shown[1:]
         return RecoverStep(
             "Start none of them before it is known which history is right: `check` says what is "

@@ -15,7 +15,13 @@ from replica.doctor.check.partition import partition_of
 from replica.doctor.quorum.reasons import RankedReplica
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal.outcome import Fate, Outcome
-from replica.doctor.rehearsal.runs import Found, Rehearsal, ScenarioSafety, judge, rehearse_all
+from replica.doctor.rehearsal.runs import (
+    OutcomeRuns,
+    Rehearsal,
+    ScenarioSafety,
+    judge,
+    rehearse_all,
+)
 from replica.doctor.rehearsal.step import Scenario, ScenarioStep
 from replica.format.formatted import FormattedDirectory
 from replica.model.epochs import OffsetAndEpoch
@@ -57,12 +63,12 @@ class RehearsedPlan:
         runs = counted(len(rehearsal.seeds), "run")
         yield f"The steps rehearsed, {runs}: {_ANSWERS[self.answer]}"
         yield from (one_line(f"  {reason}") for reason in self.reasons)
-        for found in rehearsal.found:
+        for found in rehearsal.outcomes:
             yield from (one_line(f"  {line}") for line in _compared(self.plan, found))
 
     def row(self, key: ReplicaKey) -> dict[str, Any]:
         """The fields of `--json` about one replica of the ranking."""
-        found = () if self.rehearsal is None else self.rehearsal.found
+        found = () if self.rehearsal is None else self.rehearsal.outcomes
         standing = next(s for s in self.plan.ranking if s.log.key == key)
         return {
             "runs": sum(len(one.seeds) for one in found),
@@ -111,7 +117,7 @@ def recommended_start(
     return next((play for step in steps_of(plan, by_key) for play in step.plays), None)
 
 
-def _compared(plan: RecoveryPlan, found: Found) -> Iterator[str]:
+def _compared(plan: RecoveryPlan, found: OutcomeRuns) -> Iterator[str]:
     runs = f"{counted(len(found.seeds), 'run')}, such as seed {found.seeds[0]}"
     lines = [
         line for standing in plan.ranking for line in _differences(plan, standing, found.outcome)

@@ -19,7 +19,8 @@ from replica.shell_text import Shell, line, path
 
 @dataclass(frozen=True, slots=True)
 class StandIns:
-    """The stand-ins of a recovery plan."""
+    """The stand-ins of a recovery plan: directories with which new nodes take the places of lost
+    voters."""
 
     plan: RecoveryPlan
     winner: Examined

@@ -85,6 +85,6 @@ def _without_majority(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
     yield quorum.stop()
     yield from quorum.keep()
     if plan.answer is RecoveryDecision.REFUSED or (plan.voters and not plan.missing):
-        yield quorum.look()
+        yield quorum.compare_histories()
     else:
         yield from quorum.without_majority()

@@ -106,7 +106,7 @@ def _write(
 ) -> None:
     """Writes the disks of the first run of each outcome, and the script of the smallest loss."""
     shown = shown_uri(output)
-    for number, found in enumerate(rehearsal.found, start=1):
+    for number, found in enumerate(rehearsal.outcomes, start=1):
         folder, seed = f"outcome-{number}", found.seeds[0]
         for path, data in files_of(disks_after(rehearsal.captured, rehearsal.scenario, seed)):
             place.write(f"{folder}/{path}", [data])

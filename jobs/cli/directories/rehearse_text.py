@@ -20,7 +20,7 @@ from replica.doctor.quorum.conditions import late_voters, own_disk_needs, unseen
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.rehearsal.losing import LosingRun, Search
 from replica.doctor.rehearsal.outcome import Fate
-from replica.doctor.rehearsal.runs import Found, Rehearsal, ScenarioSafety, unknown_voters
+from replica.doctor.rehearsal.runs import OutcomeRuns, Rehearsal, ScenarioSafety, unknown_voters
 from replica.doctor.rehearsal.scenario_file import toml_of
 from replica.doctor.rehearsal.step import ScenarioStep
 from replica.history.ranges import difference
@@ -133,7 +133,7 @@ def _of_start(what: str, played: PlayedStart) -> Iterator[str]:
         who = "nobody leads" if node_id is None else f"node {node_id} leads"
         yield f"{who} at the end of {count} of {counted(len(seeds), 'run')}{played.away}"
     partly = _partly_known(rehearsal)
-    for number, found in enumerate(rehearsal.found, start=1):
+    for number, found in enumerate(rehearsal.outcomes, start=1):
         yield ""
         yield f"outcome {number}: {_headline(found, played.away)}"
         yield from (f"  {one_line(line)}" for line in _events(found, partly))
@@ -175,7 +175,7 @@ def _rows_of_start(played: PlayedStart) -> Iterator[dict[str, Any]]:
         "leaders": [{"node_id": node, "runs": count} for node, count in rehearsal.leaders],
         "start": None if played.scenario is not None else list(played.nodes),
     }
-    for number, found in enumerate(rehearsal.found, start=1):
+    for number, found in enumerate(rehearsal.outcomes, start=1):
         outcome = found.outcome
         yield {
             "kind": "outcome",
@@ -236,7 +236,7 @@ def _row(fate: Fate, partly: Collection[int]) -> dict[str, Any]:
     }
 
 
-def _headline(found: Found, away: str) -> str:
+def _headline(found: OutcomeRuns, away: str) -> str:
     runs = f"{counted(len(found.seeds), 'run')}{away}, such as seed {found.seeds[0]}"
     if found.outcome.leader is None or found.epochs is None:
         return f"{runs}: nobody leads"
@@ -245,7 +245,7 @@ def _headline(found: Found, away: str) -> str:
     return f"{runs}: node {found.outcome.leader} leads, in {epochs}"
 
 
-def _events(found: Found, partly: Collection[int]) -> Iterator[str]:
+def _events(found: OutcomeRuns, partly: Collection[int]) -> Iterator[str]:
     outcome = found.outcome
     for node_id, reason in outcome.failed:
         yield f"node {node_id}: {reason}"

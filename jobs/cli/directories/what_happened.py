@@ -17,7 +17,7 @@ from jobs.cli.directories.incident import (
     LeaderGaveUp,
     MajorityStop,
     gravest,
-    told_of,
+    incident_events,
 )
 from jobs.cli.directories.incident_page import incident_page
 from jobs.cli.directories.judged_clusters import judged_clusters
@@ -174,7 +174,7 @@ def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
     """The verdict, the newest events, the first steps, and what isn't known, as lines."""
     yield from describe_verdict(incident.verdict, on_page=True)
     yield from (labelled(label, text) for label, text in incident.beside())
-    told = told_of(incident, clock)
+    told = incident_events(incident, clock)
     leads = len(told) > len(incident.recent)
     if told:
         yield ""
@@ -205,7 +205,7 @@ def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
 
 
 def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
-    """The rows of --json."""
+    """The rows of `kraftlake what-happened --json` about an incident."""
     yield verdict_row(incident.verdict)
     for event in (*incident.events, *incident.recent):
         yield {"kind": "event", **event._asdict()}

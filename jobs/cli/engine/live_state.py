@@ -55,7 +55,7 @@ class LiveQuorum:
     command_config: str | None = None
     passed_over: PassedOver = NOTHING
     """The types of records that the replay passes over."""
-    said: str = field(default="no node answered", init=False)
+    last_notice: str = field(default="no node answered", init=False)
     """The observer's last notice."""
 
     def source(
@@ -95,7 +95,7 @@ class LiveQuorum:
         except TimeoutError as error:
             raise NotReadError(
                 f"-b {self.bootstrap}: the log could not be read to its high watermark within "
-                f"{self.timeout_s:g} s (--timeout); last: {self.said}"
+                f"{self.timeout_s:g} s (--timeout); last: {self.last_notice}"
             ) from error
 
     async def _run(self, recorder: ObserverRecorder) -> None:
@@ -106,7 +106,7 @@ class LiveQuorum:
                 if _bytes_in(self.folder) > MAX_BYTES:
                     raise NotReadError(
                         f"-b {self.bootstrap}: the nodes sent more than {MAX_BYTES} bytes of log "
-                        f"and snapshots; last: {self.said}"
+                        f"and snapshots; last: {self.last_notice}"
                     )
         finally:
             running.cancel()
@@ -114,7 +114,7 @@ class LiveQuorum:
         await running
 
     def _note(self, notice: Notice) -> None:
-        self.said = notice.text
+        self.last_notice = notice.text
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.cli.option_values import named
+from jobs.cli.option_values import value_named
 from jobs.cli.output import ms_text, write_either
 from replica.shell_text import line, path
 from replica.simulate.scenarios.library import SCENARIOS, SCENARIOS_BY_NAME
@@ -34,7 +34,7 @@ def run(name: str, directory: str, *, json_output: bool) -> int:
 
     directory: a new or empty folder.
     """
-    scenario = named(name, SCENARIOS_BY_NAME, "scenario", "--list shows them")
+    scenario = value_named(name, SCENARIOS_BY_NAME, "scenario", "--list shows them")
     refuse_filled(directory)
     capture = scenario.capture()
     write_capture(capture, directory)

@@ -47,7 +47,7 @@ def run(options: DemoOptions) -> int:
     """
     import deltalake  # noqa: F401, so that a package that is missing is named before any file
 
-    recorded = RECORDED if RECORDED.is_dir() else unpacked()
+    recorded = RECORDED if RECORDED.is_dir() else unpacked_logs()
     paths = [recorded / name for name in CLUSTERS]
     lake = options.lake
     if lake is None:
@@ -124,7 +124,7 @@ def _is_same_locally(asked: IngestOptions) -> bool:
     return not differing
 
 
-def unpacked() -> Path:
+def unpacked_logs() -> Path:
     """The folder UNPACKED with the recorded logs."""
     shutil.rmtree(UNPACKED, ignore_errors=True)
     with tarfile.open(_ARCHIVE) as archive:

@@ -102,7 +102,7 @@ def _forget(lake: Lake, targets: Targets) -> dict[str, int]:
 def _leave_no_earlier_version(lake: Lake, json_output: bool) -> int:
     from jobs.build import bring_up_to_date_if_possible
     from pipelines import delta
-    from pipelines.own_tables.stored import behind, named
+    from pipelines.own_tables.stored import behind, contract_named
 
     write_counts(bring_up_to_date_if_possible(None, BuildOptions(lake)), json_output=json_output)
     spark = started_spark("forget", lake)
@@ -110,7 +110,7 @@ def _leave_no_earlier_version(lake: Lake, json_output: bool) -> int:
     with locked(lake, waiting("forget", lake)):
         for name in tables_of(lake):
             complain(f"forget: vacuum {name}")
-            delta.vacuum(spark, lake, named(lake, name))
+            delta.vacuum(spark, lake, contract_named(lake, name))
     left = behind(lake)
     for name in left:
         complain(

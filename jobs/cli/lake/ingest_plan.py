@@ -23,7 +23,7 @@ from replica.words import counted
 _COLUMNS = ("node", "captured_at", "file", "bytes", "offsets", "batches")
 
 
-def planned(
+def print_plan(
     lake: Lake,
     take: Callable[[Spool], Captures],
     redactor: Redactor | None,

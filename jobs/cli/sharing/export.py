@@ -21,7 +21,7 @@ from jobs.cli.asking.sql import explained
 from jobs.cli.commands.sharing import ExportOptions
 from jobs.cli.memory_bound import bound_of, keep_within
 from jobs.cli.output import complain, write_json, write_table
-from jobs.cli.sharing.export_draft import replaced
+from jobs.cli.sharing.export_draft import draft_of
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake.tables import check_table, tables_of
 from pipelines.sql_text import check_not_empty, tables_named
@@ -166,7 +166,7 @@ def _replaced(request: ExportOptions) -> AbstractContextManager[Path]:
         )
     if not output.parent.is_dir():
         raise UsageError(f"-o {request.output}: there is no folder {output.parent}: make it first")
-    return replaced(output)
+    return draft_of(output)
 
 
 def _holds_other_things(folder: Path) -> bool:

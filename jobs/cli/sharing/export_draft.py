@@ -15,7 +15,7 @@ _NO_LINK = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 @contextmanager
-def replaced(output: Path) -> Iterator[Path]:
+def draft_of(output: Path) -> Iterator[Path]:
     """A path to write the export to. It is renamed to `output` after success, and otherwise
     removed.
 

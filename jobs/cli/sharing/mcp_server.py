@@ -60,16 +60,16 @@ class Served:
         ToolError with the command's error."""
         words = [command, "--json", *_words(options)]
         if self.lake is not None:
-            return await self.told([*words, f"--lake={self.lake}"], fine)
-        return await self.told([*words, "--", *self.paths], fine)
+            return await self.rows_of([*words, f"--lake={self.lake}"], fine)
+        return await self.rows_of([*words, "--", *self.paths], fine)
 
     async def ask_lake(self, *words: str) -> dict[str, Any]:
         """The rows that `sql` prints. Raises ToolError where directories are served."""
         if self.lake is None:
             raise ToolError("this server was started with directories; SQL needs --lake")
-        return await self.told(["sql", "--json", f"--lake={self.lake}", *words])
+        return await self.rows_of(["sql", "--json", f"--lake={self.lake}", *words])
 
-    async def told(self, words: Sequence[str], fine: Collection[int] = (0,)) -> dict[str, Any]:
+    async def rows_of(self, words: Sequence[str], fine: Collection[int] = (0,)) -> dict[str, Any]:
         """The rows that the command of these words prints. fine: as in output_of. Raises ToolError
         with the command's error."""
         told = await output_of(words, self.limits, fine)
@@ -174,12 +174,12 @@ def _add_what_is_wrong(server: MCPServer, served: Served) -> None:
     @server.tool(annotations=_READS)
     async def explain(rule: str) -> dict[str, Any]:
         """What a finding means, what Kafka does then, and what to do next."""
-        return await served.told(["explain", "--json", "--", rule])
+        return await served.rows_of(["explain", "--json", "--", rule])
 
     @server.tool(annotations=_READS)
     async def runbook(name: str) -> dict[str, Any]:
         """A runbook, step by step. A verdict and the answer about a change name theirs."""
-        return await served.told(["explain", "--json", f"--runbook={name}"])
+        return await served.rows_of(["explain", "--json", f"--runbook={name}"])
 
 
 def _add_what_is(server: MCPServer, served: Served) -> None:

@@ -13,8 +13,8 @@ from pipelines.report.sections.pieces import (
     code,
     details,
     head,
-    left,
     more,
+    not_drawn,
     number,
     records,
     section,
@@ -38,7 +38,7 @@ def lost(c: ClusterView, build: str) -> Html:
         "lost",
         "Lost records, and what they would have changed",
         *parts,
-        left(unnamed, "losses", "the sections below have them"),
+        not_drawn(unnamed, "losses", "the sections below have them"),
     )
 
 
@@ -49,7 +49,7 @@ def _loss(c: ClusterView, one: Lost, build: str) -> Iterator[Html]:
     yield element("h4", f"{who[0].upper()}{who[1:]}: {counted(loss.records, 'record')} {where}")
     if effect.written_ms:
         yield element("p", f"Written {ms_range_text(*effect.written_ms)}.")
-    limits = meaning.limits(effect)
+    limits = meaning.unknown_text(effect)
     if one.changes is None:
         yield element("p", "The lake has no typed changes: ", code(build), " makes them.")
     elif limits:

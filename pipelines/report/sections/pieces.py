@@ -112,7 +112,7 @@ def more(count: int, noun: str, text: str) -> Html:
     return element("p", f"and {count} more {noun}{how}", class_="more")
 
 
-def left(count: int, noun: str, where: str) -> Html:
+def not_drawn(count: int, noun: str, where: str) -> Html:
     """How many things a drawing leaves out, and where they are."""
     if count <= 0:
         return EMPTY
@@ -128,7 +128,8 @@ def code(text: str) -> Html:
 
 
 def mark(class_: str) -> Html:
-    """A mark of a legend."""
+    """The sample of a fill beside its meaning, in a legend. class_: the fill's class in the style
+    sheet."""
     return element("span", class_=f"key {class_}", aria_hidden="true")
 
 

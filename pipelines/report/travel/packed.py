@@ -8,7 +8,7 @@ An object with
 - partitions, brokers: names (texts), states (as pipelines.report.travel.steps has them), moves:
   step (as a difference), entity and the state from there on (-1: absent), one after the other.
 - changes: steps (as differences), kinds, names, old and new (texts, -1: nothing), lost: pairs of a
-  change's place and its epoch, for those of lost branches.
+  change's place and its epoch, for those of superseded branches.
 - epochs: epoch, leader, first offset, ms, 1 for one that lost, ids of voters.
 - branches: first offset, last offset or null, records, epochs, a sentence about them.
 - judged: step, rule that chose it, findings (rule, severity, message, subjects), exposures (what

@@ -34,7 +34,7 @@ SELECT (SELECT count(*) FROM {CHANGES} {mine}) AS changes,
 
 def _chosen(cluster: str, limit: int) -> Sql:
     """A CTE: the entities that the rules choose: entities of the whole cluster, entities with
-    changes in a lost branch, and of the others those that changed last."""
+    changes in a superseded branch, and of the others those that changed last."""
     mine = f"WHERE cluster_id = {DATA_FUSION.cluster(cluster)}"
     return f"""\
 told AS (
@@ -56,8 +56,8 @@ told AS (
 
 
 def changes(cluster: str, limit: int | None) -> Sql:
-    """The typed changes, changes of lost branches included. limit: the most changes of a sampled
-    cluster; None where all changes are wanted."""
+    """The typed changes, changes of superseded branches included. limit: the most changes of a
+    sampled cluster; None where all changes are wanted."""
     columns = f"""\
 entity, key, name, change, old, new, "offset", {ms("at")} AS at_ms, leader_epoch,
          commitment = 'superseded' AS is_lost"""

@@ -1,4 +1,4 @@
-"""The report's slider over every moment of a cluster, in the form that the template takes."""
+"""The report's slider over every moment of a cluster, in the form that sections.journey takes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from replica.words import counted, listed, ms_text
 
 @dataclass(frozen=True)
 class JourneyView:
-    """The slider for the template. The rows behind the slider are left out, because they take much
-    memory."""
+    """The slider as sections.journey shows it. The rows behind the slider are left out, because
+    they take much memory."""
 
     start: int
     """The step that is shown first."""

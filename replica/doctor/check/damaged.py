@@ -130,8 +130,8 @@ def file_damage(examined: Examined) -> Iterator[Finding]:
 
 
 def changed_files(examined: Examined) -> Iterator[Finding]:
-    """Findings about files that changed meanwhile, so that the rules read other bytes than the
-    scan."""
+    """Findings about files that changed between the scan and the rules, so that the rules have read
+    other bytes than the scan."""
     for path in examined.changed:
         message = "its bytes were changed while the directory was judged"
         yield files.CHANGED_WHILE_READ.at(path, message)

@@ -99,7 +99,8 @@ def partings_of(logs: ComparedLogs) -> dict[LogParting, list[int]]:
 def settled_pairs(
     logs: ComparedLogs,
 ) -> Iterator[tuple[ReplicaKey, ReplicaKey, Divergence, Losses | None, bool]]:
-    """Each pair of logs, with what it does where all logs are, and its settled_losses."""
+    """Each pair of logs, with its divergence in view of all logs, and its settled_losses. A pair in
+    which no replica will follow the better log has no truncating replica."""
     for a, b, divergence in _divergences(logs):
         yield a, b, *_among_all(a, b, divergence, logs)
 

@@ -38,8 +38,8 @@ def beside_other_logs(finding: Finding, end: OffsetAndEpoch | None, logs: Cluste
 
 
 def torn_beside(finding: Finding, node_id: int | None, holders: Mapping[int, int]) -> Finding:
-    """A finding about a torn batch, with who holds what the node loses by it. node_id: the node.
-    holders: where each node's log of the same cluster ends (exclusive)."""
+    """A finding about a torn batch, with the nodes that hold the records which it costs this node.
+    node_id: the id of this node. holders: the end (exclusive) of each node's log of the cluster."""
     if finding.rule is not log.TORN_TAIL or finding.offset is None:
         return finding
     offset = finding.offset

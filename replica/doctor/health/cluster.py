@@ -232,7 +232,7 @@ class Cluster:
 
     @cached_property
     def late_nodes(self) -> frozenset[int]:
-        """The nodes that are known to be behind, other than by having stopped together."""
+        """The nodes whose logs are known to be behind, without those of stopped_together."""
         return frozenset(self.lags) - self.stopped_together
 
     @cached_property
@@ -244,9 +244,9 @@ class Cluster:
 
     @property
     def voters_up(self) -> frozenset[int]:
-        """The voters that are left: they may be counted for a majority, as nothing shows that they
-        are down, have stopped, are behind, or lack a disk that can be relied on. That they run is
-        known of none. Every statement about the voters that are left asks this."""
+        """The voters that may be counted for a majority: nothing shows that they are down, have
+        stopped, are behind, or lack a disk that can be relied on. No log proves that they run.
+        Outputs call them the voters that are left."""
         return self.voters - self.voters_down - self.uncounted_voters
 
     @property

@@ -7,7 +7,6 @@ live broker asks for them, and a broker writes its own copy of the log only whil
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from replica.doctor.health.cluster import Beginning, Cluster
@@ -34,18 +33,6 @@ class LastSign(NamedTuple):
         compared."""
         fenced, seen = self.fenced.at, None if self.seen is None else self.seen.at
         return fenced is not None and seen is not None and seen > fenced
-
-
-def last_signs(cluster: Cluster, steps: Iterable[VisibleChange]) -> dict[int, LastSign]:
-    """What is known about the stop of each fenced broker. A broker that announced its shutdown is
-    left out, because the controllers moved its leaders away before it stopped. steps: the changes
-    that led to the state, newest first. They are read only until all answers are known."""
-    back = SignsBackwards(cluster)
-    for step in steps:
-        if back.is_complete:
-            break
-        back.take_back(step)
-    return back.found
 
 
 class SignsBackwards:

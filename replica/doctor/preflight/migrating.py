@@ -1,7 +1,7 @@
 """Judges the end of a migration from ZooKeeper (KIP-866; Kafka: ActivationRecordsGenerator).
 
-The migration ends when a controller leads that was restarted without it. After this nothing is
-written to ZooKeeper, and the migration can't be undone.
+The migration ends when a controller leads that was restarted with the migration switched off. After
+this nothing is written to ZooKeeper, and the migration can't be undone.
 """
 
 from __future__ import annotations

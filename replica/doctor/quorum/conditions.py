@@ -14,8 +14,8 @@ _TELL_ALL = (None, VoterDoubt.NO_QUORUM_STATE, VoterDoubt.UNREADABLE_QUORUM_STAT
 
 
 def unseen_voters(quorum: KnownQuorum) -> Iterator[str]:
-    """The condition about voters whose logs are not at hand; none if the whole logs of the others
-    are those of a majority, which holds all committed records."""
+    """The condition about voters whose logs are not at hand. No condition if the other voters are a
+    majority and their whole logs are at hand: a majority holds all committed records."""
     unseen = [str(voter.key.node_id) for voter in quorum.voters if voter.doubt in ABSENT]
     count = len(quorum.voters)
     seen = sum(voter.doubt in _TELL_ALL for voter in quorum.voters)

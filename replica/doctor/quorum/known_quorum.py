@@ -97,11 +97,11 @@ class KnownQuorum:
 
     @property
     def has_majority(self) -> bool:
-        """Whether the voters without a doubt are a majority of every voter set that counts."""
+        """Whether the voters without a doubt about their disks are a majority of each set."""
         return bool(self.voter_sets) and all(self.is_majority(each) for each in self.voter_sets)
 
     def is_majority(self, voters: VoterKeys) -> bool:
-        """Whether the voters of this set without a doubt are a majority of it."""
+        """Whether those voters of the set whose disks aren't in doubt are a majority of the set."""
         return is_majority(voters, self.relied, set(self.at_hand))
 
     @property

@@ -31,10 +31,10 @@ class Behind(NamedTuple):
 
 
 def lag_ms(last_common_ms: int | None, newest_ms: int | None) -> int | None:
-    """How long, in ms, a log is behind the newest log of its quorum: from its last record that the
-    newest log has, too, to the last record of the newest log. A record's time is the largest one of
-    its batch, in ms since 1970 (UTC); None where there is none, and then the answer is None, too.
-    0 where the clock went back between them."""
+    """How long, in ms, a log is behind the newest log of its quorum. None if one of the times is
+    None; 0 where the clock went back between them. last_common_ms: the time of the log's last
+    record that the newest log has, too. newest_ms: the time of the newest log's last record. Both
+    are largest timestamps of batches, in ms since 1970 (UTC); None for a batch without a time."""
     if last_common_ms is None or newest_ms is None:
         return None
     return max(newest_ms - last_common_ms, 0)

@@ -95,9 +95,9 @@ class RecoveryPlan:
 
     @property
     def outvoted(self) -> frozenset[ReplicaKey]:
-        """The replicas that can't be elected: too few of the voters that their own logs name are
-        left without the reliable voters that have a better log. So no log is truncated to follow
-        them. Empty if it is unknown which history is right."""
+        """The replicas that can't be elected: reliable voters with a better log refuse them their
+        vote, and the other voters that their own logs name are no majority. So no log is truncated
+        to follow them. Empty if it is unknown which history is right."""
         quorum, logs = self.quorum, [standing.log for standing in self.ranking]
         if quorum.is_conflicting or not quorum.voter_sets:
             return frozenset()

@@ -109,8 +109,10 @@ class LogsBehind(NamedTuple):
 
 
 def logs_behind(logs: Sequence[ReplicaLog], ends: Sequence[LogEnd]) -> LogsBehind | None:
-    """The logs that the newest one goes beyond, if there are any. Of two disks of one node nobody
-    knows on which the process ran, and a log that left the newest one is told as that."""
+    """The newest log, and the logs that end before it and agree with it up to their end; None if
+    there are no such logs. Two groups of logs are left out: those of a node with several disks,
+    because nobody knows on which disk its process ran; and logs that diverge from the newest log,
+    because other rules report them."""
     newest = newest_end(ends)
     if newest is None:
         return None

@@ -92,7 +92,8 @@ def went_back(before: ComparedRound, now: ComparedRound) -> Iterator[WentBack]:
 
 
 def each_once(found: Iterable[WentBack]) -> dict[ReplicaKey, WentBack]:
-    """What all earlier moments together show of each replica. found: of several of them."""
+    """One WentBack for each replica, which joins what all earlier moments show of it. found: the
+    results of went_back for several earlier moments."""
     once: dict[ReplicaKey, WentBack] = {}
     for one in found:
         other = once.get(one.key, one)

@@ -28,7 +28,7 @@ class ScenarioSafety(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class OutcomeRuns:
     """The runs that have the same outcome."""
 
     outcome: Outcome
@@ -46,7 +46,7 @@ class Rehearsal:
     scenario: Scenario
     seeds: range
     """The seeds of the runs."""
-    found: tuple[Found, ...]
+    outcomes: tuple[OutcomeRuns, ...]
     """Every outcome, the most frequent first."""
 
     @property
@@ -54,7 +54,7 @@ class Rehearsal:
         """(node id, the number of runs at whose end the node leads), the most frequent first. The
         node id is None for runs without a leader."""
         counts: Counter[int | None] = Counter()
-        for found in self.found:
+        for found in self.outcomes:
             counts[found.outcome.leader] += len(found.seeds)
         return tuple(counts.most_common())
 
@@ -73,7 +73,8 @@ def rehearse_all(
         runs.setdefault(run.outcome, []).append((seed, run.epoch))
     ranked = sorted(runs.items(), key=lambda each: (-len(each[1]), each[1][0]))
     found = tuple(
-        Found(outcome, tuple(seed for seed, _ in each), _epochs(each)) for outcome, each in ranked
+        OutcomeRuns(outcome, tuple(seed for seed, _ in each), _epochs(each))
+        for outcome, each in ranked
     )
     return Rehearsal(captured, scenario, seeds, found)
 
@@ -94,7 +95,7 @@ def judge(
 
 
 def _unsafe(rehearsal: Rehearsal) -> Iterator[str]:
-    for found in rehearsal.found:
+    for found in rehearsal.outcomes:
         lost = found.outcome.committed_lost
         if lost:
             yield (
@@ -131,7 +132,7 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
                 "scenario say that the node is dead or its disk empty"
             )
     forgets = bool(scenario.replaced)
-    for found in rehearsal.found:
+    for found in rehearsal.outcomes:
         outcome = found.outcome
         if outcome.leader is None and unknown_voters(rehearsal):
             yield f"{_share(rehearsal, found)} nobody leads at the end without these voters"
@@ -155,7 +156,7 @@ def _why(voter: KnownVoter) -> str:
     return voter.why_stale
 
 
-def _share(rehearsal: Rehearsal, found: Found) -> str:
+def _share(rehearsal: Rehearsal, found: OutcomeRuns) -> str:
     return f"in {len(found.seeds)} of {len(rehearsal.seeds)} runs, such as seed {found.seeds[0]},"
 
 

@@ -20,8 +20,9 @@ _SHOWN_NAMES = 3
 
 @dataclass
 class ChangeGroup:
-    """Changes of one kind and time, such as those of one request, or topics that were created one
-    after another. names: their entities. last_at: the time of the last of them."""
+    """Changes of one kind that belong together: those of one time, as of one request, or topics
+    that were created one after another. names: the entities that changed. last_at: the time of the
+    last change, in ms since 1970 (UTC)."""
 
     first: LoggedChange
     names: list[str]
@@ -29,7 +30,7 @@ class ChangeGroup:
 
     @property
     def name(self) -> str:
-        """The entities, as people read them."""
+        """The names of the entities as a list for people; many names are cut short."""
         return listed(self.names, limit=_SHOWN_NAMES)
 
     def has(self, change: LoggedChange) -> bool:
@@ -40,7 +41,7 @@ class ChangeGroup:
 
     @property
     def span_ms(self) -> int:
-        """The time from the first to the last of them; 0 where a clock was set back meanwhile."""
+        """The time (ms) from the first change to the last; 0 where a clock was set back between."""
         return max(self.last_at - self.first.at, 0)
 
 

@@ -177,7 +177,8 @@ def losses_of(sides: Iterable[tuple[ToLose, Iterable[int]]]) -> tuple[ToLose, ..
     """The losses of all logs. Logs that lose the same records share one loss. The losses to a log
     that loses nothing itself come first.
 
-    sides: a loss of one log, with one node, and the ids of the nodes whose logs cause it.
+    sides: for each loss of one log a pair: the loss, which names the log's node, and the ids of the
+    nodes whose logs cause the loss.
     """
     to: dict[ToLose, set[int]] = {}
     for loss, others in sides:
@@ -230,8 +231,8 @@ class ClusterEvidence:
     """The other gaps: what could not be judged."""
 
     @property
-    def left(self) -> tuple[str, ...]:
-        """The voters that count: their disks are neither unreliable nor replaced."""
+    def reliable(self) -> tuple[str, ...]:
+        """The voters whose disks are neither unreliable nor replaced."""
         return tuple(one for one in self.voters if one not in (*self.unreliable, *self.replaced))
 
     def with_unread(self, unread: Iterable[Finding]) -> ClusterEvidence:

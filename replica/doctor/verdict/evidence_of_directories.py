@@ -61,7 +61,7 @@ class JudgedCluster:
     """The findings of the comparison of these directories, the worst first."""
     partings: tuple[LogParting, ...]
     quorum: GroupQuorum | None
-    told: ClusterState | None
+    state: ClusterState | None
     cluster: Cluster | None
     """The judged state of the cluster; None if no state was judged."""
     health: tuple[Finding, ...] | None
@@ -157,8 +157,8 @@ def _by_node(member: JudgedDirectory) -> tuple[bool, int, str]:
 
 
 def names_file_of(finding: Finding, member: JudgedDirectory) -> bool:
-    """Whether a finding of the comparison, which names its file as the user does, names one of the
-    directory's."""
+    """Whether a finding of the comparison of directories is about a file of this directory. Such a
+    finding names the file by the path that the user gave."""
     shown = member.examined.shown
     outer = os.path.join(os.path.dirname(shown), "")
     return finding.file == shown or finding.file.startswith((os.path.join(shown, ""), outer))
@@ -223,7 +223,7 @@ def _to_lose(partings: Sequence[LogParting]) -> tuple[ToLose, ...]:
 def outages_of(judged: JudgedCluster) -> Sequence[Outage] | None:
     """The outages: the times during which partitions had no leader, the oldest first. None if no
     state is known, or if the log is too long."""
-    cluster, told = judged.cluster, judged.told
+    cluster, told = judged.cluster, judged.state
     if cluster is None or told is None or _is_too_long(told.examined, cluster):
         return None
     return outages(cluster.partitions, steps_back(judged, cluster))
@@ -231,9 +231,9 @@ def outages_of(judged: JudgedCluster) -> Sequence[Outage] | None:
 
 def steps_back(judged: JudgedCluster, cluster: Cluster) -> Iterable[VisibleChange]:
     """The changes that led to the state, by a second replay of logs that aren't too long."""
-    if judged.told is None:
+    if judged.state is None:
         return ()
-    examined = judged.told.examined
+    examined = judged.state.examined
     if _is_too_long(examined, cluster):
         return ()
     members = cluster_members(examined, (one.examined for one in judged.members))
@@ -251,7 +251,7 @@ def _leaderless(judged: JudgedCluster, cluster: Cluster | None) -> Since | None:
 
 
 def _state(judged: JudgedCluster) -> KnownState | None:
-    told = judged.told
+    told = judged.state
     if told is None or told.state is None:
         return None
     found = (judged.name_of(one) for one in judged.members if one.examined is told.examined)

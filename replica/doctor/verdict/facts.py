@@ -120,7 +120,7 @@ class VerdictDraft:
         of_files = _of_files(findings, self.mentioned)
         return decide(
             self.cluster_id,
-            self.margin.told((*self.felt, *of_files, *self.of_health), findings),
+            self.margin.added_to((*self.felt, *of_files, *self.of_health), findings),
             _all_gaps(self.missing, self.gaps, findings),
             well=self.well,
             notes=self.notes + _notes(one.finding for one in added),
@@ -190,7 +190,7 @@ def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
     the voters that are left are no majority, or, with replaced disks, only just a majority. Without
     a majority committed records may be only on unreliable disks, whatever the missing disks
     hold."""
-    left, needed = evidence.left, majority(len(evidence.voters))
+    left, needed = evidence.reliable, majority(len(evidence.voters))
     none = f"the voters that are left are no majority ({len(left)} of {len(evidence.voters)})"
     if evidence.unreliable and len(left) < needed:
         disks = "disk of voter" if len(evidence.unreliable) == 1 else "disks of voters"

@@ -31,9 +31,9 @@ def loss_facts(losses: Iterable[ToLose]) -> Iterator[Fact]:
 
 
 def with_copies(outages: Sequence[Fact], evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The outages, and the fact that the start of brokers discards records that only they may hold.
-    The step of an outage that starts them is that fact's step, too: it has all that is to be done
-    about them, in this order."""
+    """The outages, and after them a fact about brokers whose start discards records that no other
+    broker may hold. The fact and an outage that the start of these brokers ends have one next step:
+    copy the directories, start the brokers, compare the records."""
     copies = [one._replace(shortened=()) for one in evidence.copy_first if one.truncated]
     if not copies:
         yield from outages

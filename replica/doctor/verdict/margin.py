@@ -1,5 +1,6 @@
-"""Adds to facts about voters that don't count the margin of the quorum: which other voters it needs
-meanwhile."""
+"""Some voters can't be counted, because they are down or behind, or because their disks lack what
+they had. This module adds to the facts about them which of the other voters the quorum now
+needs."""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ _RULES = OLD_DISKS | {health.VOTER_ON_FENCED_BROKER.id}
 
 
 class QuorumMargin(NamedTuple):
-    """The voters, such as `2`, and those of them that no doubt about a disk and no fenced broker
-    takes away."""
+    """voters: the ids of all voters, such as `2`. countable: the voters that the quorum can count
+    on: no finding doubts their disk, and no fenced broker runs on their node."""
 
     voters: tuple[str, ...]
-    left: tuple[str, ...]
+    countable: tuple[str, ...]
 
     @staticmethod
     def of(evidence: ClusterEvidence) -> QuorumMargin:
@@ -33,13 +34,13 @@ class QuorumMargin(NamedTuple):
             if finding.rule is health.VOTER_ON_FENCED_BROKER
             for subject in finding.subjects
         }
-        return QuorumMargin(evidence.voters, tuple(v for v in evidence.left if v not in down))
+        return QuorumMargin(evidence.voters, tuple(v for v in evidence.reliable if v not in down))
 
-    def told(self, facts: Iterable[Fact], findings: Iterable[PlacedFinding]) -> Iterator[Fact]:
-        """The facts, with the margin where the voters that are left are just a majority. findings:
-        those about files."""
+    def added_to(self, facts: Iterable[Fact], findings: Iterable[PlacedFinding]) -> Iterator[Fact]:
+        """The facts. If just a majority can be counted on, the facts about the other voters also
+        say that the quorum stops when one more voter stops. findings: those about files."""
         behind = {one.where for one in findings if one.finding.rule.id in OLD_DISKS}
-        left = [one for one in self.left if f"node {one}" not in behind]
+        left = [one for one in self.countable if f"node {one}" not in behind]
         is_just = len(left) == majority(len(self.voters)) < len(self.voters)
         for fact in facts:
             if is_just and not _RULES.isdisjoint(fact.rules):

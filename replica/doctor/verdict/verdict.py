@@ -192,8 +192,8 @@ def facts_besides(facts: Sequence[Fact]) -> Besides:
 
 
 def shown_of(count: int, most: int) -> int:
-    """How many of `count` lines are shown where a line counts those beyond `most`: all of them,
-    where it would count a single one."""
+    """How many of `count` lines to show, if at most `most` are shown and one more line says how
+    many are left out. A single line is not left out: its place is needed for that line anyway."""
     return count if count - most == 1 else min(count, most)
 
 

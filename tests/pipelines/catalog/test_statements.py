@@ -9,7 +9,7 @@ import pytest
 from jobs.cli.asking.sql_views import VIEWS
 from jobs.cli.sharing.register import views_of
 from pipelines.catalog.metastore import metastore_settings, properties_text
-from pipelines.catalog.registration import CatalogEntry, entry_of, explained, same_place
+from pipelines.catalog.registration import CatalogEntry, catalog_error, entry_of, same_place
 from pipelines.catalog.statements import (
     LAYERS,
     NamedQuery,
@@ -125,7 +125,7 @@ def test_errors_of_a_metastore_become_one_line_that_says_what_to_do() -> None:
         "Unable to open a test connection\njava.sql.SQLException: ERROR XSDB6: Another instance of "
         "Derby may have already booted the database /my data/catalog/metastore_db.\n"
     )
-    assert str(explained(locked)) == (
+    assert str(catalog_error(locked)) == (
         "/my data/catalog/metastore_db is open in another process, and Derby serves one at a time: "
         "end the spark-sql, Thrift server or notebook that has it, or use a Hive metastore service"
     )
@@ -134,8 +134,8 @@ def test_errors_of_a_metastore_become_one_line_that_says_what_to_do() -> None:
         "Most recent failure: org.apache.thrift.transport.TTransportException: "
         "java.net.ConnectException: Connection refused\n\tat org.apache.thrift"
     )
-    assert str(explained(away)) == (
+    assert str(catalog_error(away)) == (
         "no Hive metastore answers (org.apache.thrift.transport.TTransportException: "
         "java.net.ConnectException: Connection refused): check --catalog"
     )
-    assert str(explained("A\n\nB: disk full\n")) == "the catalog failed: B: disk full"
+    assert str(catalog_error("A\n\nB: disk full\n")) == "the catalog failed: B: disk full"

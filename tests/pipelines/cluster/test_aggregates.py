@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.cluster.aggregates import equal, every, some
+from pipelines.cluster.aggregates import all_true, any_true, are_equal
 
 
 @pytest.mark.parametrize(
@@ -21,12 +21,12 @@ from pipelines.cluster.aggregates import equal, every, some
 def test_null_is_passed_on_unless_the_other_conditions_decide(
     conditions: tuple[bool | None, ...], is_every: bool | None, is_some: bool | None
 ) -> None:
-    assert every(conditions) is is_every
-    assert some(conditions) is is_some
+    assert all_true(conditions) is is_every
+    assert any_true(conditions) is is_some
 
 
 def test_a_comparison_with_null_is_unknown() -> None:
-    assert [equal(1, 1), equal(1, 2), equal(1, None), equal(None, None)] == [
+    assert [are_equal(1, 1), are_equal(1, 2), are_equal(1, None), are_equal(None, None)] == [
         True,
         False,
         None,

@@ -92,7 +92,7 @@ def judged(of: Silver, rows: list[Row]) -> dict[str, list[Row]]:
     told = compared(of, rows)
     snapshots = judged_snapshots(of.bronze, told)
     vars(of).update(agreed=committed(rows), groups=[])  # in the place of what the captures show
-    judged = Judged(of.bronze.found, snapshots, told, health=(), stale=())
+    judged = Judged(of.bronze.findings, snapshots, told, health=(), stale=())
     found = findings(of.bronze, of.tables, of.agreed, of.groups, judged)
     return {SNAPSHOT_VALIDITY.name: snapshot_validity(snapshots), FINDINGS.name: found}
 

@@ -49,7 +49,7 @@ def broker(number: int, *, fenced: bool) -> dict[str, Any]:
 
 def journey(*, topic: str = "orders", config: str = "user-secret") -> Rows:
     """The rows. Offsets 1 to 5: two brokers, a topic and its two partitions. 10: a topic on the
-    branch that lost. 12: broker 11 is fenced. 13: its partition is without leader."""
+    superseded branch. 12: broker 11 is fenced. 13: its partition is without leader."""
     key = f"{TOPIC_ID}:"
     name = {"name": topic, "topicId": TOPIC_ID}
     history = [

@@ -11,9 +11,9 @@ from pipelines.report.meaning import (
     Effect,
     LostChange,
     effect,
-    limits,
-    made,
-    never_made,
+    made_text,
+    never_made_text,
+    unknown_text,
     words_of,
 )
 from replica.metadata.changes.catalogue import CHANGES
@@ -108,8 +108,8 @@ def test_changes_are_counted_in_plain_words(
     changes: list[LostChange], never: str, told: str
 ) -> None:
     effect = Effect(changes=tuple(changes))
-    assert never_made(effect) == never
-    assert made(effect) == told
+    assert never_made_text(effect) == never
+    assert made_text(effect) == told
 
 
 TOPIC = {"record_type": "TOPIC_RECORD", "record_version": 0, "is_control": False}
@@ -156,20 +156,20 @@ def test_unknown_facts_of_the_lost_records_are_named(
 ) -> None:
     told = [_range(start, end) for start, end in ranges]
     known = effect(10, 3, [], types, [CREATED], told)
-    assert never_made(known) == f"2 topics were never created{ends}"
-    assert (made(known), limits(known)) == ("2 topics created", ends.removeprefix("; "))
+    assert never_made_text(known) == f"2 topics were never created{ends}"
+    assert (made_text(known), unknown_text(known)) == ("2 topics created", ends.removeprefix("; "))
 
 
 def test_records_without_changes_are_only_called_so_where_the_state_at_the_fork_is_known() -> None:
     noop = {"record_type": "NO_OP_RECORD", "record_version": 0, "is_control": False, **_at(10)}
-    assert never_made(effect(10, 1, [], [noop], [], [_range(0, 10)])) == ""
+    assert never_made_text(effect(10, 1, [], [noop], [], [_range(0, 10)])) == ""
     unknown = "this release doesn't know what the records from offset 10 on would have changed"
-    assert never_made(effect(10, 1, [], [noop], [], [])) == unknown
-    assert never_made(effect(10, 1, [], [noop], None, [])) == "", "nobody asked"
+    assert never_made_text(effect(10, 1, [], [noop], [], [])) == unknown
+    assert never_made_text(effect(10, 1, [], [noop], None, [])) == "", "nobody asked"
 
 
 def test_partitions_whose_topic_was_created_again_are_told_by_themselves() -> None:
     changes = LostChange("topic_created", 1, 1), LostChange("partition_created", 3, 1, True)
-    assert never_made(Effect(changes=changes)) == (
+    assert never_made_text(Effect(changes=changes)) == (
         "2 partitions were never created and 2 changes were made again later"
     )

@@ -370,11 +370,11 @@ def test_what_users_feel_now_leads_whatever_the_logs_say() -> None:
 
 
 def test_a_copy_that_went_back_is_no_loss_of_the_cluster() -> None:
-    gone = replace(GHOSTS, replicas=(ONE,), committed=22, superseded=0, kept=True)
+    gone = replace(GHOSTS, replicas=(ONE,), committed=22, superseded=0, is_kept=True)
     answer = verdict(replace(HEALTHY, losses=(gone,)))
     assert answer.level is Level.ATTENTION
     assert answer.sentence.startswith(
         "The copy of node 1 went back by 22 records (offsets 10 to 31, epoch 7), of which 22 were "
         "committed: other nodes keep these; nothing committed was lost; "
     )
-    assert verdict(replace(HEALTHY, losses=(replace(gone, kept=False),))).level is Level.AT_RISK
+    assert verdict(replace(HEALTHY, losses=(replace(gone, is_kept=False),))).level is Level.AT_RISK

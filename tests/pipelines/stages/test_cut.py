@@ -39,7 +39,7 @@ def staged(lake: Path, folder: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch, LocalRunner(at_once=1) as runner:
         cut_in_pieces(patch)
         built(lake, folder, runner)
-    assert {one.name for one in runner.ran} >= {"runs", "agree", "survey", "replay", "tell"}
+    assert {one.name for one in runner.ran} >= {"runs", "agree", "survey", "replay", "last tables"}
     assert not any(one.name == "derive" for one in runner.ran)
     return folder
 

@@ -1,5 +1,5 @@
 """Two sections of the page of directories: the events that led to the verdict, and the state now.
-The page of a lake has the slider for both."""
+The page of a lake has the slider instead of both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from jobs.cli.clock import ZonedClock
-from jobs.cli.directories.incident import Incident, told_of
+from jobs.cli.directories.incident import Incident, incident_events
 from pipelines.html_text import Html, element, joined, ticks
 from pipelines.report.sections.pieces import Column, code, head, more, number, table
 from pipelines.report.view import Section
@@ -29,7 +29,7 @@ def events(incident: Incident, clock: ZonedClock) -> Section:
 
 def _events(incident: Incident, clock: ZonedClock) -> Iterator[Html]:
     verdict = incident.verdict
-    told = told_of(incident, clock)
+    told = incident_events(incident, clock)
     if told:
         columns = (
             head("Time", lambda one: clock.words(one.at), "nowrap"),

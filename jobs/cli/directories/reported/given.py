@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from pipelines.capture.grouping import beside, captured_at
+from pipelines.capture.grouping import captured_at, file_beside
 from pipelines.report.divergences import Replica
 from pipelines.report.source import Figure, Row
 from replica.doctor.check.examined import Examined
@@ -61,13 +61,14 @@ class Round:
         return max(one.at for one in self.captures)
 
     def capture_of(self, examined: Examined) -> Capture | None:
-        """None for a directory that holds no metadata log."""
+        """The capture of a directory; None where the directory holds no metadata log."""
         return next((one for one in self.captures if one.examined is examined), None)
 
 
 @dataclass(frozen=True, eq=False)
 class GivenCluster:
-    """One cluster. rounds: the oldest first. behind: for each member of the newest round."""
+    """One cluster, as the directories of all rounds show it. rounds: the oldest first. behind: how
+    far each member of the newest round is behind the newest log."""
 
     cluster_id: str
     rounds: tuple[Round, ...]
@@ -100,8 +101,8 @@ def replica_of(examined: Examined) -> Replica:
 def round_of(
     number: int, name: str | None, compared: ComparedLogs, judged: JudgedCluster, now: datetime
 ) -> Round:
-    """The round with this number. now: stands for the times that no capture.json tells; a later
-    round has a later one."""
+    """The round with this number. now: the time of the report. A directory without a capture.json
+    gets this time and `number` ms more, so that a later round has a later time."""
     captures, times = [], []
     for examined, log in compared.members:
         at = _time_of(examined)
@@ -116,7 +117,7 @@ def round_of(
 def _time_of(examined: Examined) -> datetime | None:
     if not isinstance(examined.location, DirectoryPath):
         return None
-    at = captured_at(beside(examined.location, FILE_NAME) or "")
+    at = captured_at(file_beside(examined.location, FILE_NAME) or "")
     return None if at == datetime.min.replace(tzinfo=UTC) else at
 
 

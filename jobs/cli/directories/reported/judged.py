@@ -177,8 +177,8 @@ def _most_harm_first(row: Row) -> tuple[Any, ...]:
 
 
 def known_outages(judged: JudgedCluster, fenced_unasked: Collection[int]) -> KnownOutages | None:
-    """The outages that the log shows; None where it can't tell them. fenced_unasked: the times at
-    which brokers were fenced that had not asked for their shutdown."""
+    """The outages that the log shows; None where the log can't be replayed. fenced_unasked: the
+    times at which brokers were fenced that had not asked for their shutdown."""
     found = outages_of(judged)
     if found is None or judged.cluster is None:
         return None

@@ -105,7 +105,7 @@ def _view(
     )
     redactor = Redactor(os.urandom(32))
     parted = Parted(cluster, LogRecordReader(redactor))
-    walked = Walked(branch, redactor, progress.show, parted.told)
+    walked = Walked(branch, redactor, progress.show, parted.lost_records)
     incident = incident_of(newest, verdict, branch, progress)
     evidence = _evidence(cluster, walked, parted, incident.fenced_unasked)
     beside = [events(incident, clock_of(None))]

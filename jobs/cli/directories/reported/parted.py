@@ -102,8 +102,8 @@ class Parted:
         return losses(self.figures["truncations"].rows, partings, newest)
 
     @cached_property
-    def told(self) -> tuple[LostRecords, ...]:
-        """The records of the losses whose effect is told."""
+    def lost_records(self) -> tuple[LostRecords, ...]:
+        """The records of the first losses: the page shows the effect of these."""
         return tuple(map(self._records_of, self.losses[:MAX_LOSSES_TOLD]))
 
     def _records_of(self, loss: LostRecordCount) -> LostRecords:
@@ -112,8 +112,8 @@ class Parted:
         return LostRecords(capture, held, frozenset(one.epoch for one in batches))
 
     def lost(self, walked: Walked) -> tuple[Lost, ...]:
-        """The losses with their effect. walked: has the changes of `told`."""
-        found = zip(self.losses, self.told, strict=False)
+        """The first losses with their effect. walked: has the changes of lost_records."""
+        found = zip(self.losses, self.lost_records, strict=False)
         return tuple(self._lost(loss, records, walked) for loss, records in found)
 
     def _lost(self, loss: LostRecordCount, records: LostRecords, walked: Walked) -> Lost:
@@ -125,7 +125,7 @@ class Parted:
         ranges = walked.state_ranges().rows
         known = effect(loss.first, loss.records, [written], types.rows, changes.rows, ranges)
         kept = bool(loss.committed and self._is_kept(loss, capture))
-        told = replace(loss, effect=known, kept=kept)
+        told = replace(loss, effect=known, is_kept=kept)
         return Lost(told, figure([written]), types, changes)
 
     def _holder(self, loss: LostRecordCount) -> tuple[Capture, Ranges]:

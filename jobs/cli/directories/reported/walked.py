@@ -1,4 +1,4 @@
-"""The typed changes of a cluster's log: counted, the newest, and those of lost branches."""
+"""The typed changes of a cluster's log: counted, the newest, and those of superseded branches."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ class _Kind(NamedTuple):
 
 
 class LostRecords(NamedTuple):
-    """The records of a loss. held: where they are in the log of the capture. epochs: theirs."""
+    """The records of a loss, in the log of a capture that still has them."""
 
     capture: Capture
     held: Ranges
+    """The offsets of the records."""
     epochs: frozenset[int]
+    """The epochs of the records."""
 
     @property
     def first(self) -> int:
@@ -49,7 +51,7 @@ class LostRecords(NamedTuple):
 
 class Walked:
     """One walk along the branch. image: the state at its end, without secrets; None where it isn't
-    known. losses: those whose changes are wanted."""
+    known. losses: the lost records whose changes are wanted."""
 
     def __init__(
         self, branch: Branch, redactor: Redactor, watch: Watch, losses: Sequence[LostRecords]
@@ -99,7 +101,7 @@ class Walked:
         return Activity(figure(rows), start, width, typed=True)
 
     def newest(self) -> Figure:
-        """The newest changes, with those of lost branches."""
+        """The newest changes, with those of superseded branches."""
         ordered = sorted([*self._newest, *self._beside], key=_newest_first)[:MAX_CHANGES]
         return Figure("", tuple(map(_row, ordered)), self._all)
 
@@ -131,7 +133,8 @@ class Walked:
         return figure(sorted(rows, key=lambda row: (-row["changes"], row["change"])))
 
     def _is_made_again(self, one: LoggedChange, first: int) -> bool:
-        """Whether a record of the branch from `first` on makes this change of a lost branch."""
+        """Whether a record of the branch from `first` on makes this change of a superseded
+        branch."""
         return one.commitment == _SUPERSEDED and self._kept.get(_made(one), -1) >= first
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from replica.doctor.health.cluster import Beginning, Cluster
 from replica.doctor.health.past import VisibleChange
-from replica.doctor.health.signs_of_life import LastSign, last_signs
+from replica.doctor.health.signs_of_life import LastSign, SignsBackwards
 from replica.doctor.quorum.log_ends import OwnEnd, own_ends_of
 from replica.doctor.verdict.evidence import StoppedBefore, leaderless
 from replica.model.keys import NO_NODE
@@ -35,6 +36,13 @@ def step(offset: int, state: Cluster, table: str, key: Any) -> VisibleChange:
     """The change at this offset, a second for each, of what `state` had before."""
     values = state.partitions if table == "partitions" else state.values(table)
     return VisibleChange(offset, 1000 * offset, ((table, key, values.get(key)),))
+
+
+def last_signs(cluster: Cluster, steps: Iterable[VisibleChange]) -> dict[int, LastSign]:
+    back = SignsBackwards(cluster)
+    for each in steps:
+        back.take_back(each)
+    return back.found
 
 
 GONE = a_state(NO_NODE, fenced=True)

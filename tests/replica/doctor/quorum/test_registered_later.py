@@ -57,7 +57,7 @@ def test_what_the_leader_held_some_seconds_before_had_been_read(
 def test_only_its_own_registration_on_the_branch_counts() -> None:
     own = log(TWO, *NEWEST[:4])
     assert found(own, Registration(ONE.node_id, 9, 3)) == {}
-    assert found(own, Registration(TWO.node_id, 9, 2)) == {}, "of a branch that lost"
+    assert found(own, Registration(TWO.node_id, 9, 2)) == {}, "of a superseded branch"
     assert found(own, Registration(TWO.node_id, 3, 2)) == {}, "its log has this one"
 
 

@@ -26,4 +26,4 @@ def test_a_voter_that_left_and_is_not_here_is_asked_in_vain(tmp_path: Path) -> N
     captured = rehearsed_quorum([examine(DirectoryPath(node, node)) for node in nodes]).captured
     assert captured.node_ids == (1, 2, 3, 4)
     rehearsal = rehearse_all(captured, Scenario(), range(2))
-    assert None not in {found.outcome.leader for found in rehearsal.found}
+    assert None not in {found.outcome.leader for found in rehearsal.outcomes}

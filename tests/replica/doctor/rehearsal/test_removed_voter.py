@@ -39,7 +39,7 @@ def of_removed_leader(voters: int, folder: Path) -> CapturedQuorum:
 def test_one_of_two_voters_without_the_other_s_vote_never_leads(tmp_path: Path) -> None:
     """Its log lacks the removal, so the other would have to stand, which it doesn't in Kafka."""
     rehearsal = rehearse_all(of_removed_leader(2, tmp_path / "two"), Scenario(), SEEDS)
-    assert [found.outcome.leader for found in rehearsal.found] == [None]
+    assert [found.outcome.leader for found in rehearsal.outcomes] == [None]
     assert judge(rehearsal)[0] is ScenarioSafety.UNSAFE
 
 
@@ -48,6 +48,6 @@ def test_of_more_voters_another_leads_and_the_removed_one_never(
     voters: int, tmp_path: Path
 ) -> None:
     rehearsal = rehearse_all(of_removed_leader(voters, tmp_path / "more"), Scenario(), SEEDS)
-    assert {found.outcome.leader for found in rehearsal.found} <= set(range(2, voters + 1))
-    fates = [fate for found in rehearsal.found for fate in found.outcome.fates]
+    assert {found.outcome.leader for found in rehearsal.outcomes} <= set(range(2, voters + 1))
+    fates = [fate for found in rehearsal.outcomes for fate in found.outcome.fates]
     assert all(fate.lost for fate in fates if fate.node_id == 1)

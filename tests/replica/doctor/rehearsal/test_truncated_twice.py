@@ -46,7 +46,7 @@ def test_the_follower_ends_where_the_leader_s_epoch_begins(
     nodes = [str(tmp_path / "mixed" / str(node) / METADATA_FOLDER) for node in (VOTER, BROKER)]
     captured = rehearsed_quorum([examine(DirectoryPath(node, node)) for node in nodes]).captured
     rehearsal = rehearse_all(captured, Scenario(), range(2))
-    for found in rehearsal.found:
+    for found in rehearsal.outcomes:
         assert found.outcome.leader == VOTER
         (fate,) = (one for one in found.outcome.fates if one.node_id == BROKER)
         assert fate.truncated is not None
