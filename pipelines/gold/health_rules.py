@@ -13,6 +13,7 @@ from typing import Any
 from pipelines.cluster.rows import Row, milliseconds
 from pipelines.finding_rows import finding_row, subjects_text
 from replica.doctor.check.rule import Finding
+from replica.doctor.health.absent import Absence, absent_brokers, vanished
 from replica.doctor.health.cluster import JUDGED, Beginning, Cluster
 from replica.doctor.health.copy_first import CopyFirst, copies_first
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
@@ -57,6 +58,8 @@ class JudgedState:
     """The result of replica.doctor.health.leaderless.leaderless_in_restart."""
     copy_first: tuple[CopyFirst, ...]
     """The result of replica.doctor.health.copy_first.copies_first."""
+    absent: Mapping[int, Absence]
+    """The result of replica.doctor.health.absent.absent_brokers."""
 
 
 def judged_state(
@@ -70,6 +73,7 @@ def judged_state(
     """
     shortened = shortened_while_down(cluster, steps)
     cluster = replace(cluster, starts=past.starts, shortened=shortened)
+    cluster = replace(cluster, vanished=vanished(cluster, steps))
     found = (*judge_health(cluster),)
     rows = [*(_finding_row(state_row, one) for one in found), *_exposure_rows(cluster, past)]
     return JudgedState(
@@ -79,6 +83,7 @@ def judged_state(
         leaderless(cluster, steps),
         leaderless_in_restart(cluster),
         copies_first(cluster),
+        absent_brokers(cluster),
     )
 
 

@@ -10,10 +10,9 @@ from typing import Any
 from pipelines.cluster.batches import NO_TIME
 from pipelines.cluster.replica_logs import HeldBatches
 from pipelines.cluster.rows import Row, milliseconds
-from replica.doctor.health.cluster import Beginning, Lag
-from replica.doctor.health.signs_of_life import own_ends_of
+from replica.doctor.health.cluster import Lag
 from replica.doctor.quorum.known_quorum import KnownQuorum
-from replica.doctor.quorum.log_ends import COPYING_MS
+from replica.doctor.quorum.log_ends import COPYING_MS, OwnEnd, own_ends_of
 
 _US_PER_MS = 1000
 
@@ -74,20 +73,20 @@ def lags_of(status: Iterable[Mapping[str, Any]], quorum: KnownQuorum) -> dict[in
     }
 
 
-def own_ends_in(captures: Iterable[Row], held: HeldBatches) -> dict[int, Beginning]:
+def own_ends_in(captures: Iterable[Row], held: HeldBatches) -> dict[int, OwnEnd]:
     """Cluster.own_ends by the newest capture group. captures: its rows of bronze.captures. held:
     the batches that they held."""
     return own_ends_of(_ends(captures, held))
 
 
-def _ends(captures: Iterable[Row], held: HeldBatches) -> Iterator[tuple[int, Beginning]]:
+def _ends(captures: Iterable[Row], held: HeldBatches) -> Iterator[tuple[int, OwnEnd]]:
     batches = held.batches
     for capture in captures:
         last = held.last_in_log(capture["capture_id"])
         if last is not None:
             at = int(batches.max_timestamp[last])
             time = None if at == NO_TIME else at // _US_PER_MS
-            yield capture["node_id"], Beginning(int(batches.last_offset[last]), time)
+            yield capture["node_id"], OwnEnd(int(batches.last_offset[last]), time)
 
 
 def _places(captures: Iterable[Row]) -> dict[str, str]:

@@ -171,6 +171,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         None if state is None else state.leaderless,
         {} if state is None else state.leaderless_in_restart,
         () if state is None else state.copy_first,
+        {} if state is None else state.absent,
         tuple(str(voter.key.node_id) for voter in of.quorum.voters),
         tuple(str(key.node_id) for key in of.quorum.unreliable),
         tuple(str(key.node_id) for key in of.quorum.replaced),

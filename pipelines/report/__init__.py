@@ -7,8 +7,8 @@ directories.
 - `verdict`: the answer in a sentence, by rules. `summary`: the first page.
 - `svg`, `axis`: drawing; `lanes` with `epoch_lanes` and `leader_lanes`, `fork`, `activity`: the
   figures.
-- `record_rows`: records as `kraftlake dump` shows them. `meaning`: lost changes in words; `rounds`:
-  the names of rounds; `words`: numbers, nodes and times.
+- `record_rows`: records as `kraftlake dump` shows them. `meaning`: lost changes in words; `moved`:
+  replicas that somebody moved; `rounds`: the names of rounds; `words`: numbers, nodes and times.
 - `travel`: the view of any moment, with a slider.
 - `view`: the content of the page for one cluster; `sections`: its markup; `page`: the page itself.
 - `gathering`: the report of a lake. All other modules need Python alone.

@@ -76,6 +76,9 @@ class Outage(NamedTuple):
     """When the outage ended, in ms since 1970; None where some partitions have no leader in the
     newest state, or where no time is known."""
     is_over: bool
+    began_before: bool = False
+    """Whether it began when a broker was fenced that had not asked for its shutdown: the broker had
+    stopped some time before."""
 
     @property
     def seconds(self) -> float | None:

@@ -118,8 +118,8 @@ SELECT kind, gone, leaderless, needs_unclean, below_min_isr, voters_left, has_ma
 FROM {EXPOSURE}
 WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
   AND (leaderless > 0 OR below_min_isr > 0 OR NOT coalesce(has_majority, true))
-ORDER BY CASE kind WHEN 'nothing' THEN 0 ELSE 1 END, coalesce(has_majority, true),
-         leaderless DESC, below_min_isr DESC, kind, gone
+ORDER BY CASE kind WHEN 'nothing' THEN 0 WHEN 'pair' THEN 2 ELSE 1 END,
+         coalesce(has_majority, true), leaderless DESC, below_min_isr DESC, kind, gone
 LIMIT {MAX_EXPOSURES}"""
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from pipelines.report.evidence import Evidence, KnownOutages, Outage
+from pipelines.report.moved import moved_text
 from pipelines.report.source import Row, moment
 from pipelines.report.travel.cluster_history import ClusterHistory
-from pipelines.report.travel.steps import ReportSteps
+from pipelines.report.travel.steps import ABSENT, FENCED, SERVING, ReportSteps
 from pipelines.report.travel.strip import at_most, troubles
 from pipelines.report.verdict import ReportFacts
 from pipelines.report.words import duration_text
@@ -21,6 +22,7 @@ MAX_SHOWN = 3
 """The most losses that are named one by one."""
 MAX_OUTAGES = 3
 """The most ended outages that are named one by one."""
+_EARLIER = "; the outage may have begun earlier, for a broker is fenced some time after it stopped"
 HIGH, LIMITED = "high", "limited"
 
 
@@ -40,10 +42,15 @@ class Summary:
 
 
 def summary(
-    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], known: KnownOutages | None
+    facts: ReportFacts,
+    evidence: Evidence,
+    voters: frozenset[int],
+    known: KnownOutages | None,
+    history: ClusterHistory | None = None,
 ) -> Summary:
     """The sentences of a cluster. voters: node ids of the newest epoch that names voters. known:
-    None where nothing tells when partitions had no leader."""
+    None where nothing tells when partitions had no leader. history: None where the lake lacks it,
+    and for directories, whose page has a section of events."""
     found = () if known is None else known.outages
     hidden = tuple(_hidden(facts, evidence, voters))
     doubts = (*hidden, *_doubts(facts, known))
@@ -52,8 +59,9 @@ def summary(
         *_of_records(facts, is_all=not hidden),
         *_now(evidence, is_all=not hidden),
     )
+    moves = () if history is None else moved_text(history.steps)
     return Summary(
-        (*_when_lost(facts), *_when_out(found), *_when_led(evidence)),
+        (*_when_lost(facts), *_when_out(found), *moves, *_when_led(evidence)),
         impact,
         LIMITED if doubts else HIGH,
         doubts or tuple(_proofs(facts, voters)),
@@ -85,7 +93,20 @@ def _outage(steps: ReportSteps, counts: Sequence[int], first: int, last: int) ->
     worst = at_most(steps, counts[first : last + 1], first)
     is_over = last + 1 < len(counts)
     until = steps.times[last + 1] if is_over else None
-    return Outage(worst.most, worst.of, steps.times[first], steps.times[worst.step], until, is_over)
+    since = steps.times[first]
+    told = worst.most, worst.of, since, steps.times[worst.step], until, is_over
+    return Outage(*told, since is not None and since in _fenced_unasked(steps))
+
+
+def _fenced_unasked(steps: ReportSteps) -> frozenset[int | None]:
+    """The times at which brokers were fenced that had not asked for their shutdown."""
+    states = steps.brokers.states
+    return frozenset(
+        steps.times[move.step]
+        for move in steps.brokers.moves
+        if ABSENT not in (move.before, move.after)
+        if states[move.before][0] == SERVING and states[move.after][0] == FENCED
+    )
 
 
 def _when_lost(facts: ReportFacts) -> Iterator[str]:
@@ -107,13 +128,13 @@ def _when_out(found: Sequence[Outage]) -> Iterator[str]:
             if one.since_ms is not None and one.until_ms is not None:
                 yield (
                     f"Up to {counted(one.most, 'partition')} had no leader from "
-                    f"{ms_range_text(one.since_ms, one.until_ms)}."
+                    f"{ms_range_text(one.since_ms, one.until_ms)}{_EARLIER * one.began_before}."
                 )
     for one in found:
         if not one.is_over and one.since_ms is not None:
             yield (
                 f"Since {ms_text(one.since_ms)} there have always been partitions without leader, "
-                f"up to {one.most} of them."
+                f"up to {one.most} of them{_EARLIER * one.began_before}."
             )
 
 
@@ -162,7 +183,10 @@ def _of_partitions(known: KnownOutages | None, *, is_all: bool) -> Iterator[str]
             yield f"{none} {'ever' if is_all else 'seen'} without leader."
         return
     worst = max(known.outages, key=lambda one: one.most)
-    at = f", at {ms_text(worst.most_ms)}" if worst.most_ms is not None else ""
+    at = ""
+    if worst.most_ms is not None:
+        when = ms_text(worst.most_ms)
+        at = f", by {when} at the latest" if worst.began_before else f", at {when}"
     yield (
         f"Nobody could write to or read from up to {worst.most:,} of "
         f"{worst.of:,} partitions{chosen}: they had no leader{at}."
@@ -208,34 +232,48 @@ def _now(evidence: Evidence, *, is_all: bool) -> Iterator[str]:
     if not rules and (evidence.health.rows or evidence.exposure is not None):
         when = "Now" if is_all else "In the newest state that is known"
         yield f"{when} all partitions have a leader, and no rule of health warns."
-    already = next((row for row in exposed if row["kind"] == NOTHING), None)
-    worst = next((row for row in exposed if row["kind"] != NOTHING), None)
-    if worst is not None:
-        yield f"{_if_gone(worst)}{_already(already)}."
+    yield from _if_one_failed(exposed)
 
 
-def _if_gone(row: Row) -> str:
+_HARMS = (("leaderless", "without leader"), ("below_min_isr", "below min.insync.replicas"))
+
+
+def _if_one_failed(exposed: Sequence[Row]) -> Iterator[str]:
+    """What the worst failure would add to the present harm: to partitions, and to the quorum. Two
+    brokers are told only if the failure of one adds nothing. exposed: the worst first."""
+    now = next((row for row in exposed if row["kind"] == NOTHING), None)
+    harmful = [row for row in exposed if row["kind"] != NOTHING and any(_added(row, now))]
+    of_one = [row for row in harmful if row["kind"] != PAIR] or harmful
+    chosen = [
+        max(of_one, key=lambda row: _added(row, now)[:2], default=None),
+        next((row for row in of_one if _added(row, now)[2]), None),
+    ]
+    told = [f"{_if_gone(row, now)}." for row in chosen if row is not None]
+    yield from dict.fromkeys(told)
+
+
+def _added(row: Row, now: Row | None) -> tuple[int, int, bool]:
+    """How many more partitions have each harm than now, and whether the majority goes."""
+    before = {} if now is None else now
+    leaderless, below = ((row[name] or 0) - (before.get(name) or 0) for name, _ in _HARMS)
+    goes = row["has_majority"] is False and before.get("has_majority") is not False
+    return max(leaderless, 0), max(below, 0), goes
+
+
+def _if_gone(row: Row, now: Row | None) -> str:
     """A sentence such as: If broker 12 failed now, 5 partitions would be without leader."""
     kind = "brokers" if row["kind"] == PAIR else row["kind"]
     gone = f"{kind} {row['gone'].replace(',', ' and ')}"
-    harm = [
-        f"{counted(row[column], 'partition')} would be {what}"
-        for column, what in (
-            ("leaderless", "without leader"),
-            ("below_min_isr", "below min.insync.replicas"),
-        )
-        if row[column]
-    ]
-    if row["has_majority"] is False:
+    *more, goes = _added(row, now)
+    harm = []
+    for (name, what), added in zip(_HARMS, more, strict=True):
+        if added:
+            already = row[name] - added
+            are = f" ({already} already {'is' if already == 1 else 'are'})" if already else ""
+            harm.append(f"{counted(row[name], 'partition')} would be {what}{are}")
+    if goes:
         harm.append("the quorum would have no majority")
     return f"If {gone} failed now, {listed(harm)}"
-
-
-def _already(row: Row | None) -> str:
-    """How many of these partitions already have the problem without a further failure."""
-    counts = [] if row is None else [row["leaderless"], row["below_min_isr"]]
-    told = listed([str(count) for count in counts if count])
-    return f" ({told} already {'are' if told != '1' else 'is'})" if told else ""
 
 
 def _hidden(facts: ReportFacts, evidence: Evidence, voters: frozenset[int]) -> Iterator[str]:
@@ -243,7 +281,11 @@ def _hidden(facts: ReportFacts, evidence: Evidence, voters: frozenset[int]) -> I
     missing = sorted(voters - {row["node_id"] for row in evidence.replicas.rows})
     if facts.not_judged:
         for gap in facts.not_judged:
-            yield f"{gap.what[0].upper()}{gap.what[1:]} can't be judged, because {gap.why}."
+            step = "" if gap.next_step in (evidence.next_steps or ()) else f" {gap.next_step}"
+            yield (
+                f"{gap.what[0].upper()}{gap.what[1:]} can't be judged, because {gap.why}."
+                f"{step.rstrip()}"
+            )
     elif missing:
         nodes = listed([str(one) for one in missing], limit=5)
         yield f"Voters that nobody captured: {nodes}. What their logs hold is not known."

@@ -24,7 +24,7 @@ from pipelines.report.verdict import ReportFacts, ReportVerdict, RuleCount, verd
 from pipelines.report.words import Names
 from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.rule import Rule
-from replica.doctor.verdict.runbooks import runbook_of
+from replica.doctor.verdict.verdict import runbook_of_facts
 
 
 class NextStep(NamedTuple):
@@ -192,8 +192,10 @@ def cluster_view(
         rules=rules,
         health=tuple(map(_health, evidence.health.rows)),
         travel=journey_view(identity, history, evidence, names, fills),
-        summary=summary(facts, evidence, voters, evidence.outages or known_outages(history)),
-        runbook=runbook_of({rule for fact in evidence.facts for rule in fact.rules}),
+        summary=summary(
+            facts, evidence, voters, evidence.outages or known_outages(history), history
+        ),
+        runbook=runbook_of_facts(evidence.facts),
         beside=beside,
     )
 

@@ -36,7 +36,8 @@ def test_an_incident_is_told_on_one_page(kraftlake: Kraftlake) -> None:
     times = [line[:25] for line in ended.lines[told + 2 : to_do - 1]]
     assert times == sorted(times)
     assert ended.lines[to_do + 1 :] == [
-        "  1. Start broker 11. Run no unclean election before: it may lose data."
+        "  1. Start broker 11, or find out why it can't reach the controllers. Run no unclean "
+        "election before: it may lose data."
     ]
 
 

@@ -13,6 +13,7 @@ from jobs.cli.moments import NOW, Moment, asked_moment
 from pipelines.lake import Lake
 from replica.errors import UsageError
 from replica.metadata.changes.naming import DEFAULT
+from replica.metadata.image.partition import topic_of
 from replica.metadata.known_configs import KNOWN_CONFIGS, is_known_config
 from replica.metadata.passed_over import NOTHING, PassedOver
 from replica.metadata.topic_configs import ALL_BROKER_NAMES, broker_names
@@ -125,7 +126,7 @@ class About:
         topic = self.topic
         return (
             (entity == "topic" and name == topic)
-            or (entity == "partition" and name.rpartition("-")[0] == topic)
+            or (entity == "partition" and topic_of(name) == topic)
             or (
                 entity == "config"
                 and (name.startswith(f"topic {topic}: ") or self._is_default(name))

@@ -31,6 +31,7 @@ from replica.doctor.timeline.state import StateEntity
 from replica.errors import DataError, UsageError
 from replica.metadata.changes.named_changes import ChangeNamer, NamedChange
 from replica.metadata.image.image import KINDS
+from replica.metadata.image.partition import topic_of
 from replica.metadata.image.texts import StoredEntity, entity_of
 from replica.metadata.image.versions import Write
 from replica.shell_text import line as command_line
@@ -209,7 +210,7 @@ def differences(history: ClusterHistory, a: int, b: int) -> Iterator[NamedChange
             raise error.in_file(f"{history.lake}: {HISTORY}") from error
         (before if is_before else after)[entity, read.key] = read
         if entity == "partition":
-            topic_names[read.key[0]] = name.rpartition("-")[0]
+            topic_names[read.key[0]] = topic_of(name)
     writes = []
     for key in {**before, **after}:
         kind = (before.get(key) or after[key]).kind

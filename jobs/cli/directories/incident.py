@@ -83,6 +83,16 @@ class Incident:
     """The latest of these changes that may have done harm, the oldest first."""
 
     @property
+    def fenced_unasked(self) -> frozenset[int]:
+        """The times at which brokers were fenced that had not asked for their shutdown: they had
+        stopped some time before."""
+        return frozenset(
+            event.at
+            for event in self.events
+            if event.event == FENCED and not event.detail.startswith(ASKED)
+        )
+
+    @property
     def end_ms(self) -> int | None:
         """The time of the newest record of the state that is known, in ms since 1970."""
         state = self.verdict.state
@@ -151,17 +161,12 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
     for event in incident.recent:
         text = f"{text_of([event], clock)} (offset {event.offset})"
         yield IncidentEvent(event.at, text, event.offset, _weight(event))
-    stopped_before = {
-        event.at
-        for event in incident.events
-        if event.event == FENCED and not event.detail.startswith(ASKED)
-    }
     for outage in incident.outages:
         if outage.began.at is None:
             continue
         ended = None if outage.ended is None else outage.ended.at
         had = [f"{counted(outage.at_first, 'partition')} had no leader"]
-        if outage.began.at in stopped_before:
+        if outage.began.at in incident.fenced_unasked:
             had[0] += " by then at the latest (a broker is fenced some time after it stopped)"
         if outage.most > outage.at_first and outage.most_at is not None:
             had.append(f"{outage.most} had none at {clock.words(outage.most_at)}")

@@ -20,6 +20,8 @@ from jobs.cli.directories.check_inputs import (
 from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.notices import damage_lines, printed_at_the_end
 from jobs.cli.directories.offsets_text import pairs
+from jobs.cli.directories.recover_brokers import start_of_brokers
+from jobs.cli.directories.recover_fixed_steps import RecoverStep
 from jobs.cli.directories.recover_not_read import (
     NoPlan,
     in_a_plan,
@@ -106,13 +108,14 @@ def _above(
 
 
 class _Made(NamedTuple):
-    """The plan of one cluster. by_key: the cluster's directories. hosted: see steps_of. no_plan:
-    why there is no plan; None where there is one. rehearsed: the plan's rehearsal; None where the
-    user wants none."""
+    """The plan of one cluster. by_key: the cluster's directories. hosted, brokers: see steps_of.
+    no_plan: why there is no plan; None where there is one. rehearsed: the plan's rehearsal; None
+    where the user wants none."""
 
     plan: RecoveryPlan
     by_key: Mapping[ReplicaKey, Examined]
     hosted: HostedReplicas
+    brokers: RecoverStep | None
     no_plan: NoPlan | None
     rehearsed: RehearsedPlan | None
 
@@ -130,9 +133,10 @@ def _made(
     _refuse_copies(members)
     plan, by_key = plan_of(members, given.earlier, given.mixture)
     of_metadata = partition_of(members[0]).is_metadata
-    hosted = NO_BROKERS
+    hosted, brokers = NO_BROKERS, None
     if of_metadata and judged.cluster.cluster is not None:
         hosted = hosted_replicas(judged.cluster.cluster)
+        brokers = start_of_brokers(judged.cluster.cluster, judged.verdict)
     refused = (*not_read(damage for one in members for damage in one.damages), *given.not_read)
     no_plan = why_not_read(refused) if refused else why_mixed(judged.verdict, plan)
     if no_plan is not None:
@@ -143,7 +147,7 @@ def _made(
         from jobs.cli.directories.recover_rehearsed import rehearse_plan
 
         rehearsed = rehearse_plan(plan, by_key, seeds, given.earlier, given.formatted)
-    return _Made(plan, by_key, hosted, no_plan, rehearsed)
+    return _Made(plan, by_key, hosted, brokers, no_plan, rehearsed)
 
 
 def _write(made: _Made, given: GivenNodes, *, is_said: bool, json_output: bool) -> None:
@@ -156,7 +160,8 @@ def _write(made: _Made, given: GivenNodes, *, is_said: bool, json_output: bool) 
     elif made.no_plan is not None:
         lines = made.no_plan.describe(cluster_id, given.paths)
     else:
-        lines = describe(plan, by_key, given.of_other_clusters(cluster_id), made.hosted)
+        others = given.of_other_clusters(cluster_id)
+        lines = describe(plan, by_key, others, made.hosted, made.brokers)
     if made.rehearsed is not None and not is_said:
         lines = chain(lines, made.rehearsed.lines())
     write_either(_rows(plan, by_key, made.rehearsed), lines, json_output=json_output)

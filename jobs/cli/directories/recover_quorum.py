@@ -25,6 +25,7 @@ from replica.doctor.quorum.conditions import if_its_own, late_voters
 from replica.doctor.quorum.known_voter import NOT_AT_HAND, VoterDoubt
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal import step as rehearsal
+from replica.metadata.image.partition import topic_of
 from replica.model.keys import ReplicaKey
 from replica.model.voters import majority
 from replica.shell_text import Shell, identifier, line, noted, paths, word
@@ -230,7 +231,7 @@ class PlannedQuorum:
 
     def describe(self, text: str) -> RecoverStep:
         if not self.partition.is_metadata:
-            topic = self.partition.name.rpartition("-")[0]
+            topic = topic_of(self.partition.name)
             words = ("kraftlake", "replica", "describe", "-b", self._bootstrap, "--topic", topic)
             return RecoverStep(text, (self._on(self._asked, *words),))
         described = self._on(self._asked, *self._tool, "describe", "--replication")

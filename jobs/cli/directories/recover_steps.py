@@ -23,9 +23,10 @@ def steps_of(
     plan: RecoveryPlan,
     by_key: Mapping[ReplicaKey, Examined],
     hosted: HostedReplicas = NO_BROKERS,
+    brokers: RecoverStep | None = None,
 ) -> Iterator[RecoverStep]:
     """The steps, in the order in which a person takes them. kraftlake itself takes none. hosted:
-    the partition replicas of voters that are brokers, too."""
+    the partition replicas of voters that are brokers, too. brokers: from start_of_brokers."""
     quorum = PlannedQuorum(plan, by_key, hosted)
     if quorum.bundles:
         yield quorum.unpack()
@@ -36,14 +37,15 @@ def steps_of(
             "they are, and start the others."
         )
         yield quorum.describe("See that one of them leads and the others follow it.")
+        yield from filter(None, [brokers])
         yield from _rejoined(quorum)
     elif plan.answer is RecoveryDecision.SAFE:
-        yield from _with_majority(quorum)
+        yield from _with_majority(quorum, brokers)
     else:
         yield from _without_majority(quorum)
 
 
-def _with_majority(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
+def _with_majority(quorum: PlannedQuorum, brokers: RecoverStep | None) -> Iterator[RecoverStep]:
     plan = quorum.plan
     yield from quorum.keep()
     if quorum.doubted:
@@ -52,6 +54,7 @@ def _with_majority(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
         "Start those of the other voters that don't run, with their directories as they are."
     )
     yield quorum.describe("See that one of them leads and the others follow it.")
+    yield from filter(None, [brokers])
     for voter in sorted(plan.missing):
         if voter in quorum.replaced_disks:
             yield quorum.admit(voter)

@@ -12,6 +12,7 @@ from jobs.cli.directories.offsets_text import (
     snapshot_text,
     static_voters_need,
 )
+from jobs.cli.directories.recover_fixed_steps import RecoverStep
 from jobs.cli.directories.recover_steps import NO_BROKERS, steps_of
 from jobs.cli.output import coloured
 from replica.doctor.check.examined import Examined
@@ -56,10 +57,11 @@ def describe(
     by_key: Mapping[ReplicaKey, Examined],
     of_other_clusters: Mapping[int, str] = NO_DIRECTORIES,
     hosted: HostedReplicas = NO_BROKERS,
+    brokers: RecoverStep | None = None,
 ) -> Iterator[str]:
     """The lines: the answer and its reasons, the ranking, and the steps for a person.
-    of_other_clusters: the directories of other clusters that were given, by node id. hosted: see
-    steps_of."""
+    of_other_clusters: the directories of other clusters that were given, by node id. hosted,
+    brokers: see steps_of."""
     winner = by_key[plan.winner.key]
     answer = coloured(_answer(plan), _COLOURS[plan.answer])
     partition = partition_of(winner)
@@ -77,7 +79,7 @@ def describe(
         holds = "" if any(_condition(plan)) else ", and holds all that was committed"
         yield f"  {left}: {who} {wins} the election{_while_stopped(plan)}{holds}"
     yield from (f"  needs: {need}" for need in needs_of(plan))
-    steps = tuple(steps_of(plan, by_key, hosted))
+    steps = tuple(steps_of(plan, by_key, hosted, brokers))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
     yield ""
     for rank, standing in enumerate(plan.ranking, start=1):

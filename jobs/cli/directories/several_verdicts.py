@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from jobs.cli.directories.verdict_text import labelled, runbook_text, step_lines, verdict_line
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
-from replica.doctor.verdict.runbooks import runbook_of
-from replica.doctor.verdict.verdict import Fact, Verdict
+from replica.doctor.verdict.verdict import Fact, Verdict, runbook_of_facts
 from replica.words import counted, named
 
 _MAX_CLUSTERS = 5
@@ -84,7 +83,7 @@ def _lines(shared: Sequence[Fact], clusters: Sequence[ClusterVerdict]) -> Iterat
         yield verdict_line(replace(worst, headline=f"{many}The worst: {worst.headline}"))
         for fact in worst.facts[:1]:
             yield from step_lines(fact)
-    runbook = runbook_of({rule for fact in shared for rule in fact.rules})
+    runbook = runbook_of_facts(shared)
     if runbook is not None:
         yield labelled("runbook", runbook_text(runbook))
     for number, one in enumerate(clusters[:_MAX_CLUSTERS]):

@@ -1,12 +1,13 @@
-"""Says how far each replica's log is behind the newest one, in records and in time."""
+"""Says where each node's own copy of the log ends, and how far it is behind the newest one, in
+records and in time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.lineage import LogParting
-from replica.doctor.quorum.log_ends import Behind, lag_ms
+from replica.doctor.quorum.log_ends import Behind, OwnEnd, lag_ms, own_ends_of
 
 
 def behind_newest(
@@ -43,6 +44,19 @@ def behind(own: Examined, common_end: int, newest: Examined) -> Behind:
     if last is None:  # it has a snapshot in the place of this record, or can't be read there
         last = _time_at(newest, end - 1)
     return Behind(goes_to - end, lag_ms(last, _time_at(newest, goes_to - 1)))
+
+
+def own_ends(members: Iterable[Examined]) -> dict[int, OwnEnd]:
+    """For each node of these directories the last record in its log: see own_ends_of."""
+    return own_ends_of(_ends(members))
+
+
+def _ends(members: Iterable[Examined]) -> Iterator[tuple[int, OwnEnd]]:
+    for examined in members:
+        last = examined.last_batch
+        if examined.replica is not None and last is not None:
+            at = None if last.header.max_timestamp < 0 else last.header.max_timestamp
+            yield examined.replica.node_id, OwnEnd(last.header.next_offset - 1, at)
 
 
 def _tells_its_end(examined: Examined) -> bool:

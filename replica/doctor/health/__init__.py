@@ -6,7 +6,9 @@ cluster              Cluster, the state that the rules judge
 quorum               controllers and voters; features: supported levels, and nodes that block a
                      level
 shortened            topics whose retention was shortened while a broker was down
+returning            in which order brokers bring partitions without leader back
 copy_first           the brokers whose log directories have to be copied before their start
+absent               how brokers that aren't live came to be so
 brokers              fenced and unregistered brokers, and their log directories
 partitions           leaders and in-sync replicas; placement: preferred leaders and racks
 reassignments        running reassignments

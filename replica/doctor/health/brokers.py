@@ -8,11 +8,9 @@ from functools import partial
 
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject
+from replica.doctor.health.absent import absent_brokers
 from replica.doctor.health.cluster import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, Cluster
 from replica.doctor.health.copy_first import copies_first
-
-AFTER_REQUEST = "after it asked for its shutdown"
-"""Said of a broker that somebody stopped in order: it told the controllers before it was fenced."""
 
 
 def judge_brokers(cluster: Cluster) -> Iterator[Finding]:
@@ -26,19 +24,16 @@ def _absent(cluster: Cluster) -> Iterator[Finding]:
     held = cluster.replicas_by_broker
     brokers, offsets = cluster.values("brokers"), cluster.offsets("brokers")
     fenced, unregistered = [], []
-    copied = {one.broker for one in copies_first(cluster)}
+    absent, copied = absent_brokers(cluster), {one.broker for one in copies_first(cluster)}
     for broker_id, count in sorted(held.items()):
         name, replicas = f"broker {broker_id}", f"{count} replica{'s' * (count > 1)}"
         if broker_id in copied:
             replicas += "; copy its log directories before it starts"
         if broker_id not in brokers:
             unregistered.append(Subject(name, replicas))
-        elif broker_id not in cluster.live_brokers:
-            fields = brokers[broker_id]
-            state = "fenced" if fields["fenced"] else "shutting down"
-            if fields["fenced"] and fields["inControlledShutdown"]:
-                state += f" {AFTER_REQUEST}"
-            fenced.append(Subject(name, f"{state}, {replicas}", offsets[broker_id]))
+        elif broker_id in absent:
+            told = f"{absent[broker_id].value}, {replicas}"
+            fenced.append(Subject(name, told, offsets[broker_id]))
     of_all = f"of {len(held)} brokers that hold replicas"
     message = f"{len(unregistered)} {of_all}"
     yield from cluster.about(health.UNREGISTERED_BROKER, message, unregistered)

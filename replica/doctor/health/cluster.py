@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from replica.doctor.check.rule import Finding, Rule, Subject
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import UNCOUNTED
+from replica.doctor.quorum.log_ends import OwnEnd
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.settings import (
@@ -98,6 +99,9 @@ class Cluster:
     """The beginnings of running reassignments, as far as the log shows them."""
     shortened: tuple[Shortened, ...] = ()
     """See shortened_while_down."""
+    vanished: frozenset[int] = frozenset()
+    """The brokers that a record fenced though they had asked for no shutdown; empty if nobody
+    looked at the log for it."""
     now: int | None = None
     """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None
@@ -114,9 +118,8 @@ class Cluster:
     lags: Mapping[int, Lag] = field(default_factory=dict)
     """For each node at hand whose log is so far behind the newest one that copying running nodes
     doesn't explain it: how far."""
-    own_ends: Mapping[int, Beginning] = field(default_factory=dict)
-    """The last record in the own copy of the log of each node at hand. The node was alive at its
-    time."""
+    own_ends: Mapping[int, OwnEnd] = field(default_factory=dict)
+    """The last record in the own copy of the log of each node at hand."""
     unstartable: Mapping[int, str] = field(default_factory=dict)
     """For each node that refuses to start with its directories: the rule and the finding; empty if
     `check` has not run."""
@@ -360,12 +363,6 @@ def offline_directory(
     directory = partition.directories[partition.replicas.index(broker_id)]
     is_named = directory not in (ZERO_UUID, UNASSIGNED_DIRECTORY)
     return directory if is_named and directory not in online else None
-
-
-def highest_levels(registration: Mapping[str, Any]) -> dict[str, int]:
-    """The newest level of each feature that a broker or controller supports. For a missing feature
-    the node supports only level 0. registration: the fields of the node's record."""
-    return {one["name"]: one["maxSupportedVersion"] for one in registration["features"]}
 
 
 def is_live(registration: Mapping[str, Any]) -> bool:

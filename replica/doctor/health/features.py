@@ -13,7 +13,7 @@ from typing import Any
 
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject
-from replica.doctor.health.cluster import Cluster, and_more, highest_levels
+from replica.doctor.health.cluster import Cluster, and_more
 from replica.doctor.health.quorum import controllers_without_vote, how_to_remove
 from replica.metadata.changes.releases import release_of
 from replica.metadata.image.settings import METADATA_VERSION
@@ -99,3 +99,9 @@ def _lowest(registered: list[RegisteredNode], feature: str) -> int:
 
 def _shown(feature: str, level: int) -> str:
     return release_of(level) if feature == METADATA_VERSION else str(level)
+
+
+def highest_levels(registration: Mapping[str, Any]) -> dict[str, int]:
+    """The newest level of each feature that a broker or controller supports. For a missing feature
+    the node supports only level 0. registration: the fields of the node's record."""
+    return {one["name"]: one["maxSupportedVersion"] for one in registration["features"]}

@@ -10,18 +10,18 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
-from replica.doctor.check.behind import behind
+from replica.doctor.check.behind import behind, own_ends
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.newest import ClusterState
 from replica.doctor.check.record_findings import passed_over
 from replica.doctor.check.replay_fold import LogFold
 from replica.doctor.check.replaying import snapshot_image
+from replica.doctor.health.absent import fenced_unasked
 from replica.doctor.health.cluster import Beginning, Cluster, Lag, PartitionKey, Shortened
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.past import WATCHED, VisibleChange
 from replica.doctor.health.reassignments import reassigned, reassignment_starts
 from replica.doctor.health.shortened import NAMES, brokers_down, shortened_while_down
-from replica.doctor.health.signs_of_life import own_ends_of
 from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.errors import DataError
 from replica.format.compression import Inflation
@@ -40,6 +40,8 @@ them."""
 _MOST_STEPS = 200_000
 """The most offsets of a log that is replayed a second time."""
 _SHORTENING = tuple(name.encode() for name in NAMES)
+_FENCING_RECORDS = {"BROKER_REGISTRATION_CHANGE_RECORD": "brokerId", "FENCE_BROKER_RECORD": "id"}
+"""The field with the broker's id in each record that fences a broker and registers none."""
 _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
@@ -69,10 +71,14 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
         uncommitted_at=None if uncommitted is None else _time_of(known.examined, uncommitted),
         passed_over=passed_over(known.examined),
         lags=dict(_lags(known)),
-        own_ends=own_ends_of(_ends(known.members)),
+        own_ends=own_ends(known.members),
         cut_copy=known.cut_copy,
     )
-    return replace(cluster, shortened=_shortened(known.examined, cluster))
+    return replace(
+        cluster,
+        shortened=_shortened(known.examined, cluster),
+        vanished=frozenset(_vanished(known.examined, cluster)),
+    )
 
 
 def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
@@ -86,6 +92,27 @@ def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
     if not any(name in value for value in values for name in _SHORTENING):
         return ()
     return shortened_while_down(cluster, lambda: steps_of(examined, end))
+
+
+def _vanished(examined: Examined, cluster: Cluster) -> Iterator[int]:
+    """See Cluster. A registration fences a broker, too."""
+    for broker, offset in fenced_unasked(cluster).items():
+        found = examined.batch_at(offset)
+        if found is None:
+            continue  # its last change is in a snapshot
+        content = examined.content_of(found[0])
+        for record in content.whole_records(found[1], Inflation(content.size)):
+            if record.offset == offset and not found[1].header.is_control:
+                message = decode(record.value or b"")
+                if isinstance(message, MetadataRecord) and _fences(message, broker):
+                    yield broker
+
+
+def _fences(record: MetadataRecord, broker: int) -> bool:
+    """Whether a record is of this broker, and no registration: entities that come from a snapshot
+    have its last offset, at which the log may have another record."""
+    field = _FENCING_RECORDS.get(record.type)
+    return field is not None and record.fields[field] == broker
 
 
 def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
@@ -102,16 +129,6 @@ def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
         ms = behind(logs.get(one.key, known.examined), one.end, known.examined).ms
         if one.key.node_id not in caught_up and ms is not None and ms >= least_ms:
             yield one.key.node_id, Lag(one.end, ms)
-
-
-def _ends(members: Iterable[Examined]) -> Iterator[tuple[int, Beginning]]:
-    """The last record in each log: the id of its node, and the record's offset and time."""
-    for examined in members:
-        last = examined.last_batch
-        if examined.replica is not None and last is not None:
-            header = last.header
-            at = None if header.max_timestamp < 0 else header.max_timestamp
-            yield examined.replica.node_id, Beginning(header.next_offset - 1, at)
 
 
 def first_change(examined: Examined, start: int, end: int) -> int | None:

@@ -7,7 +7,6 @@ live broker asks for them, and a broker writes its own copy of the log only whil
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from replica.doctor.health.cluster import Beginning, Cluster
@@ -34,17 +33,6 @@ class LastSign(NamedTuple):
         compared."""
         fenced, seen = self.fenced.at, None if self.seen is None else self.seen.at
         return fenced is not None and seen is not None and seen > fenced
-
-
-def own_ends_of(ends: Iterable[tuple[int, Beginning]]) -> dict[int, Beginning]:
-    """For each node the last record in its log, for Cluster.own_ends. If a node has several logs,
-    this is the last record of the longest one. ends: the id of a node, and the last record of one
-    of its logs; a record without a time is left out."""
-    found: dict[int, Beginning] = {}
-    for node_id, end in ends:
-        if end.at is not None and end.offset >= found.get(node_id, end).offset:
-            found[node_id] = end
-    return found
 
 
 class SignsBackwards:
@@ -87,7 +75,7 @@ class SignsBackwards:
         broker, it doesn't show when the broker had stopped before."""
         end = self._own_ends.get(broker)
         is_sign = end is not None and end.offset < fenced.offset
-        return LastSign(fenced, end if is_sign else None, is_sign)
+        return LastSign(fenced, Beginning(*end) if end is not None and is_sign else None, is_sign)
 
     def _see(self, broker: int, here: Beginning) -> None:
         known = self.found.get(broker)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from replica.doctor.health.cluster import Cluster, highest_levels, listed
+from replica.doctor.health.cluster import Cluster, listed
+from replica.doctor.health.features import highest_levels
 from replica.doctor.preflight.answer import (
     ChangeSafety,
     Preflight,

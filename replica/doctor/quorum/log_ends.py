@@ -1,8 +1,8 @@
-"""Finds replicas whose logs end long before the newest log."""
+"""Where the logs of replicas end, and which of them end long before the newest log."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from replica.model.keys import ReplicaKey
@@ -55,6 +55,25 @@ class LogEnd(NamedTuple):
     is_last: bool = True
     """Whether the replica holds no records behind this batch: no snapshot is newer, and the copy of
     its log is complete."""
+
+
+class OwnEnd(NamedTuple):
+    """The last record in a node's own copy of the log. The node was alive at its time."""
+
+    offset: int
+    at: int | None
+    """The time of the record, in ms since 1970 (UTC); None if its batch has no time."""
+
+
+def own_ends_of(ends: Iterable[tuple[int, OwnEnd]]) -> dict[int, OwnEnd]:
+    """For each node the last record in its log. If a node has several logs, this is the last record
+    of the longest one. ends: the id of a node, and the last record of one of its logs; a record
+    without a time is left out."""
+    found: dict[int, OwnEnd] = {}
+    for node_id, end in ends:
+        if end.at is not None and end.offset >= found.get(node_id, end).offset:
+            found[node_id] = end
+    return found
 
 
 def newest_end(ends: Sequence[LogEnd]) -> LogEnd | None:

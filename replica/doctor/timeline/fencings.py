@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from replica.doctor.check.behind import own_ends
 from replica.doctor.check.examined import Examined
+from replica.doctor.quorum.log_ends import OwnEnd
 from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.timeline.changes import LoggedChange
 from replica.doctor.timeline.details import is_new_process
@@ -46,7 +48,11 @@ class Fencings:
     """The last sign of life of each broker on the branch."""
     _fenced: dict[int, _Fenced] = field(default_factory=dict)
     """The last fencing of each broker on the branch."""
+    _own_ends: Mapping[int, OwnEnd] = field(init=False)
     _told: dict[tuple[int, BranchTail | None, int], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._own_ends = own_ends(self.members)
 
     def take(self, change: LoggedChange) -> None:
         """Take the next change."""
@@ -83,10 +89,12 @@ class Fencings:
             told = (
                 f"was last seen alive in the log{_before(seen.at, change)}, at offset {seen.offset}"
             )
-        own = self._own_copy(broker, change.offset)
-        if own is not None and (seen is None or own >= seen.at):
-            told = f"{told}; its own copy of the log ends{_before(own, change)}"
-        return told
+        own = self._own_ends.get(broker)
+        if own is None or own.at is None or own.offset >= change.offset:
+            return told
+        is_later = seen is None or own.at >= seen.at
+        ends = f"; its own copy of the log ends{_before(own.at, change)}" if is_later else ""
+        return f"{told}{ends}"
 
     def _back(self, broker: int, change: LoggedChange) -> str:
         fenced = self._fenced.get(broker)
@@ -96,17 +104,6 @@ class Fencings:
         told = AFTER_RESTART if is_new else f"{BACK}without a restart"
         took = (change.at - fenced.at) / 1000
         return f"{told}, {took:.1f} s after it was fenced" if took >= 0 else told
-
-    def _own_copy(self, broker: int, offset: int) -> int | None:
-        """The time of the last record in the broker's own copy of the log, if the copy ends before
-        the offset; else None."""
-        ends = (
-            one.last_batch.header
-            for one in self.members
-            if one.replica is not None and one.replica.node_id == broker
-            if one.last_batch is not None
-        )
-        return max((one.max_timestamp for one in ends if one.next_offset <= offset), default=None)
 
 
 def _before(at: int, change: LoggedChange) -> str:

@@ -14,7 +14,7 @@ from replica.doctor.timeline.asked_for import HOUR_MS
 from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.timeline.changes import LoggedChange
 from replica.doctor.timeline.latest_changes import MOST
-from replica.metadata.image.partition import Partition
+from replica.metadata.image.partition import Partition, moved, topic_of
 from replica.words import counted, listed
 
 REPLICAS = "replicas_changed"
@@ -48,7 +48,7 @@ class Reassigned:
     def name(self) -> str:
         """What changed, as people read it."""
         is_one = len(self.partitions) == 1
-        return f"partition {self.first}" if is_one else f"topic {_topic(self.first)}"
+        return f"partition {self.first}" if is_one else f"topic {topic_of(self.first)}"
 
     @property
     def detail(self) -> str:
@@ -75,7 +75,7 @@ class Reassignments:
         if (brokers := _brokers(what, write.old, write.new)) is None:
             return False
         name = change.named.name
-        key = _topic(name), change.leader_epoch, change.tail
+        key = topic_of(name), change.leader_epoch, change.tail
         known = self._newest.get(key)
         is_near = known is not None and change.at <= known.at + HOUR_MS
         if known is not None and is_near and name not in known.partitions:
@@ -99,21 +99,10 @@ class Reassignments:
         return recent[-MOST:]
 
 
-def _topic(partition: str) -> str:
-    return partition.rpartition("-")[0]
-
-
 def _brokers(
     what: str, old: Partition, new: Partition
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The brokers before a reassignment and after it, if it ends with this change and has moved a
     replica. What ends a reassignment may make two changes: the other one isn't asked."""
-    if new.adding_replicas or new.removing_replicas:
-        return None
     is_ending = bool(old.adding_replicas or old.removing_replicas)
-    if is_ending != (what in _ENDED):
-        return None
-    before = tuple(one for one in old.replicas if one not in old.adding_replicas)
-    if is_ending and {*before} == {*new.replicas}:
-        return None
-    return before, new.replicas
+    return moved(old.hosts, new.hosts) if is_ending == (what in _ENDED) else None

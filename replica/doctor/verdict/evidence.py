@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from replica.doctor.check.rule import Finding
+from replica.doctor.health.absent import Absence
 from replica.doctor.health.cluster import Cluster, PartitionKey
 from replica.doctor.health.copy_first import CopyFirst
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
@@ -214,6 +215,8 @@ class ClusterEvidence:
     """See the function of this name."""
     copy_first: tuple[CopyFirst, ...] = ()
     """See copies_first."""
+    absent: Mapping[int, Absence] = field(default_factory=dict)
+    """See absent_brokers."""
     voters: tuple[str, ...] = ()
     """The nodes that are voters, such as `2`; empty where that isn't known."""
     unreliable: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from replica.doctor.check.newest import (
     cluster_members,
 )
 from replica.doctor.check.rule import Finding
+from replica.doctor.health.absent import absent_brokers
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
@@ -180,6 +181,7 @@ def evidence_of(
         leaderless=_leaderless(judged, cluster),
         leaderless_in_restart={} if cluster is None else leaderless_in_restart(cluster),
         copy_first=() if cluster is None else copies_first(cluster),
+        absent={} if cluster is None else absent_brokers(cluster),
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
         unreliable=() if quorum is None else _names(quorum.unreliable),
         replaced=() if quorum is None else _names(quorum.replaced),

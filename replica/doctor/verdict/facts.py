@@ -3,7 +3,7 @@ may be a state without files."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -18,6 +18,7 @@ from replica.doctor.check.catalogue import (
     startup,
 )
 from replica.doctor.check.rule import Finding, Rule, by_severity
+from replica.doctor.health.absent import Absence, absent_brokers
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
@@ -25,7 +26,7 @@ from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
 from replica.doctor.verdict.margin import QuorumMargin
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
-from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts, topics_text
+from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
     Fact,
@@ -61,21 +62,13 @@ SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 _SHOWN = 3
 _LOSING = (health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
 _KINDS = ("node", "nodes", "broker", "controller", "voter", "topic")
-
-
-_DOWN = {
-    health.FENCED_BROKER.id: (
-        "is fenced, or shutting down, and holds replicas.",
-        "are fenced, or shutting down, and hold replicas.",
-    ),
-    health.VOTER_ON_FENCED_BROKER.id: (
-        "is down, or about to be: its node is a broker too, and this broker is fenced, or shutting "
-        "down.",
-        "are down, or about to be: their nodes are brokers too, and these are fenced, or shutting "
-        "down.",
-    ),
-}
-"""The texts of a rule for one subject and for several, if the rule's meaning names no subject."""
+_VOTER_DOWN = (
+    "is down, or about to be: its node is a broker too, and this broker is fenced, or shutting "
+    "down.",
+    "are down, or about to be: their nodes are brokers too, and these are fenced, or shutting "
+    "down.",
+)
+"""The texts of VOTER_ON_FENCED_BROKER for one voter and for several."""
 _BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
     partition_folders.REPLICA_WITHOUT_FOLDER.id, health.RETENTION_SHORTENED.id,
@@ -148,7 +141,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     mentioned |= set(LOSS_RULES) if evidence.to_lose else set()
-    of_health = (*_of_health(health_found, mentioned),)
+    of_health = (*_of_health(health_found, mentioned, evidence.absent),)
     if any(one.finding.rule is groups.CONFLICT for one in evidence.findings):
         told = {fact: _of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
         outage = [told.get(fact, fact) for fact in outage]
@@ -281,7 +274,9 @@ def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
         yield _fact(rule, sentence(finding.message), step)
 
 
-def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Iterator[Fact]:
+def _of_health(
+    findings: Sequence[Finding], mentioned: Collection[str], absent: Mapping[int, Absence]
+) -> Iterator[Fact]:
     """The facts of these findings. Among the warnings those about lost records stand first."""
 
     def place(finding: Finding) -> tuple[int, bool, Any]:
@@ -304,20 +299,23 @@ def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Itera
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
         elif names:
-            yield _of_subjects(finding, names)
+            yield _of_subjects(finding, names, absent)
         else:
             text = f"{_begun(finding.message)}: {finding.rule.meaning}"
             yield _fact(finding.rule, text, finding.rule.next_step)
 
 
-def _of_subjects(finding: Finding, names: Sequence[str]) -> Fact:
+def _of_subjects(finding: Finding, names: Sequence[str], absent: Mapping[int, Absence]) -> Fact:
     """The fact that a rule of health holds of brokers, voters, partitions and so on. Partitions are
     counted where not all can be named, since those that are named may be of one topic only."""
     rule, place = finding.rule, _begun(listed(names, limit=_SHOWN))
     if len(names) > _SHOWN and finding.message.endswith(" partitions"):
         place = f"{finding.message} ({topics_text(one.name for one in finding.subjects)})"
-    said = _DOWN.get(rule.id)
-    text = f"{place}: {rule.meaning}" if said is None else f"{place} {said[len(names) > 1]}"
+    text = f"{place}: {rule.meaning}"
+    if rule is health.VOTER_ON_FENCED_BROKER:
+        text = f"{place} {_VOTER_DOWN[len(names) > 1]}"
+    elif rule is health.FENCED_BROKER:
+        text = absent_text(finding, absent)
     return _fact(rule, text, f"{place}: {rule.next_step}")
 
 
@@ -394,6 +392,7 @@ def verdict_on_state(cluster: Cluster, *gaps: Gap) -> Verdict:
             health=(*judge_health(cluster),),
             partitions=len(cluster.partitions),
             copy_first=copies_first(cluster),
+            absent=absent_brokers(cluster),
             state=KnownState(cluster.end_offset, cluster.now),
             gaps=gaps,
         )

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.check.rule import Finding
-from replica.doctor.health.brokers import AFTER_REQUEST
+from replica.doctor.health.absent import Absence
 from replica.doctor.health.copy_first import CopyFirst, copy_step
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
+from replica.metadata.image.partition import topic_of
 from replica.model.voters import majority
 from replica.severity import Severity
 from replica.words import counted, listed, ms_text, named, shortened
@@ -34,7 +35,18 @@ NO_CHANGE = (health.LEADER_GAVE_UP.id, log.ENDLESS_ELECTIONS.id, files.ELECTIONS
 OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id, *_CERTAINTY)
 """The rules whose findings users notice, or may notice."""
 _SHOWN = 5
-_IN_ORDER = " after a shutdown in order"
+_VANISHED = (
+    "was fenced without a shutdown: it crashed or was cut off",
+    "were fenced without a shutdown: they crashed or were cut off",
+)
+"""What is said of one broker and of several."""
+_DOWN = {
+    Absence.FENCED: ("is down", "are down"),
+    Absence.VANISHED: _VANISHED,
+    Absence.ASKED: ("is down after a shutdown in order", "are down after a shutdown in order"),
+    Absence.STOPPING: ("is shutting down", "are shutting down"),
+}
+"""What is said of one broker and of several, by the order in which they are told."""
 _TOPICS_SHOWN = 3
 
 
@@ -50,7 +62,7 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     causes = [found[rule] for rule in _BROKERS if rule in found]
     copy, step = copy_step(evidence.copy_first), ""
     if leaderless:
-        step = _next_step(leaderless, causes, evidence.leaderless_in_restart, copy)
+        step = _next_step(leaderless, causes, evidence, copy)
         yield Fact(
             Level.OUTAGE,
             Severity.ERROR,
@@ -60,13 +72,13 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
         )
     refused = found.get(health.BELOW_MIN_ISR.id)
     if refused is not None:
-        why = listed([text for finding in causes for text in _cause(finding)])
+        why = _because(causes, evidence)
         yield Fact(
             Level.OUTAGE,
             refused.severity,
             f"{_of_partitions((refused,), evidence)} "
             f"{'refuses' if len(refused.subjects) == 1 else 'refuse'} writes with acks=all: too "
-            f"few replicas are in sync{f', and {why}' if why else ''}.",
+            f"few replicas are in sync.{why}",
             _after_copy(evidence.copy_first, refused.rule.next_step, is_said=copy in step),
             (refused.rule.id,),
         )
@@ -170,10 +182,8 @@ def _without_leader(
     has = "has" if sum(len(finding.subjects) for finding in leaderless) == 1 else "have"
     since = evidence.leaderless
     verb = f"{has} no leader" if since is None else _had_none(has, since)
-    why = listed([text for finding in causes for text in _cause(finding)])
-    because = f" {why[0].upper()}{why[1:]}." if why else ""
     before = "" if since is None else _may_be_older(since)
-    return f"{_of_partitions(leaderless, evidence)} {verb}.{because}{before}"
+    return f"{_of_partitions(leaderless, evidence)} {verb}.{_because(causes, evidence)}{before}"
 
 
 def _may_be_older(since: Since) -> str:
@@ -237,13 +247,40 @@ def _of_partitions(findings: Sequence[Finding], evidence: ClusterEvidence) -> st
 
 def topics_text(partitions: Iterable[str]) -> str:
     """A text such as `topics a and b`, or `12 topics`."""
-    topics = sorted({name.rpartition("-")[0] for name in partitions})
+    topics = sorted({topic_of(name) for name in partitions})
     if len(topics) > _TOPICS_SHOWN:
         return f"{len(topics)} topics"
     return named("topic", [shortened(topic) for topic in topics])
 
 
-def _cause(finding: Finding) -> Iterator[str]:
+def absent_text(finding: Finding, absent: Mapping[int, Absence]) -> str:
+    """Sentences about the brokers of a finding that aren't live, and hold replicas."""
+    holds = "It holds replicas." if len(finding.subjects) == 1 else "They hold replicas."
+    return f"{_sentences(_cause(finding, absent)).strip()} {holds}"
+
+
+def _because(causes: Iterable[Finding], evidence: ClusterEvidence) -> str:
+    """Sentences such as ` Broker 11 is down.`"""
+    return _sentences(text for finding in causes for text in _cause(finding, evidence.absent))
+
+
+def _sentences(clauses: Iterable[str]) -> str:
+    """The clauses as sentences, a space before each."""
+    return "".join(f" {text[0].upper()}{text[1:]}." for text in clauses)
+
+
+def _absences(brokers: Iterable[str], absent: Mapping[int, Absence]) -> Iterator[str]:
+    """Clauses about brokers that aren't live, such as `broker 11 is down`: one for those of which
+    the same is known."""
+    names = [*brokers]
+    for how, (of_one, of_several) in _DOWN.items():
+        alike = [one for one in names if absent.get(int(one), Absence.FENCED) is how]
+        if alike:
+            told = of_one if len(alike) == 1 else of_several
+            yield f"{named('broker', alike, limit=_SHOWN)} {told}"
+
+
+def _cause(finding: Finding, absent: Mapping[int, Absence]) -> Iterator[str]:
     """Clauses such as `broker 11 is down`."""
     names = _brokers(finding)
     if not names:
@@ -251,13 +288,7 @@ def _cause(finding: Finding) -> Iterator[str]:
     brokers = named("broker", names, limit=_SHOWN)
     one = len(names) == 1
     if finding.rule is health.FENCED_BROKER:
-        asked = {one.name.split()[-1] for one in finding.subjects if AFTER_REQUEST in one.what}
-        others = [name for name in names if name not in asked]
-        stopped = [name for name in names if name in asked]
-        for ids, why in ((others, ""), (stopped, _IN_ORDER)):
-            if ids:
-                are = "is" if len(ids) == 1 else "are"
-                yield f"{named('broker', ids, limit=_SHOWN)} {are} down{why}"
+        yield from _absences(names, absent)
     elif finding.rule is health.UNREGISTERED_BROKER:
         yield f"{brokers} {'is' if one else 'are'} not registered"
     else:
@@ -280,21 +311,21 @@ def _brokers(finding: Finding) -> tuple[str, ...]:
 def _next_step(
     leaderless: Iterable[Finding],
     causes: Iterable[Finding],
-    in_restart: Mapping[int, int],
+    evidence: ClusterEvidence,
     copy: str,
 ) -> str:
-    """The step that brings the leaders back: stopped brokers first, then directories. in_restart:
-    see ClusterEvidence.leaderless_in_restart. copy: from copy_step."""
+    """The step that brings the leaders back: stopped brokers first, then directories. copy: from
+    copy_step."""
     by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: _brokers(one) for one in causes}
     down = [*by_rule.get(health.FENCED_BROKER.id, ()),
             *by_rule.get(health.UNREGISTERED_BROKER.id, ())]  # fmt: skip
     lost = by_rule.get(health.LOST_DIRECTORY.id, ())
     steps = [copy] if copy else []
     if down:
-        steps.append(f"{'Then start' if copy else 'Start'} {named('broker', down, limit=_SHOWN)}.")
+        steps.append(_start(down, evidence.absent, is_after_copy=bool(copy)))
     if lost:
         steps.append(f"Repair the disk of {named('broker', lost, limit=_SHOWN)}, and restart it.")
-        more = [(one, in_restart.get(int(one), 0)) for one in lost]
+        more = [(one, evidence.leaderless_in_restart.get(int(one), 0)) for one in lost]
         steps += [
             f"While broker {one} restarts, {counted(count, 'more partition')} "
             f"{'has' if count == 1 else 'have'} no leader."
@@ -304,3 +335,16 @@ def _next_step(
     if not down and not lost:
         return next(finding.rule.next_step for finding in leaderless)
     return f"{' '.join(steps)} Run no unclean election before: it may lose data."
+
+
+def _start(down: Sequence[str], absent: Mapping[int, Absence], *, is_after_copy: bool) -> str:
+    """The sentences that start brokers. Those that nobody shut down may be running."""
+    start = f"{'Then start' if is_after_copy else 'Start'} {named('broker', down, limit=_SHOWN)}"
+    cut_off = [one for one in down if absent.get(int(one)) is Absence.VANISHED]
+    if not cut_off:
+        return f"{start}."
+    why = f"find out why {'it' if len(cut_off) == 1 else 'they'} can't reach the controllers"
+    if len(cut_off) == len(down):
+        return f"{start}, or {why}."
+    runs = "runs" if len(cut_off) == 1 else "run"
+    return f"{start}. If {named('broker', cut_off, limit=_SHOWN)} {runs}, {why}."

@@ -39,6 +39,10 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "unreplayable-record": (
             log.UNAPPLIABLE_RECORD, log.UNDECODABLE_RECORD, log.VENDOR_RECORD_TYPE,
         ),
+        "brokers-down": (
+            health.WITHOUT_LEADER, health.NO_ELIGIBLE_LEADER, health.FENCED_BROKER,
+            health.UNREGISTERED_BROKER, health.LOST_DIRECTORY,
+        ),
         "stray-partitions": (
             partition_folders.STRAY_PARTITION, partition_folders.FOLDER_WITHOUT_TOPIC_ID,
             partition_folders.PARTITION_TWICE, partition_folders.FOREIGN_FOLDER,

@@ -220,7 +220,7 @@ class Verdict:
     @property
     def runbook(self) -> str | None:
         """The name of the runbook with more details than the steps; None if there is no runbook."""
-        of_facts = runbook_of({rule for fact in self.facts for rule in fact.rules})
+        of_facts = runbook_of_facts(self.facts)
         is_new = any(one.why in _MAY_BE_NEW for one in self.not_judged)
         return of_facts or ("never-came-up" if is_new else None)
 
@@ -235,6 +235,14 @@ class Verdict:
         return facts_besides(self.facts)
 
 
+def runbook_of_facts(facts: Sequence[Fact]) -> str | None:
+    """The runbook of what is grave, such as an outage beside a harmless divergence; of all facts
+    where no page is about that. None without a runbook."""
+    grave = [one for one in facts if one.level in (Level.OUTAGE, Level.AT_RISK)]
+    found = (runbook_of({rule for one in of for rule in one.rules}) for of in (grave, facts))
+    return next(filter(None, found), None)
+
+
 def decide(
     cluster_id: str | None,
     facts: Iterable[Fact],
@@ -247,8 +255,9 @@ def decide(
     """The verdict by these facts and gaps.
 
     Facts are sorted by level and severity, with facts that need an action first; the sort is
-    stable. Steps against a loss of data come first, because no other step can undo a loss. well:
-    the headline if nothing is wrong and nothing is missing.
+    stable. Steps against a loss of data come first, because no other step can undo a loss. Steps
+    that close gaps are steps of the verdict only where no fact has any. well: the headline if
+    nothing is wrong and nothing is missing.
     """
     ordered = tuple(sorted(facts, key=_weight))
     missing = tuple(gaps)
@@ -259,7 +268,10 @@ def decide(
     else:
         level, headline = Level.HEALTHY, well
     careful = sorted(ordered, key=lambda fact: fact.level is not Level.AT_RISK)
-    steps = [fact.next_step for fact in careful] + [gap.next_step for gap in missing]
+    steps = [fact.next_step for fact in careful if fact.next_step]
+    if not steps:
+        # what closes a gap mends nothing: it stands beside the gap where there is more to do
+        steps = [gap.next_step for gap in missing]
     return Verdict(
         cluster_id,
         level,

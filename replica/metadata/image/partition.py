@@ -7,7 +7,7 @@ int does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,6 +20,32 @@ RECOVERY_STATES = (0, 1)
 """LeaderRecoveryState: recovered, recovering."""
 
 _INT32_MAX = 2**31 - 1
+
+
+def topic_of(name: str) -> str:
+    """The topic of a partition with this name, such as orders-3. A topic's name may have hyphens,
+    too."""
+    return name.rpartition("-")[0]
+
+
+class Hosts(NamedTuple):
+    """The brokers of a partition. `adding` and `removing` are those of a running reassignment."""
+
+    replicas: Sequence[int]
+    adding: Sequence[int]
+    removing: Sequence[int]
+
+
+def moved(old: Hosts, new: Hosts) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The brokers before a reassignment and after it, if it ends with this change and has moved a
+    replica, or has changed their order without a copy; None for other changes. A reassignment that
+    was cancelled moves nothing."""
+    if new.adding or new.removing:
+        return None
+    before = tuple(one for one in old.replicas if one not in old.adding)
+    is_ending = bool(old.adding or old.removing)
+    is_same = {*before} == {*new.replicas} if is_ending else before == tuple(new.replicas)
+    return None if is_same else (before, tuple(new.replicas))
 
 
 class Partition(NamedTuple):
@@ -36,6 +62,10 @@ class Partition(NamedTuple):
     directories: tuple[str, ...]
     elr: tuple[int, ...]
     last_known_elr: tuple[int, ...]
+
+    @property
+    def hosts(self) -> Hosts:
+        return Hosts(self.replicas, self.adding_replicas, self.removing_replicas)
 
 
 class RefusedPartitionError(Exception):

@@ -13,9 +13,9 @@ from pipelines.report.travel.steps import Followed, Move, ReportSteps
 from pipelines.report.view import NextStep
 from replica.doctor.check.catalogue import RULES_BY_ID
 from tests.pipelines.report.incidents import split
-from tests.pipelines.report.journeys import journey
+from tests.pipelines.report.journeys import TOPIC_ID, journey, partition, version
 from tests.pipelines.report.pages import Reported, change
-from tests.pipelines.report.small_lake import CLUSTER, capture, epoch, replica, together
+from tests.pipelines.report.small_lake import CLUSTER, at, capture, epoch, replica, together
 
 _FACT = {"severity": "error", "text": "It is so."}
 
@@ -98,6 +98,18 @@ def test_where_something_was_not_judged_nothing_is_said_to_be_all_right(
     )
     assert add in page.text
     assert "asks for anything" not in page.text
+
+
+def test_what_closes_a_gap_stands_beside_it_where_there_is_more_to_do(reported: Reported) -> None:
+    give = "Give the brokers' file: --broker-config server.properties."
+    gap = {"what": "whether partitions refuse writes", "why": "nobody knows", "next_step": give}
+    fact = {**_FACT, "level": "outage", "next_step": "Start broker 11.", "rules": []}
+    said = {"level": "outage", "facts": [fact], "next_steps": ["Start broker 11."]}
+    rows = {"bronze.captures": [capture(1, 1)], "gold.verdicts": [said | {"not_judged": [gap]}]}
+    report, _ = reported(rows)
+    assert report.clusters[0].summary.confidence[0] == (
+        f"Whether partitions refuse writes can't be judged, because nobody knows. {give}"
+    )
 
 
 def test_where_nothing_closes_a_gap_no_step_is_known(reported: Reported) -> None:
@@ -192,9 +204,58 @@ def test_impact_tells_how_the_cluster_is_now_and_what_one_more_failure_takes(
     assert headline == "Now: 2 partitions (topic orders) have no leader."
     assert headline in page.text
     assert told[-1] == (
-        "If brokers 11 and 12 failed now, 9 partitions would be without leader and the quorum "
-        "would have no majority (4 already are)."
+        "If brokers 11 and 12 failed now, 9 partitions would be without leader (4 already are) and "
+        "the quorum would have no majority."
     )
+
+
+def test_what_one_failure_takes_is_not_hidden_by_two_brokers_nor_by_the_quorum(
+    reported: Reported,
+) -> None:
+    """The failure of voter 3 adds nothing that isn't lost already, and broker 12 takes most."""
+    exposed: list[dict[str, Any]] = [
+        {"kind": "nothing", "leaderless": 2, "has_majority": True},
+        {"kind": "voter", "gone": "1", "leaderless": 2, "has_majority": False},
+        {"kind": "voter", "gone": "3", "leaderless": 2, "has_majority": True},
+        {"kind": "broker", "gone": "12", "leaderless": 9, "has_majority": True},
+        {"kind": "pair", "gone": "11,12", "leaderless": 12, "has_majority": True},
+    ]
+    rows = {"bronze.captures": [capture(1, 1)], "gold.failure_exposure": exposed}
+    report, _ = reported(rows)
+    assert report.clusters[0].summary.impact[-2:] == (
+        "If broker 12 failed now, 9 partitions would be without leader (2 already are).",
+        "If voter 1 failed now, the quorum would have no majority.",
+    )
+    assert "voter 3" not in " ".join(report.clusters[0].summary.impact), "it adds nothing"
+
+
+def test_moved_replicas_are_told_and_an_outage_may_be_older_than_the_fencing(
+    reported: Reported,
+) -> None:
+    key, topic = f"{TOPIC_ID}:1", "orders-1"
+    rows = journey()
+    rows["gold.metadata_history"] = [
+        row if row["key"] != "11" else {**row, "valid_from": at(13)} if row["valid_to"] is None
+        else {**row, "valid_to": at(13)}
+        for row in rows["gold.metadata_history"] if row["key"] != key
+    ]  # fmt: skip
+    rows["gold.metadata_changes"] = [
+        one for one in rows["gold.metadata_changes"] if one["offset"] != 12
+    ]
+    values = partition(12, [11, 12], 1), partition(12, [12, 13], 1, replicas=[12, 13])
+    spans = (5, 14), (14, None)
+    rows["gold.metadata_history"] += [
+        version("partition", key, topic, value, span)
+        for value, span in zip(values, spans, strict=True)
+    ]
+    report, _ = reported(rows)
+    outage, moves, _ = report.clusters[0].summary.when[-3:]
+    assert outage.endswith(
+        "up to 1 of them; the outage may have begun earlier, for a broker is fenced some time "
+        "after it stopped."
+    )
+    assert "of 1 partition were moved at " in moves
+    assert moves.endswith(": orders-1: 11 and 12 -> 12 and 13.")
 
 
 def test_changes_are_grouped_by_what_they_are_about(reported: Reported) -> None:

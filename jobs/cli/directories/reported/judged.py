@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -21,7 +21,7 @@ from pipelines.report.queries import MAX_DAMAGE, MAX_FINDINGS, MAX_SNAPSHOTS, MA
 from pipelines.report.source import Figure, Row
 from replica.doctor.check.rule import Finding
 from replica.doctor.check.snapshot_validity import SnapshotVerdict, Validity
-from replica.doctor.health.exposure import NOTHING, exposures, min_isr_unknown
+from replica.doctor.health.exposure import NOTHING, PAIR, exposures, min_isr_unknown
 from replica.doctor.health.past import past_of
 from replica.doctor.verdict.evidence_of_directories import (
     JudgedCluster,
@@ -167,7 +167,7 @@ def _exposure(judged: JudgedCluster) -> Figure | None:
 
 def _most_harm_first(row: Row) -> tuple[Any, ...]:
     return (
-        row["kind"] != NOTHING,
+        {NOTHING: 0, PAIR: 2}.get(row["kind"], 1),
         row["has_majority"] is not False,
         -row["leaderless"],
         -row["below_min_isr"],
@@ -176,8 +176,9 @@ def _most_harm_first(row: Row) -> tuple[Any, ...]:
     )
 
 
-def known_outages(judged: JudgedCluster) -> KnownOutages | None:
-    """The outages that the log shows; None where the log can't be replayed."""
+def known_outages(judged: JudgedCluster, fenced_unasked: Collection[int]) -> KnownOutages | None:
+    """The outages that the log shows; None where the log can't be replayed. fenced_unasked: the
+    times at which brokers were fenced that had not asked for their shutdown."""
     found = outages_of(judged)
     if found is None or judged.cluster is None:
         return None
@@ -189,6 +190,7 @@ def known_outages(judged: JudgedCluster) -> KnownOutages | None:
             one.most_at,
             None if one.ended is None else one.ended.at,
             one.ended is not None,
+            one.began.at in fenced_unasked,
         )
         for one in found
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -106,8 +106,8 @@ def _view(
     redactor = Redactor(os.urandom(32))
     parted = Parted(cluster, LogRecordReader(redactor))
     walked = Walked(branch, redactor, progress.show, parted.lost_records)
-    evidence = _evidence(cluster, walked, parted)
     incident = incident_of(newest, verdict, branch, progress)
+    evidence = _evidence(cluster, walked, parted, incident.fenced_unasked)
     beside = [events(incident, clock_of(None))]
     if newest.cluster is not None and verdict.state is not None:
         beside.append(state_now(newest.cluster, verdict.state.text, walked.image))
@@ -124,7 +124,10 @@ def _round(given: GivenRounds, place: int, cluster: JudgedCluster, now: datetime
     return round_of(place, name, compared_logs(members, {}), cluster, now)
 
 
-def _evidence(given: GivenCluster, walked: Walked, parted: Parted) -> Evidence:
+def _evidence(
+    given: GivenCluster, walked: Walked, parted: Parted, fenced_unasked: Collection[int]
+) -> Evidence:
+    """fenced_unasked: see known_outages."""
     lost = parted.lost(walked)
     quorum = given.newest.judged.quorum
     voters = () if quorum is None else sorted(one.node_id for one in quorum.voters)
@@ -148,7 +151,7 @@ def _evidence(given: GivenCluster, walked: Walked, parted: Parted) -> Evidence:
         facts=given.verdict.facts,
         next_steps=given.verdict.next_steps,
         gaps=given.verdict.not_judged,
-        outages=judged.known_outages(given.newest.judged),
+        outages=judged.known_outages(given.newest.judged, fenced_unasked),
     )
 
 

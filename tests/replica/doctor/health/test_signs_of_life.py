@@ -10,7 +10,8 @@ import pytest
 
 from replica.doctor.health.cluster import Beginning, Cluster
 from replica.doctor.health.past import VisibleChange
-from replica.doctor.health.signs_of_life import LastSign, SignsBackwards, own_ends_of
+from replica.doctor.health.signs_of_life import LastSign, SignsBackwards
+from replica.doctor.quorum.log_ends import OwnEnd, own_ends_of
 from replica.doctor.verdict.evidence import StoppedBefore, leaderless
 from replica.model.keys import NO_NODE
 from tests.replica.doctor.health.clusters import a_broker, a_partition, cluster_after, healthy
@@ -109,7 +110,7 @@ def test_an_outage_has_the_creation_of_its_partitions_if_all_were_created_in_wha
 def test_a_broker_lived_when_it_wrote_the_last_record_of_its_own_copy_of_the_log(
     own_end: int, expected: LastSign
 ) -> None:
-    gone = replace(GONE, own_ends={11: Beginning(own_end, 1000 * own_end), 12: Beginning(89, 1)})
+    gone = replace(GONE, own_ends={11: OwnEnd(own_end, 1000 * own_end), 12: OwnEnd(89, 1)})
     fenced = [step(90, ALONE, "partitions", KEY), step(90, ALONE, "brokers", 11)]
     grown = step(70, a_state(11, 11), "partitions", KEY), step(80, BOTH, "partitions", KEY)
     assert last_signs(gone, [*fenced, *reversed(grown)]) == {11: expected}
@@ -119,8 +120,8 @@ def test_a_broker_lived_when_it_wrote_the_last_record_of_its_own_copy_of_the_log
 
 
 def test_of_several_copies_of_a_broker_the_longest_counts_and_only_times_that_are_known() -> None:
-    ends = [(11, Beginning(5, 50)), (11, Beginning(9, 90)), (11, Beginning(7, 70))]
-    assert own_ends_of([*ends, (12, Beginning(9, None))]) == {11: Beginning(9, 90)}
+    ends = [(11, OwnEnd(5, 50)), (11, OwnEnd(9, 90)), (11, OwnEnd(7, 70))]
+    assert own_ends_of([*ends, (12, OwnEnd(9, None))]) == {11: OwnEnd(9, 90)}
 
 
 def test_times_across_a_clock_that_was_set_back_say_nothing() -> None:

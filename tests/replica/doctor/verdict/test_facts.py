@@ -110,9 +110,7 @@ def test_an_outage_is_not_said_to_begin_only_when_a_broker_was_fenced(
 def test_several_brokers_that_are_down_are_told_as_several() -> None:
     down = about(health.FENCED_BROKER, *(Subject(f"broker {n}", "fenced") for n in (3, 4)))
     verdict = verdict_on(ClusterEvidence(nodes=3, health=(down,), partitions=690))
-    assert verdict.headline == (
-        "Broker 3 and broker 4 are fenced, or shutting down, and hold replicas."
-    )
+    assert verdict.headline == "Brokers 3 and 4 are down. They hold replicas."
 
 
 def test_disks_that_leave_no_majority_put_committed_records_at_risk() -> None:
@@ -260,7 +258,7 @@ def test_no_outage_is_said_to_begin_before_its_partitions_were_there(
 def test_brokers_that_are_down_without_an_outage_need_attention() -> None:
     verdict = verdict_on(ClusterEvidence(health=(DOWN,), partitions=9))
     assert verdict.level is Level.ATTENTION
-    assert verdict.headline == "Broker 11 is fenced, or shutting down, and holds replicas."
+    assert verdict.headline == "Broker 11 is down. It holds replicas."
     assert verdict.next_steps[0].startswith("Broker 11: Start the broker")
 
 

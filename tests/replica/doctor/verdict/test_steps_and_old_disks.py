@@ -10,8 +10,9 @@ from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.facts import verdict_on, verdict_on_state
 from replica.doctor.verdict.verdict import Level
 from replica.model.keys import NO_NODE
-from tests.replica.doctor.health.clusters import a_broker, a_partition, cluster_after, healthy
+from tests.replica.doctor.health.clusters import a_partition, cluster_after, healthy
 from tests.replica.doctor.verdict.test_facts import LEADERLESS, about, of_partitions
+from tests.replica.metadata.image.made import broker_change
 
 
 def test_an_old_disk_is_told_by_its_node_and_by_what_it_lacks_since_when() -> None:
@@ -68,8 +69,34 @@ def test_partitions_that_are_not_all_named_are_counted_with_their_topics() -> No
 
 
 def test_a_broker_that_asked_for_its_shutdown_is_told_apart_from_one_that_vanished() -> None:
-    ids = ((11, False), (12, True), (13, True))
-    made = [a_broker(one, fenced=True, inControlledShutdown=asked) for one, asked in ids]
-    state = [*healthy(), *made, a_partition(0, (11, 12, 13), leader=NO_NODE, isr=(11,))]
-    headline = verdict_on_state(cluster_after(state)).headline
-    assert "Broker 11 is down and brokers 12 and 13 are down after a shutdown in order." in headline
+    asked, vanished = {"fenced": 1, "inControlledShutdown": 1}, {"fenced": 1}
+    gone = [
+        broker_change(brokerId=one, **how)
+        for one, how in ((11, vanished), (12, asked), (13, asked))
+    ]
+    state = [*healthy(), a_partition(0, (11, 12, 13), leader=NO_NODE, isr=(11,)), *gone]
+    verdict = verdict_on_state(cluster_after(state, vanished=frozenset({11})))
+    assert verdict.headline.endswith(
+        "Broker 11 was fenced without a shutdown: it crashed or was cut off. Brokers 12 and 13 are "
+        "down after a shutdown in order."
+    )
+    assert verdict.next_steps[0].startswith(
+        "Start brokers 11, 12 and 13. If broker 11 runs, find out why it can't reach the "
+        "controllers. Run no unclean election before"
+    )
+
+
+def test_a_broker_that_may_run_is_started_or_its_way_to_the_controllers_is_looked_at() -> None:
+    gone = [broker_change(brokerId=one, fenced=1) for one in (11, 12)]
+    led = a_partition(0, (11, 12, 13), leader=13, isr=(12, 13))
+    both = frozenset({11, 12})
+    verdict = verdict_on_state(cluster_after([*healthy(), led, *gone], vanished=both))
+    assert verdict.headline == (
+        "Brokers 11 and 12 were fenced without a shutdown: they crashed or were cut off. They hold "
+        "replicas."
+    )
+    out = a_partition(0, (11, 12, 13), leader=NO_NODE, isr=(11,))
+    verdict = verdict_on_state(cluster_after([*healthy(), out, *gone], vanished=both))
+    assert verdict.next_steps[0].startswith(
+        "Start brokers 11 and 12, or find out why they can't reach the controllers. Run no "
+    )

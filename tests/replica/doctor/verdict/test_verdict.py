@@ -78,6 +78,24 @@ def test_without_facts_and_gaps_the_headline_is_that_of_a_healthy_cluster() -> N
     )
 
 
+def test_what_closes_a_gap_is_a_step_only_where_nothing_else_is_to_be_done() -> None:
+    gap = Gap("whether partitions refuse writes", "nobody knows", "Give the brokers' file.")
+    fact = Fact(Level.OUTAGE, Severity.ERROR, "Down.", "Start broker 11.")
+    assert decided(gaps=[gap]).next_steps == ("Give the brokers' file.",)
+    assert decided([fact], gaps=[gap]).next_steps == ("Start broker 11.",)
+    assert decided([fact], gaps=[gap]).not_judged == (gap,)
+
+
+def test_the_runbook_is_that_of_an_outage_and_not_of_a_harmless_divergence_beside_it() -> None:
+    out = Fact(Level.OUTAGE, Severity.ERROR, "Down.", rules=("partition-without-leader",))
+    split = Fact(Level.ATTENTION, Severity.WARNING, "Split.", rules=("log-divergence",))
+    risk = Fact(Level.AT_RISK, Severity.ERROR, "Old.", rules=("stale-voter",))
+    unknown = Fact(Level.OUTAGE, Severity.ERROR, "Down.")
+    assert decided([split, out]).runbook == "brokers-down"
+    assert decided([split, out, risk]).runbook == "disk-that-forgot"
+    assert decided([split, unknown]).runbook == "two-histories"
+
+
 def test_a_state_names_its_moment_its_last_offset_and_its_source() -> None:
     assert KnownState(1636, 1763704578000, "node 1").text == (
         "2025-11-21 05:56:18 UTC, offset 1635 of node 1"

@@ -1,0 +1,73 @@
+"""How the brokers that hold replicas and aren't live came to be so, by their registrations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+
+from replica.doctor.health.cluster import Cluster, is_live
+from replica.doctor.health.past import VisibleChange
+from replica.metadata.changes.brokers_seen import is_fencing
+
+_SHUTDOWNS_SINCE = 7
+"""The metadata.version, 3.3-IV3, from which on a broker's request for its shutdown is in the log
+(Kafka: MetadataVersion.isInControlledShutdownStateSupported)."""
+
+
+class Absence(Enum):
+    """How a broker came to be not live. The values are texts about the broker."""
+
+    STOPPING = "shutting down"
+    ASKED = "fenced after it asked for its shutdown"
+    """Somebody stopped it in order."""
+    VANISHED = "fenced without a shutdown"
+    """It was live, and had not asked for its shutdown when the controller missed its heartbeats: it
+    crashed, or was cut off."""
+    FENCED = "fenced"
+    """It was not unfenced since it registered, or the log doesn't show how it came to be fenced."""
+
+
+def absent_brokers(cluster: Cluster) -> Mapping[int, Absence]:
+    """The registered brokers that hold replicas and aren't live, by id."""
+    brokers, found = cluster.values("brokers"), {}
+    for one in sorted(cluster.replicas_by_broker):
+        if one not in brokers or is_live(brokers[one]):
+            continue
+        if not brokers[one]["fenced"]:
+            found[one] = Absence.STOPPING
+        elif brokers[one]["inControlledShutdown"]:
+            found[one] = Absence.ASKED
+        else:
+            found[one] = Absence.VANISHED if one in cluster.vanished else Absence.FENCED
+    return found
+
+
+def fenced_unasked(cluster: Cluster) -> Mapping[int, int]:
+    """The brokers of which absent_brokers has to know whether they vanished, each with the offset
+    of the record that last changed it."""
+    level, offsets = cluster.metadata_version, cluster.offsets("brokers")
+    if level is None or level < _SHUTDOWNS_SINCE:
+        return {}
+    absent = absent_brokers(cluster).items()
+    return {one: offsets[one] for one, how in absent if how is Absence.FENCED}
+
+
+def vanished(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> frozenset[int]:
+    """See Cluster. steps: gives the changes that led to the state, newest first; it is called only
+    if needed, and read as far as the last fencing."""
+    asked, brokers, found = dict(fenced_unasked(cluster)), cluster.values("brokers"), set()
+    if not asked:
+        return frozenset()
+    first = min(asked.values())
+    for step in steps():
+        if step.offset < first:
+            break
+        for table, key, before in step.before:
+            # the newest change of a broker made it what it is, in a transaction at its end
+            if table == "brokers" and asked.pop(key, None) is not None and before is not None:
+                is_same = before["brokerEpoch"] == brokers[key]["brokerEpoch"]
+                if is_same and is_fencing(before, brokers[key]):
+                    found.add(key)
+        if not asked:
+            break
+    return frozenset(found)

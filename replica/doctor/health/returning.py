@@ -1,0 +1,42 @@
+"""In which order brokers that are down bring partitions without leader back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from replica.doctor.health.cluster import Cluster
+from replica.model.keys import NO_NODE
+
+
+class Returning(NamedTuple):
+    """A broker that holds replicas and isn't live."""
+
+    broker: int
+    partitions: int
+    """The number of partitions that its start gives a leader, without those of the brokers that
+    start before it."""
+
+
+def returning(cluster: Cluster) -> tuple[Returning, ...]:
+    """The brokers that hold replicas and aren't live, in the order in which their starts bring most
+    partitions back, without loss: each replica that may lead is in sync, or eligible where none is
+    in sync."""
+    absent = sorted(set(cluster.replicas_by_broker) - cluster.live_brokers)
+    waiting = [
+        frozenset(
+            one
+            for one in partition.isr or partition.elr
+            if one in absent and cluster.offline_directory(partition, one) is None
+        )
+        for partition in cluster.partitions.values()
+        if partition.leader == NO_NODE
+    ]
+    found = []
+    while absent:
+        counts = Counter(one for brokers in waiting for one in brokers)
+        first = max(absent, key=lambda one: (counts[one], -one))
+        found.append(Returning(first, counts[first]))
+        absent.remove(first)
+        waiting = [brokers for brokers in waiting if first not in brokers]
+    return tuple(found)

@@ -1,0 +1,59 @@
+"""Which broker comes back first: by the partitions whose leaders that brings back."""
+
+from __future__ import annotations
+
+from jobs.cli.directories.recover_brokers import start_of_brokers
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.returning import Returning, returning
+from replica.doctor.verdict.facts import verdict_on_state
+from replica.model.keys import NO_NODE
+from tests.replica.doctor.health.clusters import a_partition, cluster_after, directory_of, healthy
+from tests.replica.metadata.image.made import broker_change, feature
+
+ELR = "eligible.leader.replicas.version"
+GONE = [broker_change(brokerId=one, fenced=1) for one in (11, 12, 13)]
+
+
+def out(number: int, *isr: int, **more: object) -> object:
+    return a_partition(number, isr=isr, leader=NO_NODE, **more)  # type: ignore[arg-type]
+
+
+def cluster(*records: object, **more: object) -> Cluster:
+    return cluster_after([*healthy(), *records, *GONE], **more)
+
+
+def test_the_broker_that_brings_most_partitions_back_is_first() -> None:
+    """Broker 13 alone holds an in-sync replica of one, and shares the others with 12."""
+    found = returning(cluster(out(0, 11), out(1, 12, 13), out(2, 12, 13), out(3, 13)))
+    assert found == (Returning(13, 3), Returning(11, 1), Returning(12, 0))
+
+
+def test_an_eligible_replica_leads_where_none_is_in_sync_and_one_on_a_lost_disk_does_not() -> None:
+    eligible = {"eligibleLeaderReplicas": (12,)}
+    lost = {"directories": (directory_of(99), directory_of(12), directory_of(13))}
+    found = returning(cluster(out(0, **eligible), out(1, 13, **eligible), out(2, 11, **lost)))
+    assert found == (Returning(12, 1), Returning(13, 1), Returning(11, 0))
+
+
+def test_the_steps_of_a_recovery_start_the_brokers_as_the_verdict_says() -> None:
+    state = [out(0, 11), out(1, 12, 13), out(2, 12, 13), out(3, 13)]
+    for is_eligible in (False, True):
+        more = [feature(ELR, 1)] if is_eligible else []
+        made = cluster(*state, *more, vanished=frozenset({13}))
+        verdict = verdict_on_state(made)
+        step = start_of_brokers(made, verdict)
+        assert step is not None
+        first = "broker 13 may bring" if is_eligible else "broker 13 brings"
+        assert step.text == (
+            f"Once there is a leader: {verdict.next_steps[0]} The start of {first} 3 partitions "
+            "back and broker 11 brings 1 more partition back."
+        )
+        assert [str(command).rpartition(" ")[2] for command in step.commands] == ["13", "11", "12"]
+
+
+def test_where_no_start_brings_a_partition_back_there_is_no_such_step() -> None:
+    led = cluster_after(healthy())
+    assert start_of_brokers(led, verdict_on_state(led)) is None
+    assert start_of_brokers(None, verdict_on_state(led)) is None
+    nobody = cluster(out(0), out(1))
+    assert start_of_brokers(nobody, verdict_on_state(nobody)) is None
