@@ -61,6 +61,7 @@ SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
 _SHOWN = 3
 _LOSING = (health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
+_STANDING = (health.NO_SPARE_REPLICA, health.REPLICA_COUNTS_DIFFER, health.ONE_RACK)
 _KINDS = ("node", "nodes", "broker", "controller", "voter", "topic")
 _VOTER_DOWN = (
     "is down, or about to be: its node is a broker too, and this broker is fenced, or shutting "
@@ -277,10 +278,11 @@ def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
 def _of_health(
     findings: Sequence[Finding], mentioned: Collection[str], absent: Mapping[int, Absence]
 ) -> Iterator[Fact]:
-    """The facts of these findings. Among the warnings those about lost records stand first."""
+    """The facts of these findings: lost records first, and how replicas were placed last."""
 
-    def place(finding: Finding) -> tuple[int, bool, Any]:
-        return finding.severity.rank, finding.rule not in _LOSING, by_severity(finding)
+    def place(finding: Finding) -> tuple[int, bool, bool, Any]:
+        later, last = finding.rule not in _LOSING, finding.rule in _STANDING
+        return finding.severity.rank, later, last, by_severity(finding)
 
     for finding in sorted(findings, key=place):
         if finding.severity is Severity.INFO or finding.rule.id in mentioned:
@@ -373,10 +375,8 @@ def _well(evidence: ClusterEvidence) -> str:
     """The headline where nothing is wrong."""
     parts = []
     if evidence.nodes:
-        files = "the files of 1 node are" if evidence.nodes == 1 else (
-            f"the files of all {evidence.nodes} nodes given are"
-        )  # fmt: skip
-        parts.append(f"{files} in order")
+        nodes = "1 node are" if evidence.nodes == 1 else f"all {evidence.nodes} nodes given are"
+        parts.append(f"the files of {nodes} in order")
     if evidence.nodes > 1:
         parts.append("their logs agree")
     if evidence.partitions:

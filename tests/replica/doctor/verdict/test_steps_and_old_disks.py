@@ -68,6 +68,13 @@ def test_partitions_that_are_not_all_named_are_counted_with_their_topics() -> No
     assert fact.text.startswith("orders-0, orders-1 and orders-2: ")
 
 
+def test_how_replicas_were_placed_stands_behind_what_has_just_happened() -> None:
+    placed = of_partitions(health.NO_SPARE_REPLICA, "orders-0")
+    behind = of_partitions(health.SINGLE_ISR, "orders-1")
+    verdict = verdict_on(ClusterEvidence(health=(placed, behind)))
+    assert [fact.rules[0] for fact in verdict.facts] == [behind.rule.id, placed.rule.id]
+
+
 def test_a_broker_that_asked_for_its_shutdown_is_told_apart_from_one_that_vanished() -> None:
     asked, vanished = {"fenced": 1, "inControlledShutdown": 1}, {"fenced": 1}
     gone = [
