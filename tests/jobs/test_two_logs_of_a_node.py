@@ -40,7 +40,7 @@ def test_the_directory_is_named_where_several_of_one_node_are_given(
     )
     # that one of them is no voter's follows from it, and its own advice would be wrong
     assert "remove the old voter" not in ended.out
-    assert any("runbook     will-it-start" in one for one in ended.lines)
+    assert any("runbook     brokers-down" in one for one in ended.lines), "the page of the outage"
 
 
 def test_the_plan_leaves_the_node_one_log_before_it_starts_it(
