@@ -38,7 +38,8 @@ def record_of_json(line: bytes) -> Record:
         raise UsageError("not an object with key, value and headers")
     unknown = found.keys() - _FIELDS - _IGNORED
     if unknown:
-        raise UsageError(f"{', '.join(sorted(unknown))}: expected key, value and headers alone")
+        names = ", ".join(map(json.dumps, sorted(unknown)))  # a name may hold a line break
+        raise UsageError(f"{names}: expected key, value and headers alone")
     headers = found.get("headers") or []
     if not isinstance(headers, list):
         raise UsageError("headers: expected [[name, value], ...]")
@@ -66,7 +67,7 @@ def _header(found: Any) -> RecordHeader:
         raise UsageError("headers: expected [[name, value], ...]")
     if any("\ud800" <= char <= "\udfff" for char in found[0]):
         raise UsageError("headers: a name that is no UTF-8")
-    return RecordHeader(found[0], _bytes(f"header {found[0]}", found[1]))
+    return RecordHeader(found[0], _bytes(f"header {json.dumps(found[0])}", found[1]))
 
 
 def _bytes(name: str, found: Any) -> bytes | None:

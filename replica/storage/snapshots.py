@@ -179,7 +179,7 @@ def check_snapshot(file: File, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
         position = frame.position
     if not head or not isinstance(messages[-1] if messages else None, control.SnapshotFooter):
         raise CorruptDataError("the last record must be a snapshot footer", position, file.path)
-    return _facts(snapshot_id, file.size(), head)
+    return _facts(file, snapshot_id, head)
 
 
 def _facts_of_complete(files: FileSystem, path: str, id: OffsetAndEpoch) -> SnapshotFacts:
@@ -189,7 +189,7 @@ def _facts_of_complete(files: FileSystem, path: str, id: OffsetAndEpoch) -> Snap
         for frame, data in walk(file, expected_offset=0):
             messages = _messages(file, frame.position, data) if frame.is_control else ()
             _check_header(file, messages)
-            return _facts(id, file.size(), messages)
+            return _facts(file, id, messages)
         raise CorruptDataError("the first record is no snapshot header", 0, path)
 
 
@@ -206,16 +206,20 @@ def _check_header(file: File, messages: Sequence[control.ControlMessage]) -> Non
 
 
 def _facts(
-    snapshot_id: OffsetAndEpoch, size: int, messages: Sequence[control.ControlMessage]
+    file: File, snapshot_id: OffsetAndEpoch, messages: Sequence[control.ControlMessage]
 ) -> SnapshotFacts:
     header = messages[0]
     assert isinstance(header, control.SnapshotHeader)
     voters, kraft_version = None, 0
-    for record in map(record_of, messages):
+    try:
+        records = [*map(record_of, messages)]
+    except CorruptDataError as error:
+        raise error.in_file(file.path) from error
+    for record in records:
         if isinstance(record, KRaftVoters):
             voters = record.voters
         elif isinstance(record, KRaftVersion):
             kraft_version = record.kraft_version
     return SnapshotFacts(
-        snapshot_id, size, header.last_contained_log_timestamp, voters, kraft_version
+        snapshot_id, file.size(), header.last_contained_log_timestamp, voters, kraft_version
     )

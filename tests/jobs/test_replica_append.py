@@ -92,7 +92,7 @@ def test_a_line_that_is_no_record_is_named_and_nothing_is_appended(
     lines.write_text('{"key": "k"}\n{"k": 1}\n')
     ended = kraftlake("replica", "append", "-b", quorum, "--topic", TOPIC, "--records", lines)
     assert ended.code == 2
-    assert ended.error == f"{lines}, line 2: k: expected key, value and headers alone"
+    assert ended.error == f'{lines}, line 2: "k": expected key, value and headers alone'
 
 
 def test_an_append_without_the_role_names_the_key_for_administrators(

@@ -223,14 +223,14 @@ def differences(history: ClusterHistory, a: int, b: int) -> Iterator[NamedChange
 _WIDTH = 28
 
 
-def line(told: NamedChange) -> str:
+def line(change: NamedChange) -> str:
     """The line of a change: the entity's kind and name, the old and the new value.
 
     For an entity that stays, the line has the fields that differ. For an entity that appears or
     disappears, it has the entity's only value, if there is one; --json has all values.
     """
-    found = _values(*(None if t is None else json.loads(t) for t in told.change[1:]))
-    return f"{told.change.change:<{_WIDTH}}  {told.name}{'  ' if found else ''}{found}"
+    found = _values(*(None if t is None else json.loads(t) for t in change.change[1:]))
+    return f"{change.change.change:<{_WIDTH}}  {change.name}{'  ' if found else ''}{found}"
 
 
 def _values(old: Any, new: Any) -> str:

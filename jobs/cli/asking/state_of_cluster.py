@@ -48,6 +48,7 @@ from replica.doctor.health.sizes import (
 from replica.doctor.preflight.answer import Preflight
 from replica.doctor.preflight.certainty import grounded
 from replica.doctor.quorum.known_voter import VoterDoubt
+from replica.doctor.verdict.outage import no_leader
 from replica.words import counted, named, up_to
 
 _ROWS = 10
@@ -111,8 +112,8 @@ def show_sizes(source: ClusterSource, *, limit: int, json_output: bool) -> int:
 
 def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> int:
     """Prints the verdict, the exposure, and what its figures rest on: in text on stdout, with
-    --json on stderr. Returns 0. limit: the most rows of each kind that are shown in text, the worst
-    first."""
+    --json on stderr. What holds only with a leader of the quorum is said before the figures.
+    Returns 0. limit: the most rows of each kind that are shown in text, the worst first."""
     if source.verdict is not None:
         write_verdict(source.verdict, json_output=json_output)
     since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
@@ -121,9 +122,12 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
         for one in found:
             offset, at = since.get(one.failure, (None, None))
             write_json({**_row(one), "since_offset": offset, "since": at})
-        for note in _rests_on(source):
+        for note in (*_of_leader(source), *_rests_on(source)):
             complain(f"state: {note.column}: {note.text}")
     else:
+        for note in _of_leader(source):
+            write_line(f"{note.column:<{_NOTE_WIDTH}}{note.text}")
+            write_line("")
         _tables(found, since, limit)
         write_line("")
         for note in _rests_on(source):
@@ -139,6 +143,16 @@ class _Note(NamedTuple):
 
 
 _NOTE_WIDTH = len("below_min_isr") + 2
+
+
+def _of_leader(source: ClusterSource) -> Iterator[_Note]:
+    led = None if source.verdict is None else no_leader(source.verdict)
+    if led is not None:
+        yield _Note(
+            "quorum",
+            f"{led.why}: the figures below are those with a leader; without one, a partition whose "
+            "leader is gone gets no other, and has_majority says only that voters are left",
+        )
 
 
 def _rests_on(source: ClusterSource) -> Iterator[_Note]:

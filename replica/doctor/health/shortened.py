@@ -150,7 +150,8 @@ def _limit(text: str) -> float | None:
 
 
 def judge_shortened(cluster: Cluster) -> Iterator[Finding]:
-    """The rule about configs that wait for a broker's start."""
+    """The finding about topics of which a broker deletes records when it starts, by a config that
+    was shortened meanwhile."""
     subjects = [
         Subject(
             f"topic {one.topic}",

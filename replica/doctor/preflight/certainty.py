@@ -21,19 +21,25 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
-from replica.doctor.quorum.conditions import unseen_voters
+from replica.doctor.quorum.conditions import NoLeader, unseen_voters
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import UNCOUNTED, VoterDoubt
 from replica.words import up_to
 
 _MORE = "`kraftlake check` says more"
+_LEADER_FIRST = (
+    "make sure that the quorum has a leader (kafka-metadata-quorum.sh describe --status), and ask "
+    "again"
+)
 
 
-def grounded(found: Preflight, cluster: Cluster, stopped: str = "") -> Preflight:
-    """The result of a judgement, with the doubts about the judged state. stopped: why the cluster
-    accepts no change, by its verdict; "" where it does."""
+def grounded(found: Preflight, cluster: Cluster, no_leader: NoLeader | None = None) -> Preflight:
+    """The result of a judgement, with the doubts about the judged state. no_leader: why the cluster
+    accepts no change, by its verdict; None where it does. There is no order of steps then."""
+    if not cluster.is_led:
+        no_leader = NoLeader("had no leader when the directories were copied", is_sure=True)
     named = {reason.subject for reason in found.reasons}
-    reasons = [*_without_leader(found, cluster, stopped), *_doubts(cluster), *found.reasons]
+    reasons = [*_without_leader(found, no_leader), *_doubts(cluster), *found.reasons]
     reasons += (
         note(f"voter {node}", why)
         for node, why in _voters_in_doubt(cluster)
@@ -41,23 +47,25 @@ def grounded(found: Preflight, cluster: Cluster, stopped: str = "") -> Preflight
     )
     reasons += _to_copy(cluster, " ".join(reason.detail for reason in reasons))
     judged = preflight(found.action, reasons, (*found.needs, *_conditions(cluster)))
-    return replace(judged, first=found.first, order=found.order, asks_quorum=found.asks_quorum)
+    first, order = found.first, found.order
+    if no_leader is not None and found.asks_quorum:
+        first, order = (_LEADER_FIRST, *first), ()
+    return replace(judged, first=first, order=order, asks_quorum=found.asks_quorum)
 
 
-def _without_leader(found: Preflight, cluster: Cluster, stopped: str) -> Iterator[Reason]:
+def _without_leader(found: Preflight, no_leader: NoLeader | None) -> Iterator[Reason]:
     """The reason that nobody leads the quorum: a change that needs a leader can't be carried out,
     and a broker that stops doesn't come back before there is one."""
-    if cluster.is_led and not stopped:
+    if no_leader is None:
         return
-    why = stopped if cluster.is_led else "had no leader when the directories were copied"
     if not found.asks_quorum or found.answer is ChangeSafety.NOTHING_TO_DO:
-        yield note("quorum", f"{why}: {_MORE}")
+        yield note("quorum", f"{no_leader.why}: {_MORE}")
         return
-    yield unsafe(
-        "quorum",
-        f"{why}: it accepts no change, gives no partition another leader, and lets no broker that "
-        "stopped come back. Bring its leader back first, and ask again",
+    told = (
+        f"{no_leader.why}: {'it' if no_leader.is_sure else 'without one it'} accepts no change, "
+        "gives no partition another leader, and lets no broker that stopped come back"
     )
+    yield unsafe("quorum", told) if no_leader.is_sure else unknown("quorum", told)
 
 
 def _to_copy(cluster: Cluster, told: str) -> Iterator[Reason]:

@@ -1,8 +1,10 @@
-"""The conditions of answers that are made from the directories of some voters."""
+"""The conditions of answers that are made from the directories of some voters, or about a quorum
+that may have no leader."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import ABSENT, KnownVoter, VoterDoubt
@@ -11,6 +13,14 @@ from replica.words import named
 
 _TELL_ALL = (None, VoterDoubt.NO_QUORUM_STATE, VoterDoubt.UNREADABLE_QUORUM_STATE)
 """The doubts about disks whose logs tell all that their voters hold."""
+
+
+class NoLeader(NamedTuple):
+    """Why the cluster accepts no change: its quorum has no leader, or perhaps none."""
+
+    why: str
+    """A clause about the quorum, such as `has perhaps no leader, by the verdict`."""
+    is_sure: bool
 
 
 def unseen_voters(quorum: KnownQuorum) -> Iterator[str]:

@@ -97,7 +97,7 @@ class KnownQuorum:
 
     @property
     def has_majority(self) -> bool:
-        """Whether the voters without a doubt about their disks are a majority of each set."""
+        """Whether the voters without a doubt about their disks are a majority in all voter_sets."""
         return bool(self.voter_sets) and all(self.is_majority(each) for each in self.voter_sets)
 
     def is_majority(self, voters: VoterKeys) -> bool:

@@ -61,7 +61,7 @@ SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
 _SHOWN = 3
 _LOSING = (health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
-_STANDING = (health.NO_SPARE_REPLICA, health.REPLICA_COUNTS_DIFFER, health.ONE_RACK)
+_STANDING = (health.REPLICA_COUNTS_DIFFER, health.ONE_RACK)
 _KINDS = ("node", "nodes", "broker", "controller", "voter", "topic")
 _VOTER_DOWN = (
     "is down, or about to be: its node is a broker too, and this broker is fenced, or shutting "

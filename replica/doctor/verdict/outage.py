@@ -9,6 +9,7 @@ from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence
 from replica.doctor.health.copy_first import CopyFirst, copy_step
+from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
 from replica.metadata.image.partition import topic_of
@@ -96,13 +97,15 @@ def _after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str
     return f"After the copy of the log directories of {brokers}: {step[0].lower()}{step[1:]}"
 
 
-def why_no_change(verdict: Verdict) -> str:
-    """Why the cluster accepts no change, as a clause; "" where nothing shows that it accepts
-    none."""
+def no_leader(verdict: Verdict) -> NoLeader | None:
+    """Why the cluster accepts no change; None where nothing shows that it may accept none."""
     for fact in verdict.facts:
-        if fact.level is Level.OUTAGE and not set(NO_CHANGE).isdisjoint(fact.rules):
-            return "has no leader, by the verdict"
-    return ""
+        if not set(NO_CHANGE).isdisjoint(fact.rules):
+            is_sure = fact.level is Level.OUTAGE
+            return NoLeader(
+                f"has {'' if is_sure else 'perhaps '}no leader, by the verdict", is_sure
+            )
+    return None
 
 
 def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
@@ -132,12 +135,16 @@ def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
     elif absent and not others:
         at_ms = None if evidence.state is None else evidence.state.at_ms
         since = "" if at_ms is None else f" since {ms_text(at_ms)}"
+        alike = [where for where, finding in evidence.findings if finding.rule is rule]
+        agree = [node for one in alike if (node := one.removeprefix("node ")) not in found]
+        seen = f", and {named('node', agree, limit=_SHOWN)} saw no leader either" if agree else ""
         yield Fact(
-            Level.ATTENTION,
+            Level.OUTAGE if agree else Level.ATTENTION,
             Severity.WARNING,
-            f"The quorum has perhaps had no leader{since}: nobody won an election, by the files "
-            f"of {nodes} ({first.message}). If the other voters have a leader, {nodes} can't "
-            "reach them.",
+            f"The quorum has {'probably' if agree else 'perhaps'} had no leader{since}: nobody "
+            f"won an election, by the files of {nodes} ({first.message}){seen}. Without a leader "
+            "no partition gets another leader, and no topic, config or registration changes. If "
+            f"the other voters have one, {nodes} can't reach them.",
             f"Find out whether {named('node', [str(one) for one in absent], limit=_SHOWN)} run"
             f"{'s' * (len(absent) == 1)}, and what keeps {nodes} from reaching them: addresses, "
             "certificates, cluster ids. If a majority of the voters is lost, `kraftlake recover "

@@ -9,7 +9,7 @@ from replica.format import control
 from replica.format.batch import decode_header
 from replica.format.control import SnapshotFooter, SnapshotHeader
 from replica.format.record import records_of
-from replica.format.whole_batch import messages_in
+from replica.format.whole_batch import control_batch, messages_in
 from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
@@ -162,6 +162,21 @@ def test_a_snapshot_that_is_not_whole_is_refused_and_its_part_removed(
         snapshots.freeze(other)
     assert place.names() == (NAME,)
     assert list(snapshots) == [ID]
+
+
+def test_voters_that_name_a_node_twice_are_an_error_with_the_file(place: Place) -> None:
+    """The CRC of such a batch is right. Fuzzing found that the error named no file."""
+    (voter,) = VOTERS.voters
+    twice = control.KRaftVoters(0, (voter, voter))
+    head = control_batch(0, 5, 1234, (SnapshotHeader(0, 1234), twice))
+    data = head + control_batch(2, 5, 1234, (SnapshotFooter(0),))
+    snapshots = SnapshotFiles(place.files, place.folder)
+    snapshots.write_part(ID, 0, data)
+    with pytest.raises(DataError, match=r"\.part: byte 0: a voters record names a node twice"):
+        snapshots.freeze(ID)
+    place.put(NAME, data)
+    with pytest.raises(DataError, match=rf"{NAME}: byte 0: a voters record names a node twice"):
+        place.open()
 
 
 def test_snapshots_are_ordered_by_epoch_then_offset(place: Place) -> None:

@@ -320,7 +320,7 @@ ONE_RACK = warning(
     "Move a replica to another rack with kafka-reassign-partitions.sh.",
     ("StephenSorriaux/ansible-kafka-admin#197",),
 )
-NO_SPARE_REPLICA = warning(
+NO_SPARE_REPLICA = info(
     "partition-without-spare-replica",
     "A partition has only as many replicas as min.insync.replicas asks for: it takes no writes "
     "with acks=all while any one of them is away, as in each restart of a broker.",

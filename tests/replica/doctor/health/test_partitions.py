@@ -269,7 +269,7 @@ def test_a_partition_whose_every_replica_is_needed_has_none_to_spare() -> None:
         config("2", MIN_ISR),
     ]
     found = judged(records)
-    assert above_notes(found) == ["partition-without-spare-replica"]
+    assert above_notes(found) == [], "plan says it before a restart"
     told = found["partition-without-spare-replica"]
     assert (told.message, [(one.name, one.what) for one in told.subjects]) == (
         "1 of 2 partitions",
@@ -287,7 +287,7 @@ def test_a_reassignment_is_judged_by_the_replicas_that_it_leaves() -> None:
     fewer = a_partition(0, (11, 12, 13), **moving)
     least = config("2", MIN_ISR)
     found = judged([*healthy(), least, a_partition(1), fewer])
-    assert above_notes(found) == ["partition-without-spare-replica", "replica-counts-differ"]
+    assert {"partition-without-spare-replica", "replica-counts-differ"} <= found.keys()
     moved = {"removingReplicas": (13,), "addingReplicas": (14,)}
     same = a_partition(0, (11, 12, 13, 14), isr=(11, 12, 13), **moved)
     assert above_notes(judged([*healthy(), a_broker(14), least, a_partition(1), same])) == []

@@ -9,6 +9,7 @@ import pytest
 from replica.doctor.preflight.answer import ChangeSafety, Preflight, done, preflight
 from replica.doctor.preflight.certainty import grounded
 from replica.doctor.preflight.rolling import roll
+from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.quorum.known_quorum import LogConflict
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.history.log import OffsetRange
@@ -76,8 +77,19 @@ def test_a_change_that_needs_a_leader_is_unsafe_while_nobody_leads_the_quorum() 
     nothing = preflight("do something", [done("it", "is done")])
     for other in (nothing, replace(SAFE, asks_quorum=False)):
         assert grounded(other, unled).answer is other.answer
-    by_verdict = grounded(SAFE, cluster(), "has no leader, by the verdict")
-    assert by_verdict.answer is ChangeSafety.UNSAFE
+
+
+@pytest.mark.parametrize(
+    ("is_sure", "answer"), [(True, ChangeSafety.UNSAFE), (False, ChangeSafety.UNKNOWN)]
+)
+def test_a_verdict_without_leader_leaves_no_order_and_has_a_first_step(
+    is_sure: bool, answer: ChangeSafety
+) -> None:
+    rolled = roll(cluster(broker(2), broker(3), quorum=known(2, 3, 4)))
+    assert rolled.order
+    found = grounded(rolled, cluster(), NoLeader("has perhaps no leader", is_sure=is_sure))
+    assert (found.answer, found.order) == (answer, ())
+    assert found.first[0].startswith("make sure that the quorum has a leader")
 
 
 def test_each_answer_names_the_brokers_that_are_copied_before_their_start() -> None:

@@ -69,7 +69,7 @@ def test_partitions_that_are_not_all_named_are_counted_with_their_topics() -> No
 
 
 def test_how_replicas_were_placed_stands_behind_what_has_just_happened() -> None:
-    placed = of_partitions(health.NO_SPARE_REPLICA, "orders-0")
+    placed = about(health.REPLICA_COUNTS_DIFFER, Subject("topic orders", "2 and 3 replicas"))
     behind = of_partitions(health.SINGLE_ISR, "orders-1")
     verdict = verdict_on(ClusterEvidence(health=(placed, behind)))
     assert [fact.rules[0] for fact in verdict.facts] == [behind.rule.id, placed.rule.id]

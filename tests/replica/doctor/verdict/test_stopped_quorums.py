@@ -10,9 +10,11 @@ import pytest
 from replica.doctor.check.catalogue import files
 from replica.doctor.check.examined import examine
 from replica.doctor.check.group import judge_group
+from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.evidence_of_directories import clusters_of, evidence_of
 from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.outage import no_leader
 from replica.doctor.verdict.verdict import KnownState, Level, MissingVoters, Verdict
 from replica.format.discovery import discover
 from replica.model.keys import ReplicaKey
@@ -128,10 +130,18 @@ def test_one_voter_whose_elections_fail_says_that_the_quorum_may_have_no_leader(
     assert verdict.level is Level.ATTENTION
     assert verdict.headline == (
         "The quorum has perhaps had no leader since 2025-11-21 05:56:22 UTC: nobody won an "
-        "election, by the files of node 1 (epoch 9, the log's 3). If the other voters have a "
-        "leader, node 1 can't reach them."
+        "election, by the files of node 1 (epoch 9, the log's 3). Without a leader no partition "
+        "gets another leader, and no topic, config or registration changes. If the other voters "
+        "have one, node 1 can't reach them."
     )
+    assert no_leader(verdict) == NoLeader("has perhaps no leader, by the verdict", is_sure=False)
     assert verdict.next_steps[0].startswith("Find out whether nodes 2 and 3 run, and what keeps")
     one_given = MissingVoters(frozenset({ReplicaKey(2)}), 3, frozenset({1, 3}))
     others = verdict_on(replace(evidence, missing=one_given)).headline
     assert not others.startswith("The quorum"), "voter 3 was given, and its files show no election"
+    brokers = (failing, failing._replace(where="node 11"), failing._replace(where="node 12"))
+    seen = verdict_on(replace(evidence, findings=brokers))
+    assert seen.level is Level.OUTAGE
+    assert seen.headline.startswith("The quorum has probably had no leader since")
+    assert "(epoch 9, the log's 3), and nodes 11 and 12 saw no leader either." in seen.headline
+    assert no_leader(seen) == NoLeader("has no leader, by the verdict", is_sure=True)
