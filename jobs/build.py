@@ -92,10 +92,10 @@ def build_tables(
             is_same = last is not None and last.still_holds(lake)
             counts = dict(last.rows) if last is not None and is_same else {}
             if is_same and not own.stale():
-                complain("build: nothing has changed since the last build")
+                shown.line("build: nothing has changed since the last build")
                 return own.all_counts(counts)
             with (
-                runner_of("build", lake, engine, spark) as runner,
+                runner_of("build", lake, engine, spark, shown.line) as runner,
                 shown.shown(),
                 lake_errors(lake),
             ):

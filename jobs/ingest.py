@@ -97,17 +97,21 @@ def main(spark: SparkSession | None, arguments: IngestOptions) -> int:
 run = partial(main, None)
 
 
-def fill(paths: Sequence[str], lake: Lake, order: str | None = None) -> None:
-    """Ingests the paths and builds the tables, for a command that then queries the lake. Lines on
-    stderr say what was done. order: the value of --order. Raises KraftlakeError."""
+def fill(
+    paths: Sequence[str], lake: Lake, order: str | None = None, *, is_shown: bool = True
+) -> None:
+    """Ingests the paths and builds the tables, for a command that then queries the lake. Of the
+    progress a terminal has one line on stderr, which goes away; what can't be read is said. order:
+    the value of --order. is_shown: whether there is that line. Raises KraftlakeError."""
     arguments = IngestOptions([*paths], lake, order=order)
     refuse_foreign(lake)
     check_there(paths)
     check_writable(lake, ("bronze",))
-    progress = CommandProgress("ingest", is_shown=False)
+    progress = CommandProgress("ingest", is_shown=is_shown, has_lines=False)
     with interruptible("ingest", lambda: _AGAIN):
         _bring_in(None, arguments, _capture_options(arguments), Hiding(), progress, None)
-    build.bring_up_to_date(None, BuildOptions(lake))
+    of_build = CommandProgress("build", is_shown=is_shown, has_lines=False)
+    build.bring_up_to_date(None, BuildOptions(lake), of_build)
 
 
 def _capture_options(arguments: IngestOptions) -> CaptureOptions:
@@ -141,12 +145,12 @@ def _bring_in(
         of_lake = hiding.of_lake(lake)
         with Spool.below(lake) as spool, ExitStack() as stack:
             # The runner comes before any row: where Spark can't start, the lake stays as it was.
-            runner_in = partial(_runner, stack, spark, arguments)
+            runner_in = partial(_runner, stack, spark, arguments, progress.line)
             runner_in_place = runner_in() if arguments.shared else None
             captures = _captures_below(arguments, options, of_lake, runner_in_place, spool)
             with job_events("ingest", lake, complain, paths=paths, run_id=arguments.run_id):
                 if captures.is_empty or holds_all(lake, captures):
-                    complain("ingest: nothing new: the lake has all of it")
+                    progress.line("ingest: nothing new: the lake has all of it")
                     counts = _no_rows()
                 else:
                     if arguments.then_build:
@@ -156,12 +160,18 @@ def _bring_in(
                         about = lake, of_lake, spool.root, runner, progress, batch
                         counts = _write(captures, *about)
             read = spool.bytes_read
-            complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
+            progress.line(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
     return counts
 
 
-def _runner(stack: ExitStack, spark: SparkSession | None, arguments: IngestOptions) -> Runner:
-    return stack.enter_context(runner_of("ingest", arguments.lake, arguments.engine, spark))
+def _runner(
+    stack: ExitStack,
+    spark: SparkSession | None,
+    arguments: IngestOptions,
+    say: Callable[[str], None],
+) -> Runner:
+    engine = arguments.engine
+    return stack.enter_context(runner_of("ingest", arguments.lake, engine, spark, say))
 
 
 def _followed(
@@ -242,7 +252,7 @@ def _dry_run(
     check_whole(lake)
     of_lake = hiding.of_lake(lake)
     with ExitStack() as stack:
-        runner_in_place = _runner(stack, spark, arguments) if arguments.shared else None
+        runner_in_place = _runner(stack, spark, arguments, complain) if arguments.shared else None
         plan = print_plan(
             lake,
             partial(_captures_below, arguments, options, of_lake, runner_in_place),

@@ -14,8 +14,9 @@ from pipelines.report.travel.steps import ABSENT, FENCED, SERVING, ReportSteps
 from pipelines.report.travel.strip import at_most, troubles
 from pipelines.report.verdict import ReportFacts
 from pipelines.report.words import duration_text
-from replica.doctor.check.catalogue.health import LEADER_GAVE_UP
+from replica.doctor.check.catalogue.health import LEADER_GAVE_UP, MAJORITY_STOPPED
 from replica.doctor.health.exposure import NOTHING, PAIR
+from replica.doctor.verdict.outage import NO_CHANGE
 from replica.words import counted, listed, ms_range_text, ms_text, time_text
 
 MAX_SHOWN = 3
@@ -23,6 +24,8 @@ MAX_SHOWN = 3
 MAX_OUTAGES = 3
 """The most ended outages that are named one by one."""
 _EARLIER = "; the outage may have begun earlier, for a broker is fenced some time after it stopped"
+_NO_LEADER = frozenset({*NO_CHANGE, MAJORITY_STOPPED.id})
+"""The rules whose facts say that the quorum has no leader, or perhaps none."""
 HIGH, LIMITED = "high", "limited"
 
 
@@ -161,10 +164,11 @@ def _when_led(evidence: Evidence) -> Iterator[str]:
     newest = led[-1]
     who = "an unknown node" if newest["leader_id"] is None else f"node {newest['leader_id']}"
     since = time_text(moment(newest["started_at"]))
-    gave_up = any(LEADER_GAVE_UP.id in fact.rules for fact in evidence.facts)
-    leads = "led" if gave_up else "leads"
-    began = f" {'from' if gave_up else 'since'} {since}" * bool(since)
-    end = " on, and gave up: nobody is known to lead since" if gave_up else ""
+    rules = {rule for fact in evidence.facts for rule in fact.rules}
+    is_over = not rules.isdisjoint(_NO_LEADER)
+    leads = "led" if is_over else "leads"
+    began = f" {'from' if is_over else 'since'} {since}{' on' * is_over}" * bool(since)
+    end = ", and gave up: nobody is known to lead since" if LEADER_GAVE_UP.id in rules else ""
     yield (
         f"The captures tell of {counted(len(led), 'leader epoch')}; in the newest, "
         f"{newest['epoch']}, {who} {leads}{began}{end}."
@@ -182,8 +186,16 @@ def _of_partitions(known: KnownOutages | None, *, is_all: bool) -> Iterator[str]
             none = "No partition was" if not chosen else f"None of the partitions{chosen} was"
             yield f"{none} {'ever' if is_all else 'seen'} without leader."
         return
+    *_, last = known.outages
     worst = max(known.outages, key=lambda one: one.most)
     at = ""
+    if not last.is_over:
+        late = " at the latest" if last.began_before else ""
+        since = "" if last.since_ms is None else f"Since {ms_text(last.since_ms)}{late} "
+        text = f"{since}nobody can write to or read from partitions that have no leader"
+        yield f"{text[0].upper()}{text[1:]}: up to {last.most:,} of {last.of:,}{chosen}."
+        if worst.most <= last.most:
+            return
     if worst.most_ms is not None:
         when = ms_text(worst.most_ms)
         at = f", by {when} at the latest" if worst.began_before else f", at {when}"
@@ -231,7 +243,7 @@ def _now(evidence: Evidence, *, is_all: bool) -> Iterator[str]:
     exposed = () if evidence.exposure is None else evidence.exposure.rows
     if not rules and (evidence.health.rows or evidence.exposure is not None):
         when = "Now" if is_all else "In the newest state that is known"
-        yield f"{when} all partitions have a leader, and no rule of health warns."
+        yield f"{when} all partitions have a leader, and no rule about this state warns."
     yield from _if_one_failed(exposed)
 
 

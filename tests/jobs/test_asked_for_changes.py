@@ -37,6 +37,9 @@ def test_the_last_hour_and_day_are_those_before_the_logs_end() -> None:
         "3 changes (2 of configs and 1 of topics) in the last 24 hours",
     ]
     assert [*taken.recently(end + DAY_MS + 1)] == []
+    assert taken.earlier(end) == 0, "no pattern names the ACL"
+    taken.take("topic_created", end - DAY_MS - 1)
+    assert taken.earlier(end) == 1
 
 
 def test_what_happened_counts_the_changes_and_says_who_is_behind(

@@ -78,7 +78,12 @@ def test_every_command_begins_with_the_start_that_brings_a_leader_back(
     for command in (("check",), ("what-happened",), ("recover", "--plan"), ("plan", "--roll")):
         lines = kraftlake(*command, folder).lines[:10]
         assert any(line.endswith(first) for line in lines), command
-    kraftlake("report", folder, "-o", tmp_path / "report.html")
+    reported = kraftlake("report", folder, "-o", tmp_path / "report.html")
+    assert reported.lines[0].startswith(FIRST)
+    assert reported.lines[1] == f"  next      {first}"
+    assert reported.lines[-1] == str(tmp_path / "report.html")
+    work = [one for one in reported.complaints if one.startswith(("ingest:", "build:"))]
+    assert work == [], "the work for the page is no news for who reads the verdict"
     page = html.unescape((tmp_path / "report.html").read_text())
     assert first in page
     assert "and gave up: nobody is known to lead since" in page

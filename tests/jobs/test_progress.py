@@ -71,6 +71,24 @@ def test_elsewhere_there_are_lines_before_steps_and_nothing_else(
     assert "next:" not in done.stderr
 
 
+@pytest.mark.slow
+def test_a_report_of_directories_shows_one_line_that_goes_away_before_the_verdict(
+    data: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "incident.html"
+    call = ("report", data / "kafka-3.7.2-static/final", "-o", page)
+    terminal = Terminal([str(word) for word in command_line(*call)])
+    text = terminal.rest()
+    terminal.close()
+    lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
+    assert lines[1].startswith("cluster     "), text
+    assert lines[-1] == str(page)
+    *redrawn, verdict = lines[0].split("\r")
+    assert all(re.fullmatch(r"(ingest|build): \d+:\d\d .*| *", one) for one in redrawn), redrawn
+    assert any(one.strip() for one in redrawn), "work of some seconds shows that it goes on"
+    assert re.match(r"[A-Z ]{12}\S", verdict), verdict
+
+
 def test_decoded_bytes_are_told_as_a_share_of_those_of_all_passes() -> None:
     shares: list[float] = []
 

@@ -143,6 +143,8 @@ def test_a_whole_quorum_is_left_running(kraftlake: Kraftlake, data: Path) -> Non
     assert not any("stop" in command for command in commands_in(ended)), "2 follows by itself"
     texts = [text for text, _ in steps_in(ended)]
     assert texts[1].startswith("2. Nothing has to be recovered: every voter is here.")
+    answer = next(n for n, line in enumerate(ended.lines) if line.startswith("cluster "))
+    assert ended.lines[answer + 1] == "  nothing has to be recovered: every voter is here"
 
 
 def test_a_working_majority_is_left_running_and_a_stale_voter_is_kept_from_voting(

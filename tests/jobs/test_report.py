@@ -22,6 +22,7 @@ SENTENCE = (
     "newest captures all 3 replicas hold the same log up to offset 14, written 2026-01-02 03:04:19 "
     "UTC."
 )
+VERDICT = [f"RECOVERED   {SENTENCE}", f"cluster     {CLUSTER}"]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def test_report_prints_the_verdict_and_the_file(
     monkeypatch.chdir(tmp_path)
     ended = kraftlake("report", "--lake", lake)
     assert ended.code == 0
-    assert ended.lines == [f"{CLUSTER}: recovered", f"  {SENTENCE}", "report.html"]
+    assert ended.lines == [*VERDICT, "report.html"]
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert SENTENCE in page
@@ -65,7 +66,7 @@ def test_minus_is_standard_output_and_the_verdict_goes_to_stderr(
     monkeypatch.chdir(tmp_path)
     ended = kraftlake("report", "--lake", lake, "-o", "-")
     assert ended.code == 0
-    assert ended.complaints == [f"{CLUSTER}: recovered", f"  {SENTENCE}"]
+    assert ended.complaints == VERDICT
     assert ended.out.startswith("<!doctype html>")
     assert ended.out.endswith("</html>")
     assert list(tmp_path.iterdir()) == []
@@ -133,6 +134,22 @@ def test_a_file_that_can_t_be_written_is_refused_and_nothing_is_left(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_name_that_promises_another_form_is_refused_before_any_work(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    page = tmp_path / "incident.md"
+    of_lake = ("report", "--lake", tmp_path / "none", "-o", page)
+    of_directories = ("what-happened", tmp_path, "--html", page)
+    for option, command in (("-o", of_lake), ("--html", of_directories)):
+        ended = kraftlake(*command)
+        assert (ended.code, ended.error) == (
+            2,
+            f"{option} {page}: the page is written as HTML, not as .md: name a file that ends in "
+            ".html",
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_lake_that_is_not_there_or_not_built_is_refused(
     kraftlake: Kraftlake, tmp_path: Path
 ) -> None:
@@ -156,7 +173,7 @@ def test_of_directories_the_page_is_that_of_a_lake_which_is_gone_afterwards(
     variables = {"TMPDIR": str(temporary), "KRAFTLAKE_LAKE": str(tmp_path / "not-this-one")}
     ended = process("report", node, "-o", tmp_path / "incident.html", **variables)
     assert ended.code == 0
-    assert ended.lines[0].startswith("gT_wj4dEReaNt2vnLWy9Aw: ")
+    assert any(line == "cluster     gT_wj4dEReaNt2vnLWy9Aw" for line in ended.lines)
     assert ended.lines[-1] == str(tmp_path / "incident.html")
     page = (tmp_path / "incident.html").read_text(encoding="utf-8")
     assert f"Directories {node}, generated" in page

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from jobs.cli.commands import options
 from jobs.cli.commands.combinations import exclusive, given_options, needs
-from jobs.cli.commands.options import on_disk
+from jobs.cli.commands.options import html_file, on_disk
 from jobs.cli.commands.parameters import Number, Text, Texts, command, option, shared_option
 
 Zone = Annotated[
@@ -59,7 +59,7 @@ class WhatHappenedOptions:
         "--html FILE",
         "Write the page to this file, too, with all events and steps.",
         default=None,
-        callback=on_disk("--html"),
+        callback=html_file("--html", on_disk("--html")),
     )
     json_output: options.Json = False
 

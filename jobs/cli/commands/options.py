@@ -35,6 +35,24 @@ def on_disk(option: str) -> Callable[[str | None], str | None]:
     return check
 
 
+def html_file(
+    option: str, then: Callable[[str | None], str | None] = lambda path: path
+) -> Callable[[str | None], str | None]:
+    """A callback for an option whose file gets a page of HTML. A name without a suffix is allowed:
+    pipes and devices have such names. then: the check after this one."""
+
+    def check(path: str | None) -> str | None:
+        suffix = os.path.splitext(path or "")[1]
+        if suffix.lower() not in ("", ".html", ".htm"):
+            raise UsageError(
+                f"{option} {path}: the page is written as HTML, not as {suffix}: name a file that "
+                "ends in .html"
+            )
+        return then(path)
+
+    return check
+
+
 def uuid_of(run_id: str | None) -> str | None:
     """The value of --run-id in the form of OpenLineage and of the tables. Raises UsageError where
     it is no UUID."""

@@ -2,7 +2,7 @@
 
 from jobs.cli.commands import options
 from jobs.cli.commands.combinations import alone, exclusive, given_options, needs
-from jobs.cli.commands.options import each_by, on_disk
+from jobs.cli.commands.options import each_by, html_file, on_disk
 from jobs.cli.commands.parameters import Text, Texts, argument, command, option
 from pipelines.object_store import check_local, check_place
 
@@ -42,7 +42,10 @@ class ReportOptions:
     )
     lake: options.LakeOrPaths = None
     output: str = option(
-        "-o, --output FILE", "The HTML file to write; - for standard output.", default="report.html"
+        "-o, --output FILE",
+        "The HTML file to write, .html; - for standard output.",
+        default="report.html",
+        callback=html_file("-o"),
     )
     cluster: options.Cluster = None
     order: options.Order = None

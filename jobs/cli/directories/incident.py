@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import accumulate
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from jobs.cli.clock import ZonedClock
 from jobs.cli.directories.folded_events import folded, text_of
+from replica.doctor.health.cluster import PartitionKey
 from replica.doctor.health.leaderless import Outage
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.timeline.asked_for import AskedForChanges
@@ -20,9 +21,9 @@ from replica.doctor.timeline.fencings import ASKED
 from replica.doctor.timeline.reassignments import REPLICAS
 from replica.doctor.verdict.verdict import Verdict
 from replica.shell_text import line
-from replica.words import counted, listed, named
+from replica.words import counted, listed, named, shortened
 
-_MAX_BEHIND = 5
+_MAX_BEHIND, _MAX_NAMED = 5, 3
 _GRAVE = frozenset({*MAY_LOSE_RECORDS, "topic_deleted"})
 _LIGHT = frozenset(
     {*REGISTERED, UNFENCED, "topic_created", "config_set", "config_removed", REPLICAS}
@@ -82,6 +83,16 @@ class Incident:
     recent: Sequence[Event] = ()
     """The latest of these changes that may have done harm, the oldest first."""
 
+    topics: Mapping[str, str] = field(default_factory=dict)
+    """The names of the newest state's topics, by their ids."""
+
+    def names_of(self, partitions: Collection[PartitionKey]) -> list[str]:
+        """The names of partitions, such as `orders-1`; empty where they are many or unknown."""
+        if len(partitions) > _MAX_NAMED or any(one not in self.topics for one, _ in partitions):
+            return []
+        found = sorted((self.topics[one], index) for one, index in partitions)
+        return [shortened(f"{topic}-{index}") for topic, index in found]
+
     @property
     def fenced_unasked(self) -> frozenset[int]:
         """The times at which brokers were fenced that had not asked for their shutdown: they had
@@ -110,7 +121,10 @@ class Incident:
                 one for kind in self.asked_for.patterns(self.end_ms) for one in ("--event", kind)
             )
             listing = line("kraftlake", "timeline", *events)
-            how = f"`{listing}` with the same directories lists them; no log says who made them"
+            earlier = self.asked_for.earlier(self.end_ms)
+            more = f" and {counted(earlier, 'earlier one')}" if earlier else ""
+            lists = f"`{listing}` with the same directories lists them{more}"
+            how = f"{lists}; no log says who made them"
             none = (
                 "none of topics, replicas, configs, ACLs or quotas in the last 24 hours before it"
             )
@@ -165,7 +179,9 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
         if outage.began.at is None:
             continue
         ended = None if outage.ended is None else outage.ended.at
-        had = [f"{counted(outage.at_first, 'partition')} had no leader"]
+        names = incident.names_of(outage.first)
+        who = listed(names) if names else counted(outage.at_first, "partition")
+        had = [f"{who} had no leader"]
         if outage.began.at in incident.fenced_unasked:
             had[0] += " by then at the latest (a broker is fenced some time after it stopped)"
         if outage.most > outage.at_first and outage.most_at is not None:
@@ -173,9 +189,24 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
         if ended is not None:
             had.append(f"all had one again at {clock.words(ended)}")
         elif outage.still:
-            had.append(f"{outage.still} still {'has' if outage.still == 1 else 'have'} none")
+            had.append(_still(outage, incident, is_next=len(had) == 1))
         yield IncidentEvent(outage.began.at, f"outage: {listed(had)}", outage.began.offset)
     yield from _of_quorum(incident)
+
+
+def _still(outage: Outage, incident: Incident, *, is_next: bool) -> str:
+    """A clause such as `still has none`. is_next: whether the clause before it is about those that
+    lost their leader first."""
+    has = "has" if outage.still == 1 else "have"
+    these = "the first" if outage.at_first == 1 else f"the first {outage.at_first}"
+    if outage.lasting == outage.first:
+        return f"{'' if is_next else f'{these} '}still {has} none"
+    if outage.lasting < outage.first:
+        them = "them" if is_next else these
+        return f"{outage.still} of {them} still {has} none"
+    names = incident.names_of(outage.lasting)
+    who = listed(names) if names else f"now {outage.still}"
+    return f"{who} {has} none"
 
 
 def _of_quorum(incident: Incident) -> Iterator[IncidentEvent]:

@@ -16,6 +16,7 @@ from replica.doctor.health.hosted import HostedReplicas
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.model.keys import ReplicaKey
 
+NOTHING_TO_RECOVER = "Nothing has to be recovered: every voter is here"
 NO_BROKERS: HostedReplicas = MappingProxyType({})
 
 
@@ -33,8 +34,8 @@ def steps_of(
     elif plan.is_whole:
         yield from quorum.keep()
         yield from quorum.start_left(
-            "Nothing has to be recovered: every voter is here. Leave the controllers that run as "
-            "they are, and start the others."
+            f"{NOTHING_TO_RECOVER}. Leave the controllers that run as they are, and start the "
+            "others."
         )
         yield quorum.describe("See that one of them leads and the others follow it.")
         yield from filter(None, [brokers])

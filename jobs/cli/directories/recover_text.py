@@ -13,7 +13,7 @@ from jobs.cli.directories.offsets_text import (
     static_voters_need,
 )
 from jobs.cli.directories.recover_fixed_steps import RecoverStep
-from jobs.cli.directories.recover_steps import NO_BROKERS, steps_of
+from jobs.cli.directories.recover_steps import NO_BROKERS, NOTHING_TO_RECOVER, steps_of
 from jobs.cli.output import coloured
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import partition_of
@@ -67,6 +67,9 @@ def describe(
     partition = partition_of(winner)
     which = "" if partition.is_metadata else f", partition {partition.name}"
     yield f"cluster {winner.owner.cluster_id}{which}: {answer}"
+    steps = tuple(steps_of(plan, by_key, hosted, brokers))
+    if any(step.text.startswith(NOTHING_TO_RECOVER) for step in steps):
+        yield f"  {NOTHING_TO_RECOVER[0].lower()}{NOTHING_TO_RECOVER[1:]}"
     for reason in plan.reasons:
         yield f"  {reason}"
     if plan.answer is RecoveryDecision.SAFE:
@@ -79,7 +82,6 @@ def describe(
         holds = "" if any(_condition(plan)) else ", and holds all that was committed"
         yield f"  {left}: {who} {wins} the election{_while_stopped(plan)}{holds}"
     yield from (f"  needs: {need}" for need in needs_of(plan))
-    steps = tuple(steps_of(plan, by_key, hosted, brokers))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
     yield ""
     for rank, standing in enumerate(plan.ranking, start=1):

@@ -16,6 +16,7 @@ _COLOURS = {
     Level.AT_RISK: "red",
     Level.ATTENTION: "yellow",
     Level.INCOMPLETE: "cyan",
+    Level.RECOVERED: "green",
     Level.HEALTHY: "green",
 }
 _WIDTH = max(len(level.shown) for level in Level) + 2
@@ -25,8 +26,12 @@ MIN_ALSO = 2
 
 def verdict_line(verdict: Verdict) -> str:
     """The verdict in one line."""
-    colour = _COLOURS[verdict.level]
-    return coloured(f"{verdict.level.shown:<{_WIDTH}}", colour) + one_line(verdict.headline)
+    return level_line(verdict.level, verdict.headline)
+
+
+def level_line(level: Level, text: str) -> str:
+    """The first line of a verdict, of its level."""
+    return coloured(f"{level.shown:<{_WIDTH}}", _COLOURS[level]) + one_line(text)
 
 
 def only_line(verdict: Verdict) -> str:
@@ -86,9 +91,7 @@ def _of_other_clusters(verdict: Verdict, *, steps: bool) -> Iterator[str]:
     outage. Nothing where the verdict begins with that fact."""
     for fact in verdict.of_other_clusters:
         if fact is not verdict.facts[0]:
-            yield coloured(f"{fact.level.shown:<{_WIDTH}}", _COLOURS[fact.level]) + one_line(
-                fact.text
-            )
+            yield level_line(fact.level, fact.text)
             yield from step_lines(fact) if steps else ()
 
 

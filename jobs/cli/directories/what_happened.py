@@ -153,6 +153,7 @@ def incident_of(
     return Incident(
         verdict, decisive(told.events), seen, stop, gave_up, gaps, nodes, behind,
         told.asked_for, told.recent,
+        {} if cluster.cluster is None else cluster.cluster.values("topics"),
     )  # fmt: skip
 
 

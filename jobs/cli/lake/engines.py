@@ -39,10 +39,14 @@ def stage_runs() -> Iterator[list[StageRun]]:
 
 @contextmanager
 def runner_of(
-    job: str, lake: Lake, option: str | None, spark: SparkSession | None = None
+    job: str,
+    lake: Lake,
+    option: str | None,
+    spark: SparkSession | None = None,
+    say: Callable[[str], None] = complain,
 ) -> Iterator[Runner]:
-    """Opens the runner of a job's stages; a line on stderr names it. The executors of `spark` run
-    the stages. Where `spark` is None, the option --engine, the variable KRAFTLAKE_ENGINE or
+    """Opens the runner of a job's stages; `say` gets a line that names it. The executors of `spark`
+    run the stages. Where `spark` is None, the option --engine, the variable KRAFTLAKE_ENGINE or
     spark-submit decides which engine runs them.
 
     Raises UsageError for an unknown engine, and where Spark can't start.
@@ -53,12 +57,12 @@ def runner_of(
         from pipelines.runners.spark import SparkRunner
 
         runner = SparkRunner.of(spark or started_spark(job, lake))
-        complain(f"{job}: by {runner.name}")
+        say(f"{job}: by {runner.name}")
         yield runner
         _keep(runner)
         return
     with LocalRunner() as local:
-        complain(f"{job}: by the local engine ({local.at_once} cores)")
+        say(f"{job}: by the local engine ({local.at_once} cores)")
         yield local
         _keep(local)
 

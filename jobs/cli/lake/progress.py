@@ -22,9 +22,11 @@ class CommandProgress:
     """Shows the progress of a command on stderr. `line` and `share` may be called
     from any thread."""
 
-    def __init__(self, command: str, *, is_shown: bool) -> None:
-        """is_shown: whether a terminal shows more than the lines before the steps."""
+    def __init__(self, command: str, *, is_shown: bool, has_lines: bool = True) -> None:
+        """is_shown: whether a terminal shows more than the lines before the steps. has_lines:
+        whether there are such lines; not where the work is a part of another command's."""
         self._command = command
+        self._has_lines = has_lines
         self._is_shown = is_shown and sys.stderr.isatty()
         self._begin = time.monotonic()
         self._progress = ProgressLine(output_waits=True)
@@ -35,7 +37,8 @@ class CommandProgress:
     def line(self, text: str) -> None:
         """Prints which step begins, or what was found."""
         with self._lock:
-            complain(text)
+            if self._has_lines:
+                complain(text)
             self._step = text.removeprefix(f"{self._command}: ")
 
     def share(self, share: float) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -18,6 +18,8 @@ from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import lake_unless, names_in
 from jobs.cli.commands.sharing import ReportOptions
 from jobs.cli.directories import what_happened
+from jobs.cli.directories.verdict_text import labelled, level_line, runbook_text, step_lines
+from jobs.cli.directories.what_happened import MAX_STEPS
 from jobs.cli.output import complain, is_standard_output, write_json, write_line, write_text
 from jobs.cli.page_file import write_page
 from pipelines.lake import Lake
@@ -25,7 +27,7 @@ from pipelines.lake.tables import tables_of
 from pipelines.sql_text import tables_named
 from replica.errors import UnreadableFileError, UsageError
 from replica.installation import line_that_adds, release
-from replica.terminal_text import one_line
+from replica.words import counted
 
 if TYPE_CHECKING:
     from pipelines.report.page import Report
@@ -64,7 +66,7 @@ def _of_lake(lake: Lake | None, options: ReportOptions) -> Report:
         if paths:
             from jobs import ingest
 
-            ingest.fill(paths, place, options.order)
+            ingest.fill(paths, place, options.order, is_shown=not options.json_output)
         return make_report(
             source(place),
             cluster=options.cluster,
@@ -142,13 +144,29 @@ def source(lake: Lake) -> ReportSource:
 
 
 def _print(report: Report, line: Callable[[str], None]) -> None:
-    for view in report.clusters:
-        line(one_line(f"{view.cluster_id}: {view.verdict.level.value}"))
-        for fact in view.verdict.of_other_clusters:
-            line(one_line(f"  {fact.text} {fact.next_step}"))
-        line(one_line(f"  {view.verdict.sentence}"))
+    for number, view in enumerate(report.clusters):
+        for text in ([""] * bool(number), _described(view)):
+            for one in text:
+                line(one)
     if report.more:
         line(f"and {report.more} more clusters: --cluster C makes the page of one")
+
+
+def _described(view: ClusterView) -> Iterator[str]:
+    """The verdict in the form of check's, with what to do."""
+    verdict = view.verdict
+    for fact in verdict.of_other_clusters:
+        yield level_line(fact.level, fact.text)
+        yield from step_lines(fact)
+    said = {fact.next_step for fact in verdict.of_other_clusters}
+    steps = [step.text for step in view.next_steps or () if step.text not in said]
+    yield level_line(verdict.level, verdict.sentence.removeprefix("Now: "))
+    yield from (labelled("  next", step) for step in steps[:MAX_STEPS])
+    if len(steps) > MAX_STEPS:
+        yield labelled("", f"and {counted(len(steps) - MAX_STEPS, 'more step')} on the page")
+    if view.runbook is not None:
+        yield labelled("runbook", runbook_text(view.runbook))
+    yield labelled("cluster", view.cluster_id)
 
 
 def _plain(view: ClusterView) -> dict[str, Any]:

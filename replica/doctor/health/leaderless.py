@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey
 from replica.doctor.health.exposure import BROKER, NOW, Failure, Standing
@@ -84,6 +84,10 @@ class Outage:
     """The number of partitions without leader after all changes of the time at which it began."""
     still: int
     """The number of partitions without leader in the newest state; 0 where it has ended."""
+    first: frozenset[PartitionKey] = field(default=frozenset(), compare=False)
+    """The partitions that at_first counts."""
+    lasting: frozenset[PartitionKey] = field(default=frozenset(), compare=False)
+    """The partitions that `still` counts."""
 
 
 def outages(
@@ -96,7 +100,8 @@ def outages(
     without = {key for key, one in partitions.items() if one.leader == NO_NODE}
     number, still = len(partitions), len(without)
     at: int | None = None
-    after = still
+    after, lasting = still, frozenset(without)
+    touched: dict[PartitionKey, bool] = {}
     earlier: dict[PartitionKey, bool] = {}
     found: list[Outage] = []
     ended: Beginning | None = None
@@ -107,17 +112,22 @@ def outages(
         here = Beginning(step.offset, step.at)
         if step.at is None or step.at != at:
             at, after = step.at, len(without)
+            touched.clear()
         if len(without) >= most:
             most, of, most_at = len(without), number, step.at
-        number -= _take_back(step, without, partitions, earlier)
+        number -= _take_back(step, without, partitions, earlier, touched)
         if without and not had_any:
-            ended, most, still, after = here, 0, 0, len(without)
+            ended, most, still, after, lasting = here, 0, 0, len(without), frozenset()
+            touched.clear()
         if had_any and not without:
-            found.append(Outage(here, ended, most, of, most_at, after, still))
+            first = frozenset(key for key, had_none in touched.items() if had_none)
+            found.append(Outage(here, ended, most, of, most_at, after, still, first, lasting))
     if without:
         if len(without) > most:
             most, of, most_at = len(without), number, None
-        found.append(Outage(BEFORE, ended, most, of, most_at, len(without), still))
+        first = frozenset(without)
+        about = most, of, most_at, len(without), still, first, lasting
+        found.append(Outage(BEFORE, ended, *about))
     return tuple(reversed(found))
 
 
@@ -126,16 +136,19 @@ def _take_back(
     without: set[PartitionKey],
     partitions: Mapping[PartitionKey, Partition],
     earlier: dict[PartitionKey, bool],
+    touched: dict[PartitionKey, bool],
 ) -> int:
     """Undoes a step in the set of partitions without leader. Returns how many more partitions there
     are with the step than before it. earlier: for each partition that a later step changed, whether
-    it existed before that step."""
+    it existed before that step. touched: for each partition that a step of this time changed,
+    whether it had no leader after all steps of this time."""
     created = 0
     for table, key, before in step.before:
         if table == "partitions":
             existed = earlier.get(key, key in partitions)
             created += existed - (before is not None)
             earlier[key] = before is not None
+            touched.setdefault(key, key in without)
             if before is not None and before.leader == NO_NODE:
                 without.add(key)
             else:

@@ -39,6 +39,11 @@ class AskedForChanges:
         for kind, _ in self.since(end - DAY_MS).most_common():
             yield f"{kind}_*"
 
+    def earlier(self, end: int) -> int:
+        """The number of older changes of the kinds that `patterns` names."""
+        recent = self.since(end - DAY_MS)
+        return sum(len(self._times[kind]) - count for kind, count in recent.items())
+
     def recently(self, end: int) -> Iterator[str]:
         """Clauses about the last hour and the last day before `end`, the log's last time. If all
         changes are in the last hour, only the clause about the hour. Without changes, no clause."""

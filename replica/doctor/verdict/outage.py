@@ -189,13 +189,14 @@ def _without_leader(
     has = "has" if sum(len(finding.subjects) for finding in leaderless) == 1 else "have"
     since = evidence.leaderless
     verb = f"{has} no leader" if since is None else _had_none(has, since)
-    before = "" if since is None else _may_be_older(since)
+    before = "" if since is None else _may_be_older(since, is_of_one=has == "has")
     return f"{_of_partitions(leaderless, evidence)} {verb}.{_because(causes, evidence)}{before}"
 
 
-def _may_be_older(since: Since) -> str:
+def _may_be_older(since: Since, *, is_of_one: bool) -> str:
     """A sentence that the outage may have begun before the brokers were fenced: they had stopped
-    before, at an unknown time. Empty if no broker had stopped before."""
+    before, at an unknown time. Empty if no broker had stopped before. is_of_one: whether one
+    partition is without leader."""
     unknown = [str(one.broker) for one in since.stopped if one.at_ms is None]
     if unknown:
         brokers = named("broker", unknown, limit=_SHOWN)
@@ -216,7 +217,9 @@ def _may_be_older(since: Since) -> str:
         whose, what = "The", f" {_own_ends(since.stopped)},"
     born = ""
     if created is not None and created > min(times):
-        born, them = f", and the first partition was created at {ms_text(created)}", "that"
+        first_of = "this partition" if is_of_one else "the first of these partitions"
+        born = f", and {first_of} was created at {ms_text(created)}"
+        them = "its creation"
     return (
         f" {whose} last {signs} of life of {brokers} {are}{what} of {first}{later}{born}: the "
         f"outage may have begun at any time after {them}."

@@ -33,8 +33,8 @@ def test_the_first_page_says_when_it_was_and_what_it_did(reported: Reported) -> 
         "03:04:15 UTC.",
     )
     assert told.impact[:2] == (
-        "Nobody could write to or read from up to 1 of 2 partitions: they had no leader, at "
-        "2026-01-02 03:04:18 UTC.",
+        "Since 2026-01-02 03:04:18 UTC nobody can write to or read from partitions that have no "
+        "leader: up to 1 of 2.",
         "2 records of the metadata log were lost, or will be, that no client ever saw accepted.",
     )
     assert all(one in page.text for one in (*told.when, *told.impact, *told.confidence))
@@ -93,8 +93,8 @@ def test_where_something_was_not_judged_nothing_is_said_to_be_all_right(
     assert told.impact[1:] == (
         "No lost change of the cluster was seen. Whether one was lost is not known: see "
         "Confidence.",
-        "In the newest state that is known all partitions have a leader, and no rule of health "
-        "warns.",
+        "In the newest state that is known all partitions have a leader, and no rule about this "
+        "state warns.",
     )
     assert add in page.text
     assert "asks for anything" not in page.text
@@ -158,6 +158,19 @@ def test_nobody_leads_whose_epoch_was_given_up(reported: Reported) -> None:
     assert report.clusters[0].summary.when[-1] == (
         "The captures tell of 2 leader epochs; in the newest, 2, node 3 led from 2026-01-02 "
         "03:04:15 UTC on, and gave up: nobody is known to lead since."
+    )
+    assert " leads since " not in page.text
+
+
+def test_nobody_is_said_to_lead_where_the_quorum_has_perhaps_no_leader(
+    reported: Reported,
+) -> None:
+    fact = {**_FACT, "level": "attention", "next_step": "", "rules": ["elections-without-winner"]}
+    verdict = {"level": "attention", "facts": [fact], "next_steps": []}
+    report, page = reported(journey() | {"gold.verdicts": [verdict]})
+    assert report.clusters[0].summary.when[-1] == (
+        "The captures tell of 2 leader epochs; in the newest, 2, node 3 led from 2026-01-02 "
+        "03:04:15 UTC on."
     )
     assert " leads since " not in page.text
 

@@ -66,7 +66,11 @@ def test_outages_are_those_of_the_history_played_forward(
             if place >= max(first, 1):
                 expected.append(_outage(counts, numbers, began, place, first))
             began = None
-    assert list(outages(state, steps[:known])) == expected
+    found = outages(state, steps[:known])
+    assert list(found) == expected
+    assert [(len(one.first), len(one.lasting)) for one in found] == [
+        (one.at_first, one.still) for one in expected
+    ]
 
 
 def _outage(counts: list[int], numbers: list[int], began: int, end: int, first: int) -> Outage:
@@ -92,6 +96,7 @@ def test_an_outage_begins_with_all_partitions_that_lost_their_leader_at_that_tim
     (found,) = outages(state, timed)
     counts = found.at_first, found.most, found.most_at, found.still
     assert counts == (2, 3, 9000, 2)
+    assert (found.first, found.lasting) == ({KEYS[0], KEYS[1]}, {KEYS[1], KEYS[2]})
     assert found.ended is None
 
 

@@ -240,7 +240,8 @@ def test_no_step_says_to_start_a_node_and_to_start_none() -> None:
     [
         (
             OUTAGE_AT - 9_000,
-            ", and the first partition was created at 2025-11-21 05:56:13 UTC: the",
+            ", and the first of these partitions was created at 2025-11-21 05:56:13 UTC: the "
+            "outage may have begun at any time after its creation.",
         ),
         (OUTAGE_AT - 21_000, ": the outage may have begun at any time after it."),
     ],

@@ -1,0 +1,55 @@
+"""The words of an outage on the page of what-happened."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.cli.clock import clock_of
+from jobs.cli.directories.incident import Incident, incident_events
+from replica.doctor.health.cluster import Beginning, PartitionKey
+from replica.doctor.health.leaderless import Outage
+from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.facts import verdict_on
+
+TOPICS = {"b-id": "audit", "a-id": "orders"}
+
+
+def keys(*partitions: tuple[str, int]) -> frozenset[PartitionKey]:
+    return frozenset(partitions)
+
+
+ONE, OTHER = ("a-id", 1), ("b-id", 0)
+MANY = keys(*(("a-id", number) for number in range(4)))
+
+
+@pytest.mark.parametrize(
+    ("first", "lasting", "most", "told"),
+    [
+        (keys(ONE), keys(ONE), 1, "orders-1 had no leader and still has none"),
+        (keys(ONE), keys(OTHER), 1, "orders-1 had no leader and audit-0 has none"),
+        (
+            keys(ONE, OTHER),
+            keys(OTHER),
+            2,
+            "audit-0 and orders-1 had no leader and 1 of them still has none",
+        ),
+        (MANY, MANY, 4, "4 partitions had no leader and still have none"),
+        (
+            MANY,
+            MANY,
+            9,
+            "4 partitions had no leader, 9 had none at 1970-01-01 00:00:03.000 UTC and the first "
+            "4 still have none",
+        ),
+        (keys(("gone", 0)), keys(), 1, "1 partition had no leader"),
+    ],
+)
+def test_partitions_without_leader_are_named_and_those_that_still_have_none_are_of_them_or_others(
+    first: frozenset[PartitionKey], lasting: frozenset[PartitionKey], most: int, told: str
+) -> None:
+    outage = Outage(
+        Beginning(1, 1000), None, most, 9, 3000, len(first), len(lasting), first, lasting
+    )
+    incident = Incident(verdict_on(ClusterEvidence()), outages=[outage], topics=TOPICS)
+    (event,) = incident_events(incident, clock_of(None))
+    assert event.text == f"outage: {told}"
