@@ -170,7 +170,7 @@ class _Exposed:
         self._figures = {
             failure: exposure
             for failure in standing.failures()
-            if (exposure := standing.exposure(failure)) is not None
+            if (exposure := _known(standing, failure)) is not None
             and does_harm(exposure)
             and (asked is None or failure in asked.failures)
         }
@@ -180,7 +180,7 @@ class _Exposed:
         self.waiting = {
             failure
             for failure, exposure in self._figures.items()
-            if standing.exposure(failure) == exposure
+            if _known(standing, failure) == exposure
         }
         self._pairs: defaultdict[str, set[Failure]] = defaultdict(set)
         for failure in self.waiting:
@@ -200,7 +200,7 @@ class _Exposed:
         else:
             suspects = self._suspects(tally.touched)
         for failure in suspects:
-            if self._standing.exposure(failure) != self._figures[failure]:
+            if _known(self._standing, failure) != self._figures[failure]:
                 self.waiting.remove(failure)
                 self.since[failure] = Beginning(step.offset, step.at)
 
@@ -213,6 +213,12 @@ class _Exposed:
                 found.add(Failure(VOTER, failure.gone))
                 found |= self._pairs[failure.gone[0]]
         return found & self.waiting
+
+
+def _known(standing: Standing, failure: Failure) -> Exposure | None:
+    """The exposure without the partitions that only may be harmed: no beginning depends on them."""
+    exposure = standing.exposure(failure)
+    return None if exposure is None else exposure._replace(may_be_below=0)
 
 
 class _State:

@@ -71,6 +71,15 @@ def test_an_exposure_holds_from_the_record_on_that_took_replicas_out_of_sync() -
     assert looked_back(records, kept=at + 1).exposed == {}
 
 
+def test_a_partition_that_only_may_be_below_min_isr_moves_no_beginning() -> None:
+    """min.insync.replicas of the new partition is in no log."""
+    records = [*healthy(), voters(1), a_broker(1, fenced=True)]
+    lost = Beginning(len(records) - 1, (len(records) - 1) * MS)
+    assert looked_back(records).exposed[Failure("nothing")] == lost
+    later = [*records, a_partition(1, (11, 1), isr=(11,), leader=11)]
+    assert looked_back(later).exposed[Failure("nothing")] == lost
+
+
 def test_a_failure_that_takes_nothing_away_has_no_beginning() -> None:
     assert Failure("broker", ("11",)) not in looked_back(healthy()).exposed
 
