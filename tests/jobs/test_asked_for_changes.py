@@ -50,8 +50,9 @@ def test_what_happened_counts_the_changes_and_says_who_is_behind(
     assert re.search(r"[0-9]+ changes \([0-9]+ of topics.*in the last hour", changes)
     assert "`kraftlake timeline --event 'topic_*' --event 'config_*' " in changes
     assert "no log says who made them" in changes
-    deleted = [line for line in told if "topic deleted: " in line]
+    deleted = [line for line in told if " UTC  topic deleted: " in line]
     assert len(deleted) == 3, "of many changes the latest deletions are told first"
+    assert "before it: among them config set: topic after-700-38: retention.ms; " in changes
     split = kraftlake("what-happened", data / DYNAMIC / "split").lines
     (behind,) = (line for line in split if line.startswith("behind "))
     assert re.search("node 2 by [0-9]+ records?, [0-9.]+ s", behind)

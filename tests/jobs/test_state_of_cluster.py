@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,26 @@ def test_exposure_begins_with_the_verdict_and_says_how_many_have_no_leader_alrea
     checked, *_ = kraftlake("check", "--json", ILL).rows
     assert verdict == checked
     assert (now["leaderless"], now["needs_unclean"]) == (933, 0), "they wait for broker 11"
+
+
+@pytest.mark.usefixtures("recorded")
+def test_exposure_says_above_its_figures_that_nobody_leads_or_may_lead_the_quorum(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    """One voter of three and a broker are left, and both have seen elections fail."""
+    for node in ("1", "11"):
+        shutil.copytree(f"kafka-3.7.2-static/final/{node}", tmp_path / node)
+        state = tmp_path / node / "__cluster_metadata-0/quorum-state"
+        fields = json.loads(state.read_text()) | {"leaderId": -1, "leaderEpoch": 99}
+        state.write_text(json.dumps(fields))
+    alone = kraftlake("state", "--exposure", tmp_path / "1").lines
+    (said,) = (one for one in alone if one.startswith("quorum "))
+    assert "has perhaps no leader, by the verdict: the figures below are those with a" in said
+    both = [tmp_path / "1", tmp_path / "11"]
+    (said,) = (
+        one for one in kraftlake("state", "--exposure", *both).lines if one.startswith("quorum ")
+    )
+    assert "has no leader, by the verdict: a partition whose leader is gone gets no other" in said
 
 
 @pytest.mark.usefixtures("recorded")

@@ -4,7 +4,7 @@ of failures."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from heapq import nsmallest
 from itertools import count, groupby
 from typing import Any, NamedTuple
@@ -117,7 +117,7 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
     if source.verdict is not None:
         write_verdict(source.verdict, json_output=json_output)
     since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
-    found = exposures(source.cluster)
+    found = exposures(_as_led(source))
     if json_output:
         for one in found:
             offset, at = since.get(one.failure, (None, None))
@@ -145,9 +145,24 @@ class _Note(NamedTuple):
 _NOTE_WIDTH = len("below_min_isr") + 2
 
 
+def _as_led(source: ClusterSource) -> Cluster:
+    """The cluster. By a verdict that the quorum has no leader, no partition gets another one."""
+    cluster = source.cluster
+    led = None if source.verdict is None else no_leader(source.verdict)
+    if led is None or not led.is_sure or cluster.quorum is None:
+        return cluster
+    return replace(cluster, quorum=replace(cluster.quorum, is_leaderless=True))
+
+
 def _of_leader(source: ClusterSource) -> Iterator[_Note]:
     led = None if source.verdict is None else no_leader(source.verdict)
-    if led is not None:
+    if led is not None and led.is_sure:
+        yield _Note(
+            "quorum",
+            f"{led.why}: a partition whose leader is gone gets no other, and counts as leaderless; "
+            "has_majority says only that voters are left",
+        )
+    elif led is not None:
         yield _Note(
             "quorum",
             f"{led.why}: the figures below are those with a leader; without one, a partition whose "

@@ -124,6 +124,10 @@ class Incident:
             earlier = self.asked_for.earlier(self.end_ms)
             more = f" and {counted(earlier, 'earlier one')}" if earlier else ""
             lists = f"`{listing}` with the same directories lists them{more}"
+            harm = [one for one in reversed(self.recent) if _harms(one)][:_MAX_NAMED]
+            if harm:
+                said = "; ".join(f"{one.event.replace('_', ' ')}: {one.name}" for one in harm)
+                lists = f"among them {said}; {lists}"
             how = f"{lists}; no log says who made them"
             none = (
                 "none of topics, replicas, configs, ACLs or quotas in the last 24 hours before it"
@@ -148,6 +152,15 @@ def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
     """The gravest of the events, and of equally grave ones the newest, in their order."""
     graded = sorted(range(len(events)), key=lambda number: (events[number].weight, -number))
     return [events[number] for number in sorted(graded[:most])]
+
+
+def _harms(event: Event) -> bool:
+    """Whether the change takes records or guarantees away: topics that are gone, and how long
+    records are kept, or on how many replicas."""
+    return event.event in _GRAVE or (
+        event.event in ("config_set", "config_removed")
+        and event.name.rpartition(" ")[2].startswith(("retention.", "min.insync."))
+    )
 
 
 def incident_events(incident: Incident, clock: ZonedClock) -> list[IncidentEvent]:

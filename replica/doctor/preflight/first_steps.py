@@ -18,7 +18,6 @@ _ENOUGH_VOTERS = 3
 def before_stop(cluster: Cluster, gone: frozenset[int]) -> Iterator[str]:
     """What to do before these brokers stop at the same time."""
     yield from _those_down(cluster, gone & cluster.fenced_brokers)
-    yield from before_restarts(cluster, [gone])
     lagging = [
         key for key, one in sorted(cluster.partitions.items()) if _lags(cluster, key, one, gone)
     ]
@@ -28,6 +27,7 @@ def before_stop(cluster: Cluster, gone: frozenset[int]) -> Iterator[str]:
         start = f"{_start(cluster, down)}, and " if down else ""
         told = f"{start}wait until the replicas of {_partitions(cluster, lagging)} are in sync"
         yield f"{told}: --while 10 waits"
+    yield from before_restarts(cluster, [gone])
 
 
 def before_restarts(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterator[str]:

@@ -147,8 +147,9 @@ def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
             f"the other voters have one, {nodes} can't reach them.",
             f"Find out whether {named('node', [str(one) for one in absent], limit=_SHOWN)} run"
             f"{'s' * (len(absent) == 1)}, and what keeps {nodes} from reaching them: addresses, "
-            "certificates, cluster ids. If a majority of the voters is lost, `kraftlake recover "
-            "--plan` says how the quorum can go on.",
+            "certificates, cluster ids. Restart no broker meanwhile: it comes back only once there "
+            "is a leader. If a majority of the voters is lost, `kraftlake recover --plan` says how "
+            "the quorum can go on.",
             (rule.id,),
         )
 
