@@ -149,7 +149,7 @@ def test_a_foreign_disk_stands_above_an_outage_in_one_line_and_on_the_report_s_p
     assert kraftlake("build", "--lake", lake).code == 0
     ended = kraftlake("report", "--lake", lake, "--cluster", ours, "-o", page)
     first, second, third, *_ = ended.lines
-    assert first.endswith(f"  {told}")
+    assert first.startswith(f"AT RISK     {told}")
     assert second.startswith("  next      Node 3: Give the node its own disk: ")
     assert third.startswith("OUTAGE      933 of 1105 partitions")
     assert f"cluster     {ours}" in ended.lines
