@@ -50,9 +50,16 @@ metadata: topics created, configured and deleted, ACLs, SCRAM credentials. The c
 is killed with -9 about every {plan.kill_s / 60:g} minutes, and started again. `replica observe`
 records, `ingest --follow {plan.follow_s}` streams the recording into a lake, `build` runs every
 {plan.build_s / 60:g} minutes with its quality gate, `publish --follow` sends gold.metadata_changes
-to a topic of the same broker: each a process of its own, Spark's drivers with {HEAP} of heap. Then
+to a topic of the same broker: each a process of its own, {_engine(story)}. Then
 the load ends, stage after stage drains and is ended by SIGTERM, and what each holds is compared.
 """
+
+
+def _engine(story: Story) -> str:
+    """Which engine the commands ran on, by the processes that the samples show."""
+    if any(name.endswith(" jvm") for name in story.samples):
+        return f"Spark's drivers with {HEAP} of heap"
+    return "all by the local engine, without Spark"
 
 
 def _result(story: Story, verdict: Verdict, folder: Path) -> str:

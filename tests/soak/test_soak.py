@@ -115,6 +115,9 @@ def test_a_soak_that_failed_at_once_has_a_record_that_says_so(tmp_path: Path) ->
     said = text(story, verdict, tmp_path)
     assert "**FAILED**" in said
     assert "AssertionError: no leader" in said
+    assert "all by the local engine, without Spark" in said
+    story.samples["ingest jvm"] = [Sample(0.0, 1)]
+    assert "Spark's drivers with 1g of heap" in text(story, verdict, tmp_path)
 
 
 def test_a_record_written_anew_keeps_what_it_says_of_earlier_soaks(tmp_path: Path) -> None:
