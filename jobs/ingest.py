@@ -100,9 +100,10 @@ run = partial(main, None)
 def fill(
     paths: Sequence[str], lake: Lake, order: str | None = None, *, is_shown: bool = True
 ) -> None:
-    """Ingests the paths and builds the tables, for a command that then queries the lake. Of the
-    progress a terminal has one line on stderr, which goes away; what can't be read is said. order:
-    the value of --order. is_shown: whether there is that line. Raises KraftlakeError."""
+    """Ingests the paths and builds the tables, for a command that then queries the lake. A terminal
+    shows one line of progress, which is removed at the end. Files that can't be read are named on
+    stderr. order: the value of --order. is_shown: whether the line of progress is shown. Raises
+    KraftlakeError."""
     arguments = IngestOptions([*paths], lake, order=order)
     refuse_foreign(lake)
     check_there(paths)

@@ -31,8 +31,8 @@ BROKEN_PIPE = 141
 SAFETY_CODES = {"safe": 0, "nothing-to-do": 0, "unsafe": 1, "unknown": 3}
 """The exit codes of `plan` and `rehearse`, by their answers."""
 CONDITIONAL = 4
-"""The exit code of `plan` and `rehearse` for what is safe, or needs nothing, only if its conditions
-hold."""
+"""The exit code of `plan` and `rehearse` for an answer that holds only under conditions: the change
+is safe, or there is nothing to do, if they are met."""
 _NO_MEMORY = (
     "there is not enough memory for this: name fewer directories at a time, "
     "or give the process more"

@@ -14,13 +14,13 @@ _SHOWN = 3
 
 
 def moved_text(steps: ReportSteps) -> Iterator[str]:
-    """A sentence about the moves in the hour before the newest change; none where nobody moved a
-    replica."""
-    times = [at for at in steps.times if at is not None]
+    """Yields one sentence about the replicas that were moved in the last hour before the newest
+    change. Yields nothing if no replica was moved."""
+    newest = max((at for at in steps.times if at is not None), default=0)
     found = {}
     for move in steps.partitions.moves:
         at, states = steps.times[move.step], steps.partitions.states
-        if ABSENT in (move.before, move.after) or at is None or at < max(times) - _HOUR_MS:
+        if ABSENT in (move.before, move.after) or at is None or at < newest - _HOUR_MS:
             continue
         brokers = moved(_hosts(states[move.before]), _hosts(states[move.after]))
         if brokers is not None:

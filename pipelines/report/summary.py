@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -83,22 +83,29 @@ def known_outages(history: ClusterHistory | None) -> KnownOutages | None:
 def outages(steps: ReportSteps) -> tuple[Outage, ...]:
     """Each time during which partitions had no leader, the oldest first."""
     counts = [leaderless for leaderless, _ in troubles(steps)]
+    unasked = _fenced_unasked(steps) if any(counts) else frozenset[int | None]()
     found = []
     for troubled, places in groupby(range(len(counts)), key=lambda step: counts[step] > 0):
         if troubled:
             span = list(places)
-            found.append(_outage(steps, counts, span[0], span[-1]))
+            found.append(_outage(steps, counts, span[0], span[-1], unasked))
     return tuple(found)
 
 
-def _outage(steps: ReportSteps, counts: Sequence[int], first: int, last: int) -> Outage:
-    """The outage from step `first` to step `last`, both inclusive."""
+def _outage(
+    steps: ReportSteps,
+    counts: Sequence[int],
+    first: int,
+    last: int,
+    unasked: Collection[int | None],
+) -> Outage:
+    """The outage from step `first` to step `last`, both inclusive. unasked: see _fenced_unasked."""
     worst = at_most(steps, counts[first : last + 1], first)
     is_over = last + 1 < len(counts)
     until = steps.times[last + 1] if is_over else None
     since = steps.times[first]
     told = worst.most, worst.of, since, steps.times[worst.step], until, is_over
-    return Outage(*told, since is not None and since in _fenced_unasked(steps))
+    return Outage(*told, since is not None and since in unasked)
 
 
 def _fenced_unasked(steps: ReportSteps) -> frozenset[int | None]:

@@ -305,8 +305,8 @@ def _versions(unit: LastTables | LookingBack, pins: Pins) -> Dataset:
 
 
 def last_tables(unit: LastTables, pins: Pins) -> UnitResult:
-    """Makes the tables of gold that have no row for each record. `facts` of the result has the
-    NewestEvidence on the cluster."""
+    """Makes the last tables of gold, whose number of rows doesn't grow with the records. The field
+    `facts` of the result is the NewestEvidence on the cluster."""
     out = Output(pins, unit.replaced)
     derived = _derived(unit, pins)
     for contract, node in GOLD_FUNCTIONS.items():

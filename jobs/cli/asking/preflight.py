@@ -143,8 +143,10 @@ def _judge(
     while True:
         source = look()
         cluster, in_json = source.cluster, options.json_output
-        led = None if source.verdict is None else no_leader(source.verdict)
-        found = [_Judged(one.runbook, grounded(one.judge(source), cluster, led)) for one in changes]
+        unled = None if source.verdict is None else no_leader(source.verdict)
+        found = [
+            _Judged(one.runbook, grounded(one.judge(source), cluster, unled)) for one in changes
+        ]
         answer = gravest(one.answer.answer for one in found)
         if before == (source.verdict, found) and not in_json:
             write_line(f"still {answer.value.upper()}, by the state {up_to(cluster.end_offset)}")

@@ -47,6 +47,7 @@ from replica.doctor.health.sizes import (
 )
 from replica.doctor.preflight.answer import Preflight
 from replica.doctor.preflight.certainty import grounded
+from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.verdict.outage import no_leader
 from replica.words import counted, named, up_to
@@ -117,15 +118,16 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
     if source.verdict is not None:
         write_verdict(source.verdict, json_output=json_output)
     since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
-    found = exposures(_as_led(source))
+    unled = None if source.verdict is None else no_leader(source.verdict)
+    found = exposures(_as_led(source.cluster, unled))
     if json_output:
         for one in found:
             offset, at = since.get(one.failure, (None, None))
             write_json({**_row(one), "since_offset": offset, "since": at})
-        for note in (*_of_leader(source), *_rests_on(source)):
+        for note in (*_of_leader(unled), *_rests_on(source)):
             complain(f"state: {note.column}: {note.text}")
     else:
-        for note in _of_leader(source):
+        for note in _of_leader(unled):
             write_line(f"{note.column:<{_NOTE_WIDTH}}{note.text}")
             write_line("")
         _tables(found, since, limit)
@@ -145,29 +147,25 @@ class _Note(NamedTuple):
 _NOTE_WIDTH = len("below_min_isr") + 2
 
 
-def _as_led(source: ClusterSource) -> Cluster:
-    """The cluster. By a verdict that the quorum has no leader, no partition gets another one."""
-    cluster = source.cluster
-    led = None if source.verdict is None else no_leader(source.verdict)
-    if led is None or not led.is_sure or cluster.quorum is None:
+def _as_led(cluster: Cluster, unled: NoLeader | None) -> Cluster:
+    """The cluster as the verdict sees its quorum: if nobody leads it, no partition gets another
+    leader."""
+    if unled is None or not unled.is_sure or cluster.quorum is None:
         return cluster
     return replace(cluster, quorum=replace(cluster.quorum, is_leaderless=True))
 
 
-def _of_leader(source: ClusterSource) -> Iterator[_Note]:
-    led = None if source.verdict is None else no_leader(source.verdict)
-    if led is not None and led.is_sure:
-        yield _Note(
-            "quorum",
-            f"{led.why}: a partition whose leader is gone gets no other, and counts as leaderless; "
-            "has_majority says only that voters are left",
+def _of_leader(unled: NoLeader | None) -> Iterator[_Note]:
+    if unled is None:
+        return
+    if unled.is_sure:
+        means = "a partition whose leader is gone gets no other, and counts as leaderless; "
+    else:
+        means = (
+            "the figures below are those with a leader; without one, a partition whose leader is "
+            "gone gets no other, and "
         )
-    elif led is not None:
-        yield _Note(
-            "quorum",
-            f"{led.why}: the figures below are those with a leader; without one, a partition whose "
-            "leader is gone gets no other, and has_majority says only that voters are left",
-        )
+    yield _Note("quorum", f"{unled.why}: {means}has_majority says only that voters are left")
 
 
 def _rests_on(source: ClusterSource) -> Iterator[_Note]:
@@ -290,7 +288,7 @@ def _row(exposure: Exposure) -> dict[str, Any]:
 
 
 def _below(exposure: Exposure) -> int | str:
-    """The number of partitions below min.insync.replicas as text; `?` where it is unknown."""
+    """The text of the column below_min_isr: the number of partitions, or `?` if it is unknown."""
     known = exposure.harm.below_min_isr
     if not exposure.may_be_below:
         return known

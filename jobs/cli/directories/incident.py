@@ -95,8 +95,8 @@ class Incident:
 
     @property
     def fenced_unasked(self) -> frozenset[int]:
-        """The times at which brokers were fenced that had not asked for their shutdown: they had
-        stopped some time before."""
+        """The times at which the controller fenced brokers that had not asked for their shutdown.
+        Such a broker had stopped some time before it was fenced."""
         return frozenset(
             event.at
             for event in self.events
@@ -155,8 +155,8 @@ def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
 
 
 def _harms(event: Event) -> bool:
-    """Whether the change takes records or guarantees away: topics that are gone, and how long
-    records are kept, or on how many replicas."""
+    """Whether the change may take records or guarantees away: it deletes a topic, or it sets how
+    long records are kept, or how many replicas have to be in sync."""
     return event.event in _GRAVE or (
         event.event in ("config_set", "config_removed")
         and event.name.rpartition(" ")[2].startswith(("retention.", "min.insync."))
@@ -188,6 +188,7 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
     for event in incident.recent:
         text = f"{text_of([event], clock)} (offset {event.offset})"
         yield IncidentEvent(event.at, text, event.offset, _weight(event))
+    unasked = incident.fenced_unasked
     for outage in incident.outages:
         if outage.began.at is None:
             continue
@@ -195,7 +196,7 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
         names = incident.names_of(outage.first)
         who = listed(names) if names else counted(outage.at_first, "partition")
         had = [f"{who} had no leader"]
-        if outage.began.at in incident.fenced_unasked:
+        if outage.began.at in unasked:
             had[0] += " by then at the latest (a broker is fenced some time after it stopped)"
         if outage.most > outage.at_first and outage.most_at is not None:
             had.append(f"{outage.most} had none at {clock.words(outage.most_at)}")
@@ -208,8 +209,8 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
 
 
 def _still(outage: Outage, incident: Incident, *, is_next: bool) -> str:
-    """A clause such as `still has none`. is_next: whether the clause before it is about those that
-    lost their leader first."""
+    """The end of the sentence about an outage, such as `still has none`. is_next: whether the words
+    before it are about the partitions that lost their leaders first."""
     has = "has" if outage.still == 1 else "have"
     these = "the first" if outage.at_first == 1 else f"the first {outage.at_first}"
     if outage.lasting == outage.first:

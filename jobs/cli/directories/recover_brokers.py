@@ -17,13 +17,13 @@ _SHOWN = 5
 _RULES = frozenset({health.WITHOUT_LEADER.id, health.NO_ELIGIBLE_LEADER.id})
 
 
-def start_of_brokers(cluster: Cluster | None, verdict: Verdict) -> RecoverStep | None:
+def start_of_brokers(cluster: Cluster, verdict: Verdict) -> RecoverStep | None:
     """The step; None where no broker's start gives a partition a leader. It says what the verdict
     says of the same brokers, and which of them comes first. Nodes that are voters, too, start with
     the quorum."""
     steps = (fact.next_step for fact in verdict.facts if not _RULES.isdisjoint(fact.rules))
     text = next(filter(None, steps), "")
-    if cluster is None or not text:
+    if not text:
         return None
     brokers = [one for one in returning(cluster) if one.broker not in cluster.voters]
     if not any(one.partitions for one in brokers):

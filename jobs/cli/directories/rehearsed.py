@@ -48,7 +48,7 @@ MAX_BYTES = 4 * 1024**3
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """A quorum that was read from directories, with what a rehearsal of it needs."""
+    """A quorum that was read from directories, and the values that its rehearsal needs."""
 
     captured: CapturedQuorum
     plan: RecoveryPlan

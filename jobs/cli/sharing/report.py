@@ -145,9 +145,10 @@ def source(lake: Lake) -> ReportSource:
 
 def _print(report: Report, line: Callable[[str], None]) -> None:
     for number, view in enumerate(report.clusters):
-        for text in ([""] * bool(number), _described(view)):
-            for one in text:
-                line(one)
+        if number:
+            line("")
+        for text in _described(view):
+            line(text)
     if report.more:
         line(f"and {report.more} more clusters: --cluster C makes the page of one")
 

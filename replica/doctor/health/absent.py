@@ -10,8 +10,8 @@ from replica.doctor.health.past import VisibleChange
 from replica.metadata.changes.brokers_seen import is_fencing
 
 _SHUTDOWNS_SINCE = 7
-"""The metadata.version, 3.3-IV3, from which on a broker's request for its shutdown is in the log
-(Kafka: MetadataVersion.isInControlledShutdownStateSupported)."""
+"""The metadata.version 3.3-IV3. From this version on, the log has a record of each request of a
+broker for its shutdown (Kafka: MetadataVersion.isInControlledShutdownStateSupported)."""
 
 
 class Absence(Enum):
@@ -42,9 +42,9 @@ def absent_brokers(cluster: Cluster) -> Mapping[int, Absence]:
     return found
 
 
-def fenced_unasked(cluster: Cluster) -> Mapping[int, int]:
-    """The brokers of which absent_brokers has to know whether they vanished, each with the offset
-    of the record that last changed it."""
+def may_have_vanished(cluster: Cluster) -> Mapping[int, int]:
+    """The fenced brokers whose registration doesn't show how they came to be fenced. Gives for each
+    the offset of the record that last changed its registration. Empty below _SHUTDOWNS_SINCE."""
     level, offsets = cluster.metadata_version, cluster.offsets("brokers")
     if level is None or level < _SHUTDOWNS_SINCE:
         return {}
@@ -55,7 +55,7 @@ def fenced_unasked(cluster: Cluster) -> Mapping[int, int]:
 def vanished(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> frozenset[int]:
     """See Cluster. steps: gives the changes that led to the state, newest first; it is called only
     if needed, and read as far as the last fencing."""
-    asked, brokers, found = dict(fenced_unasked(cluster)), cluster.values("brokers"), set()
+    asked, brokers, found = dict(may_have_vanished(cluster)), cluster.values("brokers"), set()
     if not asked:
         return frozenset()
     first = min(asked.values())

@@ -155,8 +155,8 @@ class Harm(NamedTuple):
 
 
 # While harms are added up, each is one number: its three counts are digits to this base, which no
-# count reaches, and the fourth digit is the number of partitions that may be below
-# min.insync.replicas. Adding these numbers adds the counts, in a tenth of the time.
+# count reaches. A fourth digit is the number of partitions that may be below min.insync.replicas.
+# The sum of two such numbers has the sums of their digits, and takes a tenth of the time.
 _BASE = 1 << 40
 _LEADERLESS, _NEEDS_UNCLEAN, _BELOW_MIN_ISR = 1, _BASE, _BASE**2
 _MAY_BE_BELOW = _BASE**3

@@ -16,7 +16,7 @@ from replica.doctor.check.newest import ClusterState
 from replica.doctor.check.record_findings import passed_over
 from replica.doctor.check.replay_fold import LogFold
 from replica.doctor.check.replaying import snapshot_image
-from replica.doctor.health.absent import fenced_unasked
+from replica.doctor.health.absent import may_have_vanished
 from replica.doctor.health.cluster import Beginning, Cluster, Lag, PartitionKey, Shortened
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.past import WATCHED, VisibleChange
@@ -96,7 +96,7 @@ def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
 
 def _vanished(examined: Examined, cluster: Cluster) -> Iterator[int]:
     """See Cluster. A registration fences a broker, too."""
-    for broker, offset in fenced_unasked(cluster).items():
+    for broker, offset in may_have_vanished(cluster).items():
         found = examined.batch_at(offset)
         if found is None:
             continue  # its last change is in a snapshot

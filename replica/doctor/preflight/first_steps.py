@@ -9,6 +9,7 @@ from replica.doctor.health.copy_first import copies_first, copy_step
 from replica.metadata.image.partition import Partition
 from replica.model.control import KRAFT_VERSION
 from replica.model.voters import majority
+from replica.shell_text import line
 from replica.words import counted, listed, named
 
 _SHOWN = 3
@@ -76,6 +77,12 @@ def before_roll(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterator[s
         if not cluster.level(KRAFT_VERSION):
             told += ". Static voters have to become dynamic before (--to-dynamic)"
         yield told
+
+
+def before_unregistering(broker: int) -> str:
+    """A clause about a broker that is gone for good, and holds replicas or a vote."""
+    plan = line("kraftlake", "plan", "--decommission", str(broker))
+    return f"`{plan}` says what has to move before it is unregistered"
 
 
 def _needed(cluster: Cluster, key: PartitionKey, partition: Partition) -> int:

@@ -24,7 +24,7 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
-from replica.doctor.preflight.first_steps import before_roll
+from replica.doctor.preflight.first_steps import before_roll, before_unregistering
 from replica.doctor.preflight.majority import caught_up_needs, seem_stopped
 from replica.doctor.preflight.stopping import awaited_replicas, stop_brokers
 from replica.doctor.quorum.known_voter import UNCOUNTED
@@ -32,7 +32,6 @@ from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.state import EntityTable
 from replica.model.voters import majority
-from replica.shell_text import line
 from replica.words import counted, listed, named
 
 _SHOWN = 3
@@ -176,10 +175,7 @@ def _if_gone(cluster: Cluster, node: int, *, is_needed: bool) -> str:
         )
     if not is_needed:
         return "A broker that is gone for good: unregister it"
-    plan = line("kraftlake", "plan", "--decommission", str(node))
-    return (
-        f"A broker that is gone for good: `{plan}` says what has to move before it is unregistered"
-    )
+    return f"A broker that is gone for good: {before_unregistering(node)}"
 
 
 def _doubted(cluster: Cluster) -> Iterator[Reason]:

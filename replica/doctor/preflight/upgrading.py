@@ -17,11 +17,11 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
+from replica.doctor.preflight.first_steps import before_unregistering
 from replica.metadata.changes.readers import reader_of
 from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
 from replica.metadata.changes.unread import why_kept
 from replica.metadata.image.settings import METADATA_VERSION, migration_name
-from replica.shell_text import line
 
 
 def upgrade(cluster: Cluster, release: str) -> Preflight:
@@ -115,11 +115,8 @@ def _blockers(cluster: Cluster, nodes: Iterable[RegisteredNode], wanted: int) ->
 def _if_gone(cluster: Cluster, broker: int) -> str:
     """What to do about a fenced broker that doesn't come back."""
     if cluster.replicas_by_broker.get(broker):
-        plan = line("kraftlake", "plan", "--decommission", str(broker))
-        return (
-            "start it with a newer release; if it is gone for good, "
-            f"`{plan}` says what has to move before it is unregistered"
-        )
+        gone = before_unregistering(broker)
+        return f"start it with a newer release; if it is gone for good, {gone}"
     return "unregister it (kafka-cluster.sh unregister) if it is gone"
 
 

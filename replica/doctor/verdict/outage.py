@@ -112,17 +112,18 @@ def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
     """The fact that nobody wins an election, if a majority of the voters has gone through many. A
     minority may only be cut off from the others: nobody knows where the others were not given."""
     rule = files.ELECTIONS_WITHOUT_WINNER
-    found = {
-        node: finding
+    failed = {
+        where.removeprefix("node "): finding
         for where, finding in evidence.findings
-        if finding.rule is rule and (node := where.removeprefix("node ")) in evidence.voters
+        if finding.rule is rule
     }
+    found = {node: one for node, one in failed.items() if node in evidence.voters}
     if not found:
         return
     first, nodes = next(iter(found.values())), named("node", list(found), limit=_SHOWN)
     missing = evidence.missing
-    absent = [] if missing is None else sorted({one.node_id for one in missing.missing})
-    others = {node for node in evidence.voters if node not in {*found, *map(str, absent)}}
+    away = [] if missing is None else sorted({one.node_id for one in missing.missing})
+    others = {node for node in evidence.voters if node not in {*found, *map(str, away)}}
     if len(found) >= majority(len(evidence.voters)):
         yield Fact(
             Level.OUTAGE,
@@ -132,11 +133,10 @@ def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
             rule.next_step,
             (rule.id,),
         )
-    elif absent and not others:
+    elif away and not others:
         at_ms = None if evidence.state is None else evidence.state.at_ms
         since = "" if at_ms is None else f" since {ms_text(at_ms)}"
-        alike = [where for where, finding in evidence.findings if finding.rule is rule]
-        agree = [node for one in alike if (node := one.removeprefix("node ")) not in found]
+        agree = [node for node in failed if node not in found]
         seen = f", and {named('node', agree, limit=_SHOWN)} saw no leader either" if agree else ""
         yield Fact(
             Level.OUTAGE if agree else Level.ATTENTION,
@@ -145,8 +145,8 @@ def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
             f"won an election, by the files of {nodes} ({first.message}){seen}. Without a leader "
             "no partition gets another leader, and no topic, config or registration changes. If "
             f"the other voters have one, {nodes} can't reach them.",
-            f"Find out whether {named('node', [str(one) for one in absent], limit=_SHOWN)} run"
-            f"{'s' * (len(absent) == 1)}, and what keeps {nodes} from reaching them: addresses, "
+            f"Find out whether {named('node', [str(one) for one in away], limit=_SHOWN)} run"
+            f"{'s' * (len(away) == 1)}, and what keeps {nodes} from reaching them: addresses, "
             "certificates, cluster ids. Restart no broker meanwhile: it comes back only once there "
             "is a leader. If a majority of the voters is lost, `kraftlake recover --plan` says how "
             "the quorum can go on.",

@@ -165,7 +165,8 @@ def test_a_snapshot_that_is_not_whole_is_refused_and_its_part_removed(
 
 
 def test_voters_that_name_a_node_twice_are_an_error_with_the_file(place: Place) -> None:
-    """The CRC of such a batch is right. Fuzzing found that the error named no file."""
+    """A voters record can name a node twice in a batch whose CRC is right. The error has to name
+    the file."""
     (voter,) = VOTERS.voters
     twice = control.KRaftVoters(0, (voter, voter))
     head = control_batch(0, 5, 1234, (SnapshotHeader(0, 1234), twice))

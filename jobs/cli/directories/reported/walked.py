@@ -32,7 +32,8 @@ class _Kind(NamedTuple):
 
 
 class LostRecords(NamedTuple):
-    """The records of a loss, in the log of a capture that still has them."""
+    """The records that replicas lost. They are read from the log of a capture that still has
+    them."""
 
     capture: Capture
     held: Ranges
