@@ -43,6 +43,7 @@ from replica.format.formatted import FormattedDirectory
 from replica.format.snapshot import SnapshotState
 from replica.metadata.image.image import Image
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
+from replica.model.keys import NO_NODE
 from replica.model.voters import VoterKeys
 
 
@@ -351,7 +352,7 @@ def _logs_of(
     is_idle = any(judge_elections(newest.idle))
     return _ClusterLogs(
         newest.examined.stated_voters,
-        ClusterLogs(_newest_epoch(members), None if is_idle else end_of(newest.examined)),
+        ClusterLogs(*_epochs(members), None if is_idle else end_of(newest.examined)),
         _ends(members),
         images,
     )
@@ -363,6 +364,16 @@ def _ends(members: Iterable[tuple[DirectoryFacts, FoldedImages]]) -> dict[int, i
     return {one.node_id: end.offset for one, end in known if one is not None and end is not None}
 
 
-def _newest_epoch(members: Iterable[tuple[DirectoryFacts, FoldedImages]]) -> int:
-    ends = (end_of(facts.examined) for facts, _ in members if facts.partition.is_metadata)
-    return max((end.epoch for end in ends if end is not None), default=UNDEFINED_EPOCH)
+def _epochs(members: Iterable[tuple[DirectoryFacts, FoldedImages]]) -> tuple[int, int]:
+    """The newest epoch that had a leader, and the newest epoch in any quorum-state: see
+    ClusterLogs."""
+    of_metadata = [facts.examined for facts, _ in members if facts.partition.is_metadata]
+    ends = (end_of(one) for one in of_metadata)
+    in_logs = [end.epoch for end in ends if end is not None]
+    states = [one.directory.quorum_state for one in of_metadata]
+    known = [one for one in states if one is not None]
+    led = [one.leader_epoch for one in known if one.leader_id != NO_NODE]
+    return (
+        max((*in_logs, *led), default=UNDEFINED_EPOCH),
+        max((one.leader_epoch for one in known), default=UNDEFINED_EPOCH),
+    )

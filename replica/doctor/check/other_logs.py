@@ -16,12 +16,17 @@ from replica.doctor.check.state_files import MANY_EPOCHS
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
 from replica.words import named
 
+_AHEAD = (files.ELECTIONS_WITHOUT_WINNER, files.QUORUM_STATE_AHEAD)
+
 
 class ClusterLogs(NamedTuple):
     """What the metadata logs of one cluster show together."""
 
-    newest_epoch: int = UNDEFINED_EPOCH
-    """The newest epoch of an entry in any log; UNDEFINED_EPOCH if no log has an entry."""
+    led_epoch: int = UNDEFINED_EPOCH
+    """The newest epoch that had a leader: a log has an entry of it, or a quorum-state names its
+    leader. UNDEFINED_EPOCH if there is none."""
+    quorum_epoch: int = UNDEFINED_EPOCH
+    """The newest epoch in any quorum-state; UNDEFINED_EPOCH if there is none."""
     going_on: OffsetAndEpoch | None = None
     """The end (exclusive) of the newest log, if the quorum works with it; None if this log ends
     with leaders that changed nothing, or if there is no log."""
@@ -34,7 +39,7 @@ def beside_other_logs(finding: Finding, end: OffsetAndEpoch | None, logs: Cluste
     newest = logs.going_on
     if end is not None and newest is not None and election_order(end) < election_order(newest):
         finding = _gone_on(finding)
-    return _led_since(finding, logs.newest_epoch)
+    return _of_all_nodes(finding, logs)
 
 
 def torn_beside(finding: Finding, node_id: int | None, holders: Mapping[int, int]) -> Finding:
@@ -61,10 +66,16 @@ def _gone_on(finding: Finding) -> Finding:
     return replace(finding, rule=log.EPOCH_CHURN)
 
 
-def _led_since(finding: Finding, newest_epoch: int) -> Finding:
-    """The finding as a note if a log shows a later leader: the elections had a winner, and only the
-    node's own log is behind."""
-    if finding.rule is not files.ELECTIONS_WITHOUT_WINNER or finding.epoch is None:
+def _of_all_nodes(finding: Finding, logs: ClusterLogs) -> Finding:
+    """A finding about a quorum-state that is ahead of its log. It is a note where the cluster's
+    files show a later leader, for then the node's own log is only behind. Where they show none, and
+    one node went through many epochs, each node that is in such an epoch saw no winner."""
+    if finding.rule not in _AHEAD or finding.epoch is None:
         return finding
-    has_leader = finding.epoch - newest_epoch < MANY_EPOCHS
-    return replace(finding, rule=files.QUORUM_STATE_AHEAD) if has_leader else finding
+    if logs.quorum_epoch == UNDEFINED_EPOCH:  # nothing is known of the cluster's files
+        return finding
+    is_failing = (
+        finding.epoch > logs.led_epoch and logs.quorum_epoch - logs.led_epoch >= MANY_EPOCHS
+    )
+    rule = files.ELECTIONS_WITHOUT_WINNER if is_failing else files.QUORUM_STATE_AHEAD
+    return replace(finding, rule=rule)
