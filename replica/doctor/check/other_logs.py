@@ -6,14 +6,17 @@ nothing. If another log of the cluster shows that the quorum continued, the find
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from replica.doctor.check.catalogue import files, log
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.newest import end_of
 from replica.doctor.check.rule import Finding
 from replica.doctor.check.state_files import MANY_EPOCHS
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
+from replica.model.keys import NO_NODE
 from replica.words import named
 
 _AHEAD = (files.ELECTIONS_WITHOUT_WINNER, files.QUORUM_STATE_AHEAD)
@@ -30,6 +33,28 @@ class ClusterLogs(NamedTuple):
     going_on: OffsetAndEpoch | None = None
     """The end (exclusive) of the newest log, if the quorum works with it; None if this log ends
     with leaders that changed nothing, or if there is no log."""
+
+    def saw_no_winner(self, epoch: int) -> bool:
+        """Whether a node that is in this epoch saw no winner of the many elections since the newest
+        leader."""
+        is_later = epoch > self.led_epoch
+        return is_later and self.quorum_epoch - self.led_epoch >= MANY_EPOCHS
+
+
+def cluster_logs(
+    members: Iterable[Examined], going_on: OffsetAndEpoch | None = None
+) -> ClusterLogs:
+    """What these metadata logs of one cluster show together. going_on: see ClusterLogs."""
+    led, known = [UNDEFINED_EPOCH], [UNDEFINED_EPOCH]
+    for one in members:
+        end, state = end_of(one), one.directory.quorum_state
+        if end is not None:
+            led.append(end.epoch)
+        if state is not None:
+            known.append(state.leader_epoch)
+            if state.leader_id != NO_NODE:
+                led.append(state.leader_epoch)
+    return ClusterLogs(max(led), max(known), going_on)
 
 
 def beside_other_logs(finding: Finding, end: OffsetAndEpoch | None, logs: ClusterLogs) -> Finding:
@@ -74,8 +99,6 @@ def _of_all_nodes(finding: Finding, logs: ClusterLogs) -> Finding:
         return finding
     if logs.quorum_epoch == UNDEFINED_EPOCH:  # nothing is known of the cluster's files
         return finding
-    is_failing = (
-        finding.epoch > logs.led_epoch and logs.quorum_epoch - logs.led_epoch >= MANY_EPOCHS
-    )
+    is_failing = logs.saw_no_winner(finding.epoch)
     rule = files.ELECTIONS_WITHOUT_WINNER if is_failing else files.QUORUM_STATE_AHEAD
     return replace(finding, rule=rule)
