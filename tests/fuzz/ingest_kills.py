@@ -254,9 +254,9 @@ class Executors:
         again, lost = sum(one.again for one in rounds), sum(one.lost for one in rounds)
         return (
             f"{kills} executors and Python workers were killed during {len(rounds)} ingests, "
-            f"up to {KILLS_OF_ROUND} of\nthem during one. Spark's driver logged {lost} lost executors "
-            f"and tasks. {len(rounds) - again} ingests ended by themselves\nwith 0; {again} ended with "
-            "an error of one line, and the next run ended with 0."
+            f"up to {KILLS_OF_ROUND} of\nthem during one. Spark's driver logged {lost} lost "
+            f"executors and tasks. {len(rounds) - again} ingests ended by themselves\nwith 0; "
+            f"{again} ended with an error of one line, and the next run ended with 0."
         )
 
     def kills_on(
