@@ -16,7 +16,7 @@ from replica.doctor.health.leaderless import Outage
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.timeline.asked_for import AskedForChanges
 from replica.doctor.timeline.decisive import FENCED, MAY_LOSE_RECORDS, REGISTERED, UNFENCED
-from replica.doctor.timeline.events import Event
+from replica.doctor.timeline.events import UNWON, Event
 from replica.doctor.timeline.fencings import ASKED
 from replica.doctor.timeline.reassignments import REPLICAS
 from replica.doctor.verdict.verdict import Verdict
@@ -24,7 +24,7 @@ from replica.shell_text import line
 from replica.words import counted, listed, named, shortened
 
 _MAX_BEHIND, _MAX_NAMED = 5, 3
-_GRAVE = frozenset({*MAY_LOSE_RECORDS, "topic_deleted"})
+_GRAVE = frozenset({*MAY_LOSE_RECORDS, UNWON, "topic_deleted"})
 _LIGHT = frozenset(
     {*REGISTERED, UNFENCED, "topic_created", "config_set", "config_removed", REPLICAS}
 )
