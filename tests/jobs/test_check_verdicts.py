@@ -12,6 +12,7 @@ import pytest
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
+from tests.replica.doctor.check.editing import flip
 
 DYNAMIC, STATIC = "kafka-4.1.1-dynamic", "kafka-3.7.2-static"
 DYNAMIC_ID, STATIC_ID = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
@@ -273,3 +274,10 @@ def test_a_file_on_its_own_is_not_called_ok_nor_its_cluster_healthy(
         f"{', and 1 more' if name.endswith('.checkpoint') else ''}."
     )
     assert any(line.endswith(f" no fault found  {path}") for line in ended.lines)
+
+
+def test_damage_is_told_with_its_place(kraftlake: Kraftlake, node: Path) -> None:
+    (log,) = [one for one in node.rglob("*.log") if one.name.endswith("2722.log")]
+    flip(log, 70)
+    told = [one for one in kraftlake("check", node).lines if "CRC-32C doesn't match" in one]
+    assert f". Found: offset 2722, in {METADATA}/{log.name} at byte 0." in told[0]
