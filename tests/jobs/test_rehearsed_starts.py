@@ -62,6 +62,10 @@ def test_the_start_that_recover_recommends_is_played_too(kraftlake: Kraftlake, n
     assert leaders == winners == {2}
     assert rows(ended, "recommended_outcome")
     told = kraftlake("rehearse", *FEW, nodes).out
+    assert told.splitlines()[1].endswith(
+        " `recover --plan` recommends another start (nodes 1 and 2; node 3 stays stopped): "
+        f"{recommended['answer']}{', if its needs hold' * recommended['is_conditional']}."
+    )
     assert "  start: nodes 1, 2 and 3\n" in told
     assert "  start: nodes 1 and 2; node 3 stays stopped\n" in told
     said = kraftlake("recover", "--plan", nodes).out

@@ -16,7 +16,7 @@ from replica.doctor.health.leaderless import Outage
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.timeline.asked_for import AskedForChanges
 from replica.doctor.timeline.decisive import FENCED, MAY_LOSE_RECORDS, REGISTERED, UNFENCED
-from replica.doctor.timeline.events import OF_HISTORY, Event
+from replica.doctor.timeline.events import OF_HISTORY, UNWON, Event
 from replica.doctor.timeline.fencings import ASKED
 from replica.doctor.timeline.latest_changes import ACCESS_REMOVED
 from replica.doctor.timeline.reassignments import REPLICAS
@@ -26,7 +26,7 @@ from replica.words import counted, listed, named, shortened
 
 _MAX_BEHIND, _MAX_NAMED = 5, 3
 _TAKEN_AWAY = frozenset({"topic_deleted", *ACCESS_REMOVED})
-_GRAVE = frozenset({*MAY_LOSE_RECORDS, "topic_deleted"})
+_GRAVE = frozenset({*MAY_LOSE_RECORDS, UNWON, "topic_deleted"})
 _CREATIONS = frozenset({"topic_created", "acl_created", REPLICAS})
 _LIGHT = frozenset(
     {*REGISTERED, UNFENCED, REPLICAS, *(one for one in OF_HISTORY if one not in _TAKEN_AWAY)}

@@ -23,6 +23,13 @@ class NoLeader(NamedTuple):
     is_sure: bool
 
 
+def unproven_changes(first: int, proven_end: int) -> str:
+    """The changes of a log that aren't proven to be committed, as the subject of a clause in the
+    plural. first: the offset of the first of them; the records before it that aren't proven change
+    nothing. proven_end: as in KnownQuorum."""
+    return f"the changes from offset {first} on" if proven_end else "all changes of the log"
+
+
 def unseen_voters(quorum: KnownQuorum) -> Iterator[str]:
     """The condition about voters whose logs are not at hand. No condition if the other voters are a
     majority and their whole logs are at hand: a majority holds all committed records."""

@@ -5,6 +5,7 @@ branch              the history that the replicas agree on over several rounds o
 changes             the typed changes that the branch's records make, without their secrets
 causes              what probably made an election necessary
 elections           which node won which epoch, and by which cause
+unwon               elections that nobody won since the log's last record
 decisive            the few events by which a person understands an incident
 events              elections, important changes, snapshots and truncations, by clock time
 state               the state after the branch's records, at any of its offsets
