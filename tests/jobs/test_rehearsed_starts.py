@@ -99,7 +99,7 @@ def test_what_voters_that_were_not_given_may_hold_is_no_sure_loss(
     asked = ("rehearse", "--seeds", "0:1", "--failures", "1", data / DYNAMIC / "final/1")
     rows = {row["kind"]: row for row in kraftlake(*asked, "--json").rows}
     assert rows["answer"]["is_conditional"] is False, "the answer is unknown"
-    assert rows["answer"]["needs"][1] == (
+    assert rows["answer"]["needs"][0] == (
         "voters 2 and 3 have to hold nothing newer: their logs were not given, and the whole logs "
         "of 1 of 3 voters are no majority"
     )

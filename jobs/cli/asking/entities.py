@@ -127,7 +127,7 @@ def _not_proven(branch: Branch, end: int) -> Iterator[str]:
         without = " (--committed-only leaves them out)" if branch.proven_end else ""
         yield (
             f"{unproven_changes(start, branch.proven_end)} are not proven to be committed by these "
-            f"directories: the quorum may discard them{without}"
+            f"directories: the quorum may not keep them{without}"
         )
 
 

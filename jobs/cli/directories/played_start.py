@@ -24,6 +24,8 @@ class PlayedStart:
     """The reasons of `judge`."""
     refusal: str = ""
     """The reason to start no node, whatever the runs showed; "" where there is none."""
+    rests_on_copies: bool = True
+    """Whether the answer depends on that the directories are of one moment."""
     scenario: str | None = None
     """The file that names the nodes to start; None where no file does."""
 
@@ -37,7 +39,9 @@ class PlayedStart:
     def needs(self) -> tuple[str, ...]:
         """The conditions of the answer. No file of the nodes' disks shows whether they hold."""
         captured = self.rehearsal.captured
-        found = [NEED, *unseen_voters(captured.quorum), *_late(self.rehearsal)]
+        rests_on_copies = self.rests_on_copies and self.answer is not ScenarioSafety.UNKNOWN
+        found = [NEED] if rests_on_copies else []
+        found += [*unseen_voters(captured.quorum), *_late(self.rehearsal)]
         if captured.is_static:
             found.append(static_voters_need(captured.voters.ids))
         return tuple(found)

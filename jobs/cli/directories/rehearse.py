@@ -53,7 +53,9 @@ def run(options: RehearseOptions) -> int:
             place = stack.enter_context(destination_at(options.output))
         rehearsal, search = _played(rehearsed.captured, scenario, seeds, options.failures)
         judged = judge(rehearsal, rehearsed.doubts, rehearsed.refusals)
-        asked = PlayedStart(rehearsal, *judged, rehearsed.refusal, options.scenario)
+        named = options.scenario
+        rests_on_copies = named is not None or rehearsed.plan.rests_on_copies
+        asked = PlayedStart(rehearsal, *judged, rehearsed.refusal, rests_on_copies, named)
         recommended = None
         if options.scenario is None:
             recommended = _recommended(rehearsed, seeds)

@@ -11,7 +11,12 @@ from replica.doctor.quorum.known_voter import ABSENT, KnownVoter, VoterDoubt
 from replica.model.voters import majority
 from replica.words import named
 
-_TELL_ALL = (None, VoterDoubt.NO_QUORUM_STATE, VoterDoubt.UNREADABLE_QUORUM_STATE)
+_TELL_ALL = (
+    None,
+    VoterDoubt.NO_QUORUM_STATE,
+    VoterDoubt.UNREADABLE_QUORUM_STATE,
+    VoterDoubt.OLD_QUORUM_STATE,
+)
 """The doubts about disks whose logs tell all that their voters hold."""
 
 

@@ -169,6 +169,7 @@ class QuorumFiles:
 
 
 NO_FILES = QuorumFiles()
+_WITHOUT_VOTES = VoterDoubt.NO_QUORUM_STATE, VoterDoubt.UNREADABLE_QUORUM_STATE
 
 
 def known_quorum(
@@ -270,10 +271,9 @@ def _doubts(
         elif log.key in files.cut:
             found[log.key] = VoterDoubt.CUT
         elif votes and log.quorum_epoch == UNDEFINED_EPOCH and not is_new:
-            is_there = log.key in files.unreadable_states
-            found[log.key] = (
-                VoterDoubt.UNREADABLE_QUORUM_STATE if is_there else VoterDoubt.NO_QUORUM_STATE
-            )
+            found[log.key] = _WITHOUT_VOTES[log.key in files.unreadable_states]
+        elif votes and log.quorum_epoch < log.last_epoch:
+            found[log.key] = VoterDoubt.OLD_QUORUM_STATE
         elif log.key in files.unreadable:
             found[log.key] = VoterDoubt.UNREADABLE
     return found

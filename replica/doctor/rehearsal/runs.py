@@ -165,6 +165,8 @@ def _away(why: str, voters: Sequence[int]) -> str:
 def _why(voter: KnownVoter) -> str:
     if voter.doubt is VoterDoubt.NO_QUORUM_STATE:
         return "it has no quorum-state"
+    if voter.doubt is VoterDoubt.OLD_QUORUM_STATE:
+        return "its quorum-state is older than its log"
     if voter.doubt is VoterDoubt.UNREADABLE_QUORUM_STATE:
         return "its quorum-state can't be read"
     return voter.why_stale
