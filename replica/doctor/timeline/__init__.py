@@ -11,7 +11,7 @@ decisive            the few events by which a person understands an incident
 events              elections, important changes, snapshots and truncations, by clock time
 state               the state after the branch's records, at any of its offsets
 asked_for           counts the changes of topics, configs and ACLs, of which there may be very many
-latest_changes      the latest changes of configs and topics
+latest_changes      the latest changes that people asked for
 details             what a change did, in a few words
 fencings            when brokers that were fenced had last been alive, and how they came back
 partition_events    elections of partitions by which records may have been lost
