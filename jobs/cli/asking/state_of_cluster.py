@@ -222,8 +222,8 @@ def _tables(found: Iterable[Exposure], since: Mapping[Failure, Beginning], limit
 
 
 def _of_voters(cluster: Cluster) -> Iterator[str]:
-    """Which voters are counted, of which of them no directory was given, and why others are not
-    counted."""
+    """Sentences about the voters: which of them are counted for a majority, of which of these no
+    directory was given, and why the other voters are not counted."""
     left = cluster.voters_up
     if left:
         told = f"counts {_voters(left)}, of which no log shows that they run"

@@ -15,7 +15,8 @@ NEED = "all nodes were stopped before you copied the first directory; if they ru
 
 
 def static_voters_need(voters: Iterable[int]) -> str:
-    """What a start of a static quorum needs, as no log of it names its voters."""
+    """The condition for starting a static quorum, whose log doesn't name the voters: the settings
+    of each node must name them. voters: the ids of the voters."""
     shown = named("voter", [str(one) for one in voters])
     return (
         f"controller.quorum.voters of each node names {shown}; `kraftlake check --config` judges a "

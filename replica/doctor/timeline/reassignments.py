@@ -103,6 +103,7 @@ def _brokers(
     what: str, old: Partition, new: Partition
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The brokers before a reassignment and after it, if it ends with this change and has moved a
-    replica. What ends a reassignment may make two changes: the other one isn't asked."""
+    replica. The record that ends a reassignment may make two changes; the result is None for the
+    change of the replicas, so that the reassignment counts once."""
     is_ending = bool(old.adding_replicas or old.removing_replicas)
     return moved(old.hosts, new.hosts) if is_ending == (what in _ENDED) else None

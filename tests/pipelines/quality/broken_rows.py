@@ -1,4 +1,5 @@
-"""Per table, rows that satisfy its suite; per condition of ours, rows that break it."""
+"""For each table rows that satisfy its suite, and for each condition of a suite rows that break
+it."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Example:
-    """rows: of the table; other: of the table that its suite joins, as far as the join needs it."""
+    """Rows of a table, for an example. rows: the rows of the table. other: the rows of the table
+    that its suite joins, as far as the join needs them."""
 
     rows: tuple[Row, ...]
     other: tuple[Row, ...] = ()
