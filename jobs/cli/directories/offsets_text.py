@@ -27,9 +27,10 @@ def static_voters_need(voters: Iterable[int]) -> str:
 def log_range(start: int, first: int | None, end: int) -> str:
     """The offsets of a log, such as `log 1913 to 1924 (older batches from 519 on still there)`.
 
-    start: the log start offset. first: the first offset of the first batch in the .log files; None
-    where there is no batch. end: LEO, exclusive. Kafka deletes only whole segments, so batches
-    below the log start are legal.
+    start: the log start offset.
+    first: the first offset of the first batch in the .log files; None where there is no batch.
+        Kafka deletes only whole segments, so batches below the log start are legal.
+    end: the log end offset (exclusive).
     """
     told = f"log {start} to {end - 1}" if end > start else "log without a record"
     if first is None or first == start:
