@@ -1,5 +1,4 @@
-"""For each table rows that satisfy its suite, and for each condition of a suite rows that break
-it."""
+"""Rows that satisfy each table's suite, and rows that break each condition of a suite."""
 
 from __future__ import annotations
 
@@ -30,8 +29,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Example:
-    """Rows of a table, for an example. rows: the rows of the table. other: the rows of the table
-    that its suite joins, as far as the join needs them."""
+    """rows: rows of a table. other: the rows that its suite joins, as far as it needs them."""
 
     rows: tuple[Row, ...]
     other: tuple[Row, ...] = ()
