@@ -73,7 +73,7 @@ def _quiet() -> None:
 def pytest_collection_finish() -> None:
     """Saves the garbage collector work. The modules and tests of a run stay until its end, so the
     collector need not visit them: it took 2 to 4 % of the processor time of many small tests.
-    Syntax trees and clusters that tests keep stay, too, so the collector looks seldom: it took a
+    Syntax trees and clusters that tests keep stay, too, so the collector runs seldom: it took a
     tenth of the time of tests/architecture."""
     gc.collect()
     gc.freeze()

@@ -61,7 +61,8 @@ class Reassigned:
 
 @dataclass
 class Reassignments:
-    """Takes the changes of a log one by one, in its order."""
+    """The ends of reassignments, in groups by topic. `take` takes the changes of a log one by one,
+    in the order of the log."""
 
     _found: list[Reassigned] = field(default_factory=list)
     _newest: dict[tuple[str, int, BranchTail | None], Reassigned] = field(default_factory=dict)
