@@ -4,8 +4,8 @@
 
 It kills ingests of the recorded captures at random moments, several times on one lake. Then it runs
 them to their end, and compares all bronze tables with those of an ingest that was not killed.
-INGEST_KILLS.md has the results of the last campaigns. --engine spark kills Spark's drivers. --engine
-spark --executors kills the executors of a cluster, and their Python workers.
+INGEST_KILLS.md has the results of the last campaigns. --engine spark kills Spark's drivers.
+--engine spark --executors kills the executors of a cluster, and their Python workers.
 """
 
 from __future__ import annotations
