@@ -188,7 +188,8 @@ def _when_led(evidence: Evidence) -> Iterator[str]:
 
 
 def _of_partitions(known: KnownOutages | None, *, is_all: bool) -> Iterator[str]:
-    """is_all: whether the captures show all that the cluster knows."""
+    """Sentences about the partitions that had no leader. is_all: whether the captures show all that
+    the cluster knows."""
     if known is None:
         yield "Nothing tells what partitions were without leader."
         return
