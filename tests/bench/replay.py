@@ -25,8 +25,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
+
+from pyarrow.dataset import Dataset
 
 from jobs.cli.commands.lake import IngestOptions
 from jobs.cli.lake.engines import runner_of
@@ -34,9 +35,13 @@ from jobs.ingest import run as ingest
 from pipelines.build import build
 from pipelines.lake import Lake
 from pipelines.large_clusters import buckets_for
+from pipelines.quality.judge import Judged, judge_files
 from pipelines.runners.local import LocalRunner
 from pipelines.stages import buckets
+from pipelines.stages.output import UnitResult
+from pipelines.stages.pins import Pins
 from pipelines.tables import gold, silver
+from pipelines.tables.contract import Contract
 from replica.format.file_names import METADATA_FOLDER
 from tests.bench.ingest import RECORDED
 from tests.bench.memory import Peak, peak
@@ -118,17 +123,17 @@ def parts_of(lake: Lake) -> Parts:
         if any(stage.name == "replay" for stage in runner.ran):
             raise _Done
 
-    replay, judge = buckets.replay_bucket, buckets.judge_files
+    replay = buckets.replay_bucket
 
-    def timed_replay(*arguments: Any) -> Any:
+    def timed_replay(unit: buckets.Bucket, pins: Pins) -> UnitResult:
         before, judging = time.process_time(), parts.judging
-        result = replay(*arguments)
+        result = replay(unit, pins)
         parts.walk += time.process_time() - before - (parts.judging - judging)
         return result
 
-    def timed_judge(*arguments: Any) -> Any:
+    def timed_judge(contract: Contract, files: Dataset) -> Judged:
         before = time.process_time()
-        result = judge(*arguments)
+        result = judge_files(contract, files)
         parts.judging += time.process_time() - before
         return result
 
