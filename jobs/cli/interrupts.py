@@ -79,7 +79,7 @@ def started_spark(
         complain(f"{job}: starting Spark")
         _handle_sigint_by(_interrupt_spark)
         if not os.environ.get(DEBUG_VARIABLE):
-            _silence_py4j()
+            _silence_pyspark()
     with scratch_errors(tempfile.gettempdir()):
         return spark_session(f"kraftlake {job}", lake=lake.place, extra_conf=extra_conf)
 
@@ -118,9 +118,14 @@ def _leave(*_: Any) -> None:
     os._exit(INTERRUPTED)
 
 
-def _silence_py4j() -> None:
-    """Silences py4j's loggers and the root logger. py4j logs the trace of each error that it also
-    raises, and the code that catches the error reports it."""
+def _silence_pyspark() -> None:
+    """Silences py4j's loggers, the root logger and the server of accumulators. py4j logs the trace
+    of each error that it also raises, and the code that catches the error reports it. The server
+    prints a trace where the JVM has ended."""
+    from pyspark import accumulators
+
+    for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(
         lambda record: not record.getMessage().endswith("while sending command.")

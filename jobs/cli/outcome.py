@@ -40,6 +40,7 @@ _NO_MEMORY = (
 _OF_A_LAKE = "a table of the lake can't be read or written"
 _ENGINES = ("deltalake", "_internal", "datafusion")
 """The top modules of the errors of delta-rs (its own module is _internal) and of DataFusion."""
+_JVMS = "pipelines.spark.jvm"
 _TRACEBACK = "Traceback (most recent call last):"
 _EXTRA_WITH = {"pyarrow": "s3", "numba": "scan", "numpy": "scan"}
 _EXTRAS_OF_THEIR_OWN = {"duckdb": "duckdb", "mcp": "mcp"}
@@ -107,7 +108,14 @@ def _ran(app: typer.Typer, arguments: list[str], work: Callable[[Any], int]) -> 
     found = asked(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
     if found is None or isinstance(found, int):  # --help and --version run no command.
         return found or 0
-    return work(found)
+    try:
+        return work(found)
+    except Exception as error:
+        if _JVMS in sys.modules:  # Spark was started
+            from pipelines.spark.jvm import raise_if_ended
+
+            raise_if_ended(error)
+        raise
 
 
 def _is_of_an_engine(error: BaseException) -> bool:

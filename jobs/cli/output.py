@@ -250,6 +250,20 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
     return count
 
 
+def write_section(title: str, rows: Sequence[Mapping[str, Any]], *, left_out: str) -> None:
+    """Print a table below its title, without the column `left_out` and without columns that have
+    no value. A list in a cell is shown with commas."""
+    columns = [
+        name for name in rows[0] if name != left_out and any(row[name] is not None for row in rows)
+    ]
+    write_line(f"{title}:")
+    cells = (
+        [", ".join(v) if isinstance(v := row[name], list) else v for name in columns]
+        for row in rows
+    )
+    write_table(columns, cells)
+
+
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """The lines of an aligned table, with numbers on the right. On a narrower terminal, cells
     continue on the lines below, and very long cells are cut."""

@@ -1,5 +1,5 @@
 """Turns findings of bronze into notes, where other logs of the capture group show that the
-elections in them are over.
+elections in them are over, and notes into findings, where no file shows that they are.
 
 An ingest judges a capture alone. The log of a node that was down for long may end with elections
 without a winner, or with leaders that changed nothing, while another log of the cluster shows that
@@ -16,9 +16,13 @@ from pipelines.finding_rows import finding_of, finding_row
 from replica.doctor.check.catalogue import files, log
 from replica.doctor.check.other_logs import ClusterLogs
 from replica.doctor.check.other_logs import beside_other_logs as beside
-from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
 
-_OF_ELECTIONS = (files.ELECTIONS_WITHOUT_WINNER.id, log.ENDLESS_ELECTIONS.id)
+_OF_ELECTIONS = (
+    files.ELECTIONS_WITHOUT_WINNER.id,
+    files.QUORUM_STATE_AHEAD.id,
+    log.ENDLESS_ELECTIONS.id,
+)
 
 
 class _GroupLogs(NamedTuple):
@@ -51,19 +55,26 @@ def beside_other_logs(found: Iterable[Row], status: Iterable[Row]) -> Iterator[R
 def _groups_of_captures(status: Sequence[Row], idle: set[str]) -> dict[str, _GroupLogs]:
     """The logs of the newest group of each capture. status: the oldest first. idle: the captures
     whose logs end with leaders that changed nothing."""
-    members: dict[str, dict[str, OffsetAndEpoch]] = {}
+    members: dict[str, list[Row]] = {}
     for row in status:
-        ends = members.setdefault(row["capture_group"], {})
-        if row["last_epoch"] is not None:
-            ends[row["capture_id"]] = OffsetAndEpoch(row["log_end_offset"], row["last_epoch"])
-    logs = {name: _logs(ends, idle) for name, ends in members.items()}
+        members.setdefault(row["capture_group"], []).append(row)
+    logs = {name: _logs(rows, idle) for name, rows in members.items()}
     return {row["capture_id"]: logs[row["capture_group"]] for row in status}
 
 
-def _logs(ends: dict[str, OffsetAndEpoch], idle: set[str]) -> _GroupLogs:
+def _logs(rows: Sequence[Row], idle: set[str]) -> _GroupLogs:
+    """rows: those of one group in gold.replica_status."""
+    ends = {
+        row["capture_id"]: OffsetAndEpoch(row["log_end_offset"], row["last_epoch"])
+        for row in rows
+        if row["last_epoch"] is not None
+    }
     if not ends:
         return _GroupLogs(ends, ClusterLogs())
     newest = max(ends, key=lambda capture: election_order(ends[capture]))
     going_on = None if newest in idle else ends[newest]
-    newest_epoch = max(end.epoch for end in ends.values())
-    return _GroupLogs(ends, ClusterLogs(newest_epoch, going_on))
+    states = [row for row in rows if row["leader_epoch"] is not None]
+    led = [row["leader_epoch"] for row in states if row["leader_id"] is not None]
+    led_epoch = max(*led, *(end.epoch for end in ends.values()), UNDEFINED_EPOCH)
+    quorum_epoch = max((row["leader_epoch"] for row in states), default=UNDEFINED_EPOCH)
+    return _GroupLogs(ends, ClusterLogs(led_epoch, quorum_epoch, going_on))

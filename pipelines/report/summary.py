@@ -14,9 +14,10 @@ from pipelines.report.travel.steps import ABSENT, FENCED, SERVING, ReportSteps
 from pipelines.report.travel.strip import at_most, troubles
 from pipelines.report.verdict import ReportFacts
 from pipelines.report.words import duration_text
-from replica.doctor.check.catalogue.health import LEADER_GAVE_UP, MAJORITY_STOPPED
+from replica.doctor.check.catalogue.files import ELECTIONS_WITHOUT_WINNER
+from replica.doctor.check.catalogue.health import LEADER_GAVE_UP
 from replica.doctor.health.exposure import NOTHING, PAIR
-from replica.doctor.verdict.outage import NO_CHANGE
+from replica.doctor.verdict.outage import leader_lacked
 from replica.words import counted, listed, ms_range_text, ms_text, time_text
 
 MAX_SHOWN = 3
@@ -24,8 +25,11 @@ MAX_SHOWN = 3
 MAX_OUTAGES = 3
 """The most ended outages that are named one by one."""
 _EARLIER = "; the outage may have begun earlier, for a broker is fenced some time after it stopped"
-_NO_LEADER = frozenset({*NO_CHANGE, MAJORITY_STOPPED.id})
-"""The rules whose facts say that the quorum has no leader, or perhaps none."""
+_UNLED = {
+    LEADER_GAVE_UP.id: ", and gave up: nobody is known to lead since",
+    ELECTIONS_WITHOUT_WINNER.id: ", and no election is known that was won since",
+}
+"""The end of the sentence about the newest leader, by the rule that shows that it leads no more."""
 HIGH, LIMITED = "high", "limited"
 
 
@@ -172,10 +176,10 @@ def _when_led(evidence: Evidence) -> Iterator[str]:
     who = "an unknown node" if newest["leader_id"] is None else f"node {newest['leader_id']}"
     since = time_text(moment(newest["started_at"]))
     rules = {rule for fact in evidence.facts for rule in fact.rules}
-    is_over = not rules.isdisjoint(_NO_LEADER)
+    is_over = leader_lacked(evidence.facts) != ""
     leads = "led" if is_over else "leads"
     began = f" {'from' if is_over else 'since'} {since}{' on' * is_over}" * bool(since)
-    end = ", and gave up: nobody is known to lead since" if LEADER_GAVE_UP.id in rules else ""
+    end = next((text for rule, text in _UNLED.items() if rule in rules), "")
     yield (
         f"The captures tell of {counted(len(led), 'leader epoch')}; in the newest, "
         f"{newest['epoch']}, {who} {leads}{began}{end}."
@@ -248,8 +252,17 @@ def _now(evidence: Evidence, *, is_all: bool) -> Iterator[str]:
     """Sentences about the newest state of the cluster."""
     rules = [row["rule"] for row in evidence.health.rows if row["severity"] != "info"]
     exposed = () if evidence.exposure is None else evidence.exposure.rows
-    if not rules and (evidence.health.rows or evidence.exposure is not None):
-        when = "Now" if is_all else "In the newest state that is known"
+    is_well = not rules and bool(evidence.health.rows or evidence.exposure is not None)
+    lacked = leader_lacked(evidence.facts)
+    when = "Now" if is_all and not lacked else "In the newest state that is known"
+    if lacked:
+        led = f"{when} all partitions have a leader, but the" if is_well else "The"
+        yield (
+            f"{led} quorum has {lacked}: as long as it has none, the partitions that a failing "
+            "broker leads get no other leader."
+        )
+        return
+    if is_well:
         yield f"{when} all partitions have a leader, and no rule about this state warns."
     yield from _if_one_failed(exposed)
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from pyspark import SparkConf
@@ -15,7 +15,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from pipelines.lake.library_text import own_stderr
-from replica.errors import UsageError
+from replica.errors import KraftlakeError, UsageError
 from replica.terminal_text import one_line_bytes, to_stderr
 
 # What the JVM prints before any logging is set up. No user can act on it.
@@ -29,7 +29,15 @@ _LARGE_TASK = b"contains a task of very large size"
 that needs them."""
 _METRICS_MODE = "hadoop.metrics.init.mode"
 _STACK_FRAME = (b"\tat ", b"\t... ")
+_ENDED_WITHIN_S = 0.5
+"""The seconds from a connection's end to the end of the JVM behind it."""
 _muted = threading.Event()
+_started: list[subprocess.Popen[bytes]] = []
+"""The JVMs that this process has started."""
+
+
+class EndedJvmError(KraftlakeError):
+    """Spark's JVM has ended before the command that started it."""
 
 
 def launch(conf: SparkConf) -> Any:
@@ -39,9 +47,11 @@ def launch(conf: SparkConf) -> Any:
         target=_forward, args=(os.fdopen(read_end, "rb"),), name="spark-stderr", daemon=True
     ).start()
     try:
-        return launch_gateway(  # type: ignore[no-untyped-call]
+        gateway = launch_gateway(  # type: ignore[no-untyped-call]
             conf, popen_kwargs={"stdout": write_end, "stderr": subprocess.STDOUT}
         )
+        _started.append(gateway.proc)
+        return gateway
     except PySparkRuntimeError as error:
         raise UsageError(
             "Spark's JVM did not start; what it printed is above. Check JAVA_HOME and "
@@ -85,6 +95,23 @@ def _end_started(interrupt: KeyboardInterrupt) -> None:
         if isinstance(process, subprocess.Popen):
             process.kill()
         trace = trace.tb_next
+
+
+def raise_if_ended(error: Exception) -> None:
+    """Raises EndedJvmError where a JVM of ours has ended. pyspark's own errors, such as `error`,
+    are of connections then, and name no JVM."""
+    for jvm in _started:
+        with suppress(subprocess.TimeoutExpired):
+            raise EndedJvmError(_end_of(jvm.wait(_ENDED_WITHIN_S))) from error
+
+
+def _end_of(code: int) -> str:
+    how = f"ended (exit code {code})"
+    if code == -signal.SIGKILL:
+        how = "was killed (SIGKILL), as the kernel kills where memory runs out"
+    elif code < 0:
+        how = f"was ended by signal {-code}"
+    return f"Spark's JVM {how}: run this again; nothing that was committed is lost"
 
 
 def _forward(stream: IO[bytes]) -> None:

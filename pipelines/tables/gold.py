@@ -265,10 +265,10 @@ VERDICTS = Contract(
         capture_group string: id of the newest capture group, whose files were judged
         captured_at timestamp: time of its newest capture
         voters {_VOTERS}: voters in force, each with the doubt about its disk (not-given,
-            of-another-cluster, no-log, unreadable, stale, no-quorum-state or
-            unreadable-quorum-state; NULL if none), the newest epoch that its files know, the newest
-            in which other files show it as leader or voter, and the end (exclusive) of what it
-            holds of the newest log
+            of-another-cluster, no-log, unreadable, stale, no-quorum-state,
+            unreadable-quorum-state or old-quorum-state; NULL if none), the newest epoch that its
+            files know, the newest in which other files show it as leader or voter, and the end
+            (exclusive) of what it holds of the newest log
         conflicts array<struct<node_a:int,node_b:int,offset:bigint>>: pairs of nodes whose logs Raft
             never leaves, with the first offset of the conflict
         contested array<struct<start:bigint,end:bigint>>: ranges (end exclusive) at which two

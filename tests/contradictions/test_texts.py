@@ -43,7 +43,8 @@ def test_rehearse_says_what_its_runs_say(printed_of, kraftlake) -> None:  # noqa
     answers, folder = printed_of
     ended: Ended = kraftlake("rehearse", *SEEDS, "--failures", "0", folder)
     answer = answers.rehearsed.answer
-    codes = {ScenarioSafety.SAFE: 4, ScenarioSafety.UNSAFE: 1, ScenarioSafety.UNKNOWN: 3}
+    safe = 4 if "safe, if its needs hold" in ended.out else 0
+    codes = {ScenarioSafety.SAFE: safe, ScenarioSafety.UNSAFE: 1, ScenarioSafety.UNKNOWN: 3}
     assert ended.code == codes[answer]
     assert answer.value in ended.out.lower()
 

@@ -4,7 +4,8 @@
 
 kills ingests of the recorded captures at random moments, some times on one lake, runs them to
 their end and compares all bronze tables with those of a run that nobody disturbed; INGEST_KILLS.md
-says how the last campaign went.
+says how the last campaigns went. With --engine spark, Spark's drivers are killed; with --engine
+spark --executors, executors of a cluster and their Python workers.
 """
 
 from __future__ import annotations
@@ -12,20 +13,26 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Protocol
 
+from tests.cluster.standalone import Cluster
+from tests.fuzz import spark_kills
+from tests.fuzz.running_ingest import RunningIngest
+from tests.fuzz.spark_kills import COMMAND, Killed, fault_of, kill_command, kill_jvm
 from tests.kraftlake_process import REPOSITORY, command_line
+from tests.waiting import until
 
 DATA = REPOSITORY / "tests" / "data"
 BEFORE = ("kafka-3.7.2-static/live/3", "kafka-4.1.1-dynamic/live/1")
@@ -67,47 +74,69 @@ def second(lake: Path) -> None:
     ingest(lake, AFTER, AFTER_AT)
 
 
-def _started(lake: Path) -> tuple[subprocess.Popen[str], IO[str]]:
-    """The second ingest as a process, and its output to the user."""
-    asked = command(lake, AFTER, AFTER_AT)
-    process = subprocess.Popen(
-        asked, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    return process, process.stderr
+@dataclass(frozen=True)
+class By:
+    """What runs the second ingest: more words of the command, and its environment."""
+
+    words: tuple[str, ...] = ()
+    variables: Mapping[str, str] | None = None
+
+    def start(self, lake: Path) -> RunningIngest:
+        return RunningIngest([*command(lake, AFTER, AFTER_AT), *self.words], lake, self.variables)
+
+
+LOCAL = By()
+BY_SPARK = ("--engine", "spark")
 
 
 def kill_second(
-    lake: Path, *, at_line: str | None = None, after_s: float | None = None
-) -> str | None:
-    """Runs the second ingest, and kills it when it prints a line with this end, or some seconds
-    after its first line. Gives its last line; None where it had ended before."""
-    process, said = _started(lake)
-    last = ""
-    for line in said:
-        if not line.startswith("ingest:"):
-            continue
-        if not last and after_s is not None:
-            threading.Timer(after_s, process.kill).start()
-        last = line.rstrip()
-        if at_line is not None and last.endswith(at_line):
-            process.kill()
-            break
-    said.close()
-    process.wait()
-    return last if process.returncode == -signal.SIGKILL else None
-
-
-def working_s(lake: Path) -> float:
-    """The seconds that the second ingest takes undisturbed, from its first line to its end."""
-    process, said = _started(lake)
-    while not said.readline().startswith("ingest:"):
-        pass
+    lake: Path,
+    *,
+    at_line: str | None = None,
+    after_s: float = 0.0,
+    by: By = LOCAL,
+    victim: Callable[[RunningIngest], str] = kill_command,
+    below: set[int] | None = None,
+) -> Killed | None:
+    """Runs the second ingest, and kills it some seconds after its first line, or after the line
+    with this end. None where it had ended before. victim: kills a process of the ingest, and gives
+    its name. below: gets the processes that the ingest had started."""
+    running = by.start(lake)
+    first_line = running.wait_for(lambda: running.lines[:1])
     began = time.monotonic()
-    said.read()
-    said.close()
-    assert process.wait() == 0
-    return time.monotonic() - began
+    if first_line and at_line is not None:
+        running.wait_for(lambda: any(line.endswith(at_line) for line in running.lines))
+    running.pause(after_s)
+    started, said, after = running.descendants, running.lines, time.monotonic() - began
+    if not running.is_running:
+        running.wait()
+        return None
+    killed = Killed(after, said[-1], victim(running))
+    if below is not None:
+        below.update(started)
+    code = running.wait()
+    if killed.victim == COMMAND:
+        return killed if code == -signal.SIGKILL else None
+    return replace(killed, fault=fault_of(code, running.said))
+
+
+def moments(lake: Path, by: By = LOCAL) -> list[tuple[str, float]]:
+    """The lines of a second ingest that nobody disturbs, each with its seconds since the first
+    line, and at the end an empty line for its end."""
+    running = by.start(lake)
+    found: list[tuple[str, float]] = []
+    began: list[float] = []
+
+    def look() -> None:
+        new = running.lines[len(found) :]
+        if new and not began:
+            began.append(time.monotonic())
+        found.extend((line, time.monotonic() - began[0]) for line in new)
+
+    running.wait_for(look)
+    assert running.wait() == 0, running.said
+    look()
+    return [*found, ("", time.monotonic() - began[0])]
 
 
 def tables(lake: Path) -> dict[str, list[str]]:
@@ -124,107 +153,217 @@ def tables(lake: Path) -> dict[str, list[str]]:
 
 
 @dataclass(frozen=True)
-class Killed:
-    """A kill. after_s: the seconds from the first line to the kill. said: the last
-    line before it."""
-
-    after_s: float
-    said: str
-
-
-@dataclass(frozen=True)
 class Round:
-    """One lake: its kills, and whether the tables were right after the run that followed the last
-    kill."""
+    """One lake: its kills, and whether the tables were right after the ingest that followed the
+    last kill. again: the ingests that ended with a line about a kill, and were run again. lost: the
+    executors and tasks that Spark's driver logged as lost."""
 
     kills: tuple[Killed, ...]
-    equal: bool
+    again: int = 0
+    lost: int = 0
+    equal: bool = False
+
+    @property
+    def is_right(self) -> bool:
+        return self.equal and not any(kill.fault for kill in self.kills)
 
 
-def campaign(kills: int, seed: int, folder: Path) -> list[Round]:
-    """Makes at least `kills` random kills, up to KILLS_OF_ROUND of them one after another on a
-    fresh copy of the first ingest's lake."""
+class Kind(Protocol):
+    """What is killed."""
+
+    title: str
+    options: str
+    by: By
+
+    def told(self, rounds: list[Round]) -> str:
+        """What was done, as a sentence of the record."""
+
+    def kills_on(
+        self, lake: Path, draw: random.Random, whole: list[tuple[str, float]], most: int
+    ) -> Round:
+        """Kills up to `most` processes of second ingests, the last of which ends undisturbed.
+        whole: the moments of an undisturbed ingest."""
+
+
+@dataclass
+class Commands:
+    """Ingests are killed one after another, until one has ended before it could be killed."""
+
+    title: str = "By the local engine"
+    options: str = ""
+    by: By = LOCAL
+    victims: tuple[Callable[[RunningIngest], str], ...] = (kill_command,)
+
+    def told(self, rounds: list[Round]) -> str:
+        kills = sum(len(one.kills) for one in rounds)
+        what = "of Spark's drivers" if self.by.words else "ingests"
+        return (
+            f"{kills} {what} were killed on {len(rounds)} lakes, up to {KILLS_OF_ROUND} of them "
+            "one after\nanother on one lake, and one ingest ran to its end."
+        )
+
+    def kills_on(
+        self, lake: Path, draw: random.Random, whole: list[tuple[str, float]], most: int
+    ) -> Round:
+        below: set[int] = set()
+        killed = []
+        for _ in range(most):
+            line, after_s = _moment(draw, whole)
+            victim = draw.choice(self.victims)
+            kill = kill_second(
+                lake, at_line=line, after_s=after_s, by=self.by, victim=victim, below=below
+            )
+            if kill is None:
+                break
+            killed.append(kill)
+        if len(killed) == most:
+            moments(lake, self.by)
+        until(lambda: not any(map(_runs, below)), "processes of killed ingests don't end")
+        return Round(tuple(killed))
+
+
+def _moment(draw: random.Random, whole: list[tuple[str, float]]) -> tuple[str, float]:
+    """A moment of an ingest, as seconds after a line: of all its time, or of a step of it, so that
+    short steps are met, too."""
+    if draw.random() < 0.5:
+        return whole[0][0], draw.uniform(0.0, whole[-1][1])
+    step = draw.randrange(len(whole) - 1)
+    return whole[step][0], draw.uniform(0.0, whole[step + 1][1] - whole[step][1])
+
+
+def _runs(pid: int) -> bool:
+    """Whether the process runs: one that has ended, and that nobody waited for, doesn't."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@dataclass
+class Executors:
+    """While an ingest goes on, processes of its executors are killed. It is run again where it has
+    failed."""
+
+    cluster: Cluster
+    by: By
+    title: str = "Spark's executors"
+    options: str = " --engine spark --executors"
+
+    def told(self, rounds: list[Round]) -> str:
+        kills = sum(len(one.kills) for one in rounds)
+        again, lost = sum(one.again for one in rounds), sum(one.lost for one in rounds)
+        return (
+            f"{kills} executors and Python workers were killed during {len(rounds)} ingests, "
+            f"up to {KILLS_OF_ROUND} of\nthem during one. Spark's driver logged {lost} lost "
+            f"executors and tasks. {len(rounds) - again} ingests ended by themselves\nwith 0; "
+            f"{again} ended with an error of one line, and the next run ended with 0."
+        )
+
+    def kills_on(
+        self, lake: Path, draw: random.Random, whole: list[tuple[str, float]], most: int
+    ) -> Round:
+        running = self.by.start(lake)
+        pause_s = whole[-1][1] / 4
+        found = spark_kills.kill_executors(running, self.cluster, draw, most, pause_s)
+        killed = [*found]
+        code = running.wait()
+        lost = len(re.findall(r": Lost (?:executor|task) ", running.said))
+        if code and killed:
+            killed[-1] = replace(killed[-1], fault=fault_of(code, running.said))
+        if code:
+            sys.stdout.write(f"exit {code}: {running.said.splitlines()[-1]}\n")
+            moments(lake, self.by)
+        return Round(tuple(killed), int(code != 0), lost)
+
+
+def campaign(kind: Kind, kills: int, seed: int, folder: Path, until_s: float) -> list[Round]:
+    """Makes at least `kills` random kills, up to KILLS_OF_ROUND of them on a fresh copy of the
+    first ingest's lake. until_s: no round begins at this moment of time.monotonic or later."""
     draw = random.Random(seed)
-    base, whole = folder / "base", folder / "whole"
+    base, undisturbed = folder / "base", folder / "whole"
     first(base)
-    took = min(_undisturbed(base, whole) for _ in range(3))
-    expected = tables(whole)
+    shutil.copytree(base, undisturbed)
+    whole = moments(undisturbed, kind.by)
+    expected = tables(undisturbed)
     rounds: list[Round] = []
-    while (done := sum(len(one.kills) for one in rounds)) < kills:
+    while (done := sum(len(one.kills) for one in rounds)) < kills and time.monotonic() < until_s:
         lake = folder / "killed"
         shutil.copytree(base, lake)
-        most = min(KILLS_OF_ROUND, kills - done)
-        killed = tuple(_killed_in_a_row(lake, draw, took, most))
-        if len(killed) == most:
-            second(lake)
-        rounds.append(Round(killed, tables(lake) == expected))
+        one = kind.kills_on(lake, draw, whole, min(KILLS_OF_ROUND, kills - done))
+        rounds.append(replace(one, equal=tables(lake) == expected))
         _tell(done, rounds[-1])
         shutil.rmtree(lake)
     return rounds
 
 
-def _undisturbed(base: Path, whole: Path) -> float:
-    """Makes `whole` a copy of the first ingest's lake, with the second ingest in it. Gives the
-    result of working_s."""
-    shutil.rmtree(whole, ignore_errors=True)
-    shutil.copytree(base, whole)
-    return working_s(whole)
-
-
-def _killed_in_a_row(lake: Path, draw: random.Random, took: float, most: int) -> Iterator[Killed]:
-    """Kills ingests until one has ended before it could be killed. took: the seconds of an
-    undisturbed ingest."""
-    for _ in range(most):
-        after_s = draw.uniform(0.0, took)
-        said = kill_second(lake, after_s=after_s)
-        if said is None:
-            return
-        yield Killed(after_s, said)
-
-
 def _tell(before: int, done: Round) -> None:
     end = "equal" if done.equal else "NOT EQUAL"
     for number, kill in enumerate(done.kills, before + 1):
-        sys.stdout.write(f"{number}: {kill.after_s:.1f} s, {kill.said}\n")
+        fault = f", WRONG: {kill.fault}" if kill.fault else ""
+        sys.stdout.write(f"{number}: {kill.victim}, {kill.after_s:.1f} s, {kill.said}{fault}\n")
     sys.stdout.write(f"{end} behind {before + len(done.kills)} kills\n")
     sys.stdout.flush()
 
 
-def report(rounds: list[Round], seed: int, seconds: float) -> str:
-    """The text of INGEST_KILLS.md."""
+def report(kind: Kind, rounds: list[Round], seed: int, seconds: float) -> str:
+    """The section of INGEST_KILLS.md about a campaign."""
     kills = [kill for one in rounds for kill in one.kills]
-    said = Counter(kill.said.rpartition(": ")[2] for kill in kills)
-    rows = "\n".join(f"| {line} | {count} |" for line, count in sorted(said.items()))
-    right = sum(one.equal for one in rounds)
-    return f"""# Ingests killed with -9 at random moments
+    steps = Counter((kill.victim, kill.said.rpartition(": ")[2]) for kill in kills)
+    rows = "\n".join(
+        f"| {victim} | {line} | {count} |" for (victim, line), count in sorted(steps.items())
+    )
+    right = sum(one.is_right for one in rounds)
+    words = f"--kills {len(kills)}{kind.options} --seed {seed} --write"
+    return f"""## {kind.title}
 
-`python -m tests.fuzz.ingest_kills --kills {len(kills)} --seed {seed} --write`, {seconds:,.0f} s
+`python -m tests.fuzz.ingest_kills {words}`, {seconds:,.0f} s
 
-{len(kills)} ingests were killed on {len(rounds)} lakes, up to {KILLS_OF_ROUND} of them one after
-another on one lake, and one ran to its end: on {right} of {len(rounds)} lakes all
-bronze tables then held the rows of a run that nobody disturbed. What a killed one had said last:
+{kind.told(rounds)} On {right} of {len(rounds)} lakes all
+bronze tables then held the rows of a run that nobody disturbed.
 
-| step | kills |
-|---|---|
+| killed | what the ingest had said last | kills |
+|---|---|---|
 {rows}
 """
+
+
+def with_section(record: str, section: str) -> str:
+    """The record with this section in the place of the one with the same title, or at its end."""
+    head, *sections = re.split(r"^(?=## )", record, flags=re.MULTILINE)
+    by_title = {one.splitlines()[0]: one.strip() for one in [*sections, section]}
+    return "\n\n".join([head.strip(), *by_title.values()]) + "\n"
+
+
+@contextmanager
+def _kind(asked: argparse.Namespace, folder: Path) -> Iterator[Kind]:
+    if asked.engine == "local":
+        yield Commands()
+    elif asked.executors:
+        with spark_kills.cluster(folder) as (cluster, variables):
+            yield Executors(cluster, By(BY_SPARK, variables))
+    else:
+        by = By(BY_SPARK, spark_kills.environment(folder))
+        yield Commands("Spark's drivers", " --engine spark", by, (kill_command, kill_jvm))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--engine", choices=("local", "spark"), default="local")
+    parser.add_argument("--executors", action="store_true", help="kill those, not the driver")
+    parser.add_argument("--minutes", type=float, default=600, help="no lake begins after these")
     parser.add_argument("--write", action="store_true", help=f"write {RECORD.name}")
     asked = parser.parse_args()
     os.environ.setdefault("PYTHONPATH", str(REPOSITORY))
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        rounds = campaign(asked.kills, asked.seed, Path(folder))
-    text = report(rounds, asked.seed, time.monotonic() - began)
+    with tempfile.TemporaryDirectory() as folder, _kind(asked, Path(folder)) as kind:
+        rounds = campaign(kind, asked.kills, asked.seed, Path(folder), began + asked.minutes * 60)
+        text = report(kind, rounds, asked.seed, time.monotonic() - began)
     sys.stdout.write(text)
     if asked.write:
-        RECORD.write_text(text, encoding="utf-8")
-    return 0 if all(one.equal for one in rounds) else 1
+        RECORD.write_text(with_section(RECORD.read_text("utf-8"), text), encoding="utf-8")
+    return 0 if all(one.is_right for one in rounds) else 1
 
 
 if __name__ == "__main__":

@@ -179,7 +179,11 @@ def _is_progress(line: str) -> bool:
 @pytest.mark.parametrize(
     ("words", "behind", "then"),
     [
-        (("quality",), "starting Spark", "run `kraftlake quality --lake {}` again"),
+        (
+            ("quality", "--engine", "spark"),
+            "starting Spark",
+            "run `kraftlake quality --lake {}` again",
+        ),
         (("maintain",), "maintain: bronze.damage", "run `kraftlake maintain --lake {}` again"),
         (
             ("forget", "--cluster", CLUSTER, "--yes"),

@@ -81,7 +81,7 @@ def test_records_that_too_few_directories_prove_committed_are_a_condition(
     assert (row["answer"], row["is_conditional"]) == ("nothing-to-do", True)
     unseen, need = row["needs"]
     assert unseen.startswith("voters 2 and 3 have to hold nothing newer: their logs were not given")
-    assert need.startswith("the records from offset 2149 on have to be committed")
+    assert need.startswith("the changes from offset 2149 on have to be committed")
     (row,) = kraftlake("plan", "--json", "--to-dynamic", data / FINAL).answers
     assert row["needs"] == []
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.cli.directories.rehearse_text import PlayedStart, describe
+from jobs.cli.directories.played_start import PlayedStart
+from jobs.cli.directories.rehearse_text import describe
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.rehearsal.captured import CapturedQuorum
 from replica.doctor.rehearsal.outcome import Fate, Outcome

@@ -62,6 +62,10 @@ def test_the_start_that_recover_recommends_is_played_too(kraftlake: Kraftlake, n
     assert leaders == winners == {2}
     assert rows(ended, "recommended_outcome")
     told = kraftlake("rehearse", *FEW, nodes).out
+    assert told.splitlines()[1].endswith(
+        " `recover --plan` recommends another start (nodes 1 and 2; node 3 stays stopped): "
+        f"{recommended['answer']}{', if its needs hold' * recommended['is_conditional']}."
+    )
     assert "  start: nodes 1, 2 and 3\n" in told
     assert "  start: nodes 1 and 2; node 3 stays stopped\n" in told
     said = kraftlake("recover", "--plan", nodes).out
@@ -95,7 +99,7 @@ def test_what_voters_that_were_not_given_may_hold_is_no_sure_loss(
     asked = ("rehearse", "--seeds", "0:1", "--failures", "1", data / DYNAMIC / "final/1")
     rows = {row["kind"]: row for row in kraftlake(*asked, "--json").rows}
     assert rows["answer"]["is_conditional"] is False, "the answer is unknown"
-    assert rows["answer"]["needs"][1] == (
+    assert rows["answer"]["needs"][0] == (
         "voters 2 and 3 have to hold nothing newer: their logs were not given, and the whole logs "
         "of 1 of 3 voters are no majority"
     )

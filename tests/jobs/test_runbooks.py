@@ -148,6 +148,21 @@ def test_explain_prints_a_runbook_without_what_is_folded_away(
     assert row == {"runbook": name, "text": text}
 
 
+def test_without_a_name_all_runbooks_are_listed_with_what_each_is_for(
+    kraftlake: Kraftlake,
+) -> None:
+    told = kraftlake("explain", "--runbook")
+    assert told.code == 0
+    assert {line.split()[0] for line in told.lines[2:]} == PAGES
+    assert len(told.lines[2:]) == len(PAGES)
+    assert all(len(line.split()) > 3 for line in told.lines[2:])
+    moves = "before you move partitions"
+    assert f"reassign-partitions      {moves}" in told.lines
+    rows = kraftlake("explain", "--runbook", "--json").rows
+    assert {"runbook": "reassign-partitions", "when": moves} in rows
+    assert "exclude each other" in kraftlake("explain", "torn-tail", "--runbook").error
+
+
 def test_explain_names_the_runbook_of_a_rule(kraftlake: Kraftlake) -> None:
     assert kraftlake("explain", "stale-voter").lines[-1] == (
         "Runbook:  disk-that-forgot: `kraftlake explain --runbook disk-that-forgot` prints it"
@@ -158,5 +173,6 @@ def test_explain_names_the_runbook_of_a_rule(kraftlake: Kraftlake) -> None:
 def test_a_wrong_runbook_is_refused_in_one_line(kraftlake: Kraftlake) -> None:
     ended = kraftlake("explain", "--runbook", "disk-forgot")
     assert ended.error == "disk-forgot: no runbook of that name; did you mean disk-that-forgot?"
-    assert "there are alerts, " in kraftlake("explain", "--runbook", "xyzzy").error
+    unknown = kraftlake("explain", "--runbook", "xyzzy").error
+    assert unknown == "xyzzy: no runbook of that name; `explain --runbook` lists them"
     assert "exclude each other" in kraftlake("explain", "torn-tail", "--runbook", "alerts").error

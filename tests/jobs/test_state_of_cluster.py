@@ -69,7 +69,7 @@ def test_exposure_of_directories_is_told_for_each_failure(kraftlake: Kraftlake) 
     }
     assert {row["has_majority"] for row in ended.answers} == {True}
     lines = kraftlake("state", "--exposure", "--limit", "1", ILL).lines
-    assert lines[lines.index("") + 1] == "Now, with nothing gone:"
+    assert lines[lines.index("") + 1] == "Now (none is gone), and once a broker is gone:"
     assert "... and 1 more; --limit 2 or --json lists all" in lines
 
 
@@ -84,8 +84,9 @@ def test_exposure_begins_with_the_verdict_and_says_how_many_have_no_leader_alrea
     assert any(
         line.startswith("as of       2026-11-21 03:20:10 UTC, offset 2711") for line in lines
     )
-    gone = lines[lines.index("Once a broker is gone:") + 3]
-    assert gone.split()[:4] == ["12", "1105", "(933", "now)"]
+    brokers = lines.index("Now (none is gone), and once a broker is gone:")
+    assert lines[brokers + 3].split()[:2] == ["none", "933"]
+    assert lines[brokers + 4].split()[:4] == ["12", "1105", "(933", "now)"]
     verdict, now, *_ = kraftlake("state", "--exposure", "--json", ILL).rows
     checked, *_ = kraftlake("check", "--json", ILL).rows
     assert verdict == checked
@@ -93,7 +94,29 @@ def test_exposure_begins_with_the_verdict_and_says_how_many_have_no_leader_alrea
 
 
 @pytest.mark.usefixtures("recorded")
-def test_exposure_says_above_its_figures_that_nobody_leads_or_may_lead_the_quorum(
+def test_exposure_names_the_worst_broker_below_the_headline_and_its_notes_last(
+    kraftlake: Kraftlake,
+) -> None:
+    """A person at night reads two lines. The first table is that of the brokers."""
+    lines = kraftlake("state", "--exposure", ILL).lines
+    assert lines[1] == (
+        "exposure    Once broker 12 is gone, 1105 of 1105 partitions have no leader (933 now). "
+        "Once voter 1 or 3 is gone, the quorum has no majority."
+    )
+    well = kraftlake("state", "--exposure", WELL).lines
+    assert well[1].startswith("exposure    Once broker 11 is gone, 500 of 624 partitions have no ")
+    titles = [line for line in well if line.endswith(" gone:")]
+    assert titles == [
+        "Now (none is gone), and once a broker is gone:",
+        "Once two brokers are gone:",
+        "Once a voter is gone:",
+    ]
+    assert well.index(titles[0]) == well.index("") + 1
+    assert well[-2:] == ["", next(line for line in well if line.startswith("voters_left  "))]
+
+
+@pytest.mark.usefixtures("recorded")
+def test_exposure_says_that_nobody_leads_or_may_lead_the_quorum(
     kraftlake: Kraftlake, tmp_path: Path
 ) -> None:
     """One voter of three and a broker are left, and both have seen elections fail."""
@@ -103,12 +126,12 @@ def test_exposure_says_above_its_figures_that_nobody_leads_or_may_lead_the_quoru
         fields = json.loads(state.read_text()) | {"leaderId": -1, "leaderEpoch": 99}
         state.write_text(json.dumps(fields))
     alone = kraftlake("state", "--exposure", tmp_path / "1").lines
+    assert "These are the numbers if the quorum has a leader; without one, no part" in alone[1]
     (said,) = (one for one in alone if one.startswith("quorum "))
-    assert "has perhaps no leader, by the verdict: the figures below are those with a" in said
-    both = [tmp_path / "1", tmp_path / "11"]
-    (said,) = (
-        one for one in kraftlake("state", "--exposure", *both).lines if one.startswith("quorum ")
-    )
+    assert "has perhaps no leader, by the verdict: the figures above are those with a" in said
+    both = kraftlake("state", "--exposure", tmp_path / "1", tmp_path / "11").lines
+    assert " Without a leader of the quorum no partition gets another leader. The last" in both[1]
+    (said,) = (one for one in both if one.startswith("quorum "))
     assert "has no leader, by the verdict: a partition whose leader is gone gets no other" in said
 
 
@@ -124,8 +147,8 @@ def test_exposure_says_what_is_not_known_where_a_zero_would_read_as_none(
     append(log, metadata("TOPIC_RECORD", name="two", topicId="A" * 21 + "Q"))
     append(log, metadata("PARTITION_RECORD", partitionId=0, **fields))
     text, rows = kraftlake("state", "--exposure", node), by_failure(kraftlake, str(node))
-    printed = text.lines[text.lines.index("Now, with nothing gone:") + 3]
-    assert printed.split()[:3] == ["0", "0", "?"]
+    first = text.lines.index("Now (none is gone), and once a broker is gone:")
+    assert text.lines[first + 3].split()[:4] == ["none", "0", "0", "?"]
     now = rows["nothing",]
     assert (now["below_min_isr"], now["known_below_min_isr"]) == (None, 0)
     assert rows["broker", "12"]["below_min_isr"] == 0, "it leaves the partition without a leader"

@@ -145,7 +145,7 @@ def test_topics_that_no_majority_holds_are_named_as_not_proven(
     ended = kraftlake(*asked)
     assert len(ended.rows) == len(before.rows) + 1
     (told,) = (line for line in ended.err.splitlines() if "proven" in line)
-    assert told.startswith("state: offset")
+    assert told.startswith("state: the changes from offset ")
     assert "not proven to be committed" in told
     committed = kraftlake(*asked, "--committed-only")
     assert (committed.rows, "proven" in committed.err) == (before.rows, False)

@@ -13,6 +13,7 @@ from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
+from tests.replica.doctor.check.editing import edit_quorum_state
 
 DYNAMIC, NEW = "kafka-4.1.1-dynamic", "kafka-4.4.0-dynamic"
 pytestmark = pytest.mark.usefixtures("recorded")
@@ -35,10 +36,12 @@ def test_an_incident_is_told_on_one_page(kraftlake: Kraftlake) -> None:
     ]  # fmt: skip
     times = [line[:25] for line in ended.lines[told + 2 : to_do - 1]]
     assert times == sorted(times)
-    assert ended.lines[to_do + 1 :] == [
+    first, second = ended.lines[to_do + 1 :]
+    assert first == (
         "  1. Start broker 11, or find out why it can't reach the controllers. Run no unclean "
         "election before: it may lose data."
-    ]
+    )
+    assert second.startswith("  2. Node 2: If its disk was restored from an older copy, ")
 
 
 def test_a_healthy_cluster_has_nothing_to_do(kraftlake: Kraftlake) -> None:
@@ -69,6 +72,27 @@ def test_a_lost_majority_is_told_with_what_a_start_may_discard(
     assert (row["kind"], row["voters"]) == ("majority_stopped", [2, 3, 4, 5])
     (kept,) = re.findall(r"before the change at offset (\d+)", event)
     assert row["offset"] == int(kept)
+
+
+def test_failing_elections_are_told_after_the_last_record(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    """Of three voters one is left, and stands for election again and again."""
+    quorum = ScriptedQuorum("failing elections", Layout(voters=3, observers=2))
+    quorum.begin("orders")
+    write_capture(quorum.capture(), str(tmp_path))
+    nodes = [tmp_path / node for node in ("1", "4", "5")]
+    for node, epoch in zip(nodes, (20, 14, 13), strict=True):
+        edit_quorum_state(node, leaderEpoch=epoch, leaderId=-1, votedId=1 if epoch == 20 else -1)
+    told = kraftlake("what-happened", *nodes)
+    assert "(epoch 20, the log's last batch has epoch " in told.lines[0]
+    assert ", and nodes 4 and 5 saw no leader either." in told.lines[0]
+    (event,) = (line for line in told.lines if " elections without winner: " in line)
+    assert " nodes 1, 4 and 5 know of no election that was won after offset " in event
+    assert ": node 1 is in epoch 20 and voted for itself, node 4 is in epoch 14 and node 5" in event
+    last = kraftlake("timeline", *nodes).lines[-1]
+    assert last.split()[1] == "elections_without_winner"
+    assert event.partition(": ")[2] in last.replace("  ", " ")
 
 
 def test_where_no_event_led_to_the_verdict_the_page_says_so(

@@ -9,6 +9,7 @@ from jobs.cli.asking.about import AskedCluster
 from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import Moment
 from jobs.cli.output import ProgressLine, complain, ms_of, ms_text, time_text
+from replica.doctor.quorum.conditions import unproven_changes
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.changes import LoggedChange, UnknownOffsets
 from replica.doctor.timeline.gaps import (
@@ -123,10 +124,10 @@ def _not_proven(branch: Branch, end: int) -> Iterator[str]:
     )
     start = next((offset for offset in changes if offset is not None), None)
     if start is not None:
-        offsets = f"offset {start} is" if start == end - 1 else f"offsets {start} to {end - 1} are"
+        without = " (--committed-only leaves them out)" if branch.proven_end else ""
         yield (
-            f"{offsets} not proven to be committed by these directories: the quorum may discard "
-            "what was changed there (--committed-only leaves it out)"
+            f"{unproven_changes(start, branch.proven_end)} are not proven to be committed by these "
+            f"directories: the quorum may not keep them{without}"
         )
 
 

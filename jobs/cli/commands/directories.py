@@ -347,15 +347,16 @@ class ExplainOptions:
     runbook, which says step by step what to do about an incident, or the JSON Schema of what a
     command prints with --json.
 
-    Without a rule, the command lists all rules.
+    Without a rule, the command lists all rules; with --runbook alone, all runbooks.
 
     --json: rule, family (files, health), severity, meaning, kafka, next_step, issues (incidents
     that the rule would have found), runbook (null where there is none). Of a runbook: runbook,
-    text.
+    text. Of --runbook alone: runbook, when.
 
     \b
     Examples:
       kraftlake explain snapshot-log-hole
+      kraftlake explain --runbook
       kraftlake explain --runbook disk-that-forgot
       kraftlake explain --schema check > check.schema.json
       kraftlake explain --json | jq 'select(.severity == "error") | .rule'
@@ -365,7 +366,9 @@ class ExplainOptions:
 
     rule: Text = argument("[RULE]", "A rule's name, such as torn-tail.", default=None)
     runbook: Text = option(
-        "--runbook NAME", "Print a runbook, such as disk-that-forgot.", default=None
+        "--runbook [NAME]",
+        "Print a runbook, such as disk-that-forgot; without a name list all.",
+        default=None,
     )
     schema: Text = option(
         "--schema COMMAND",

@@ -74,6 +74,8 @@ class TimelineOptions:
     matter. Name the directories of all nodes that you have. Together they show the log that the
     cluster continued, the records that other nodes hold instead (divergence), and the records that
     a later capture of a node lacks (truncation, with the time of the last record that is gone).
+    The event elections_without_winner says that quorum-state of nodes is many epochs above the log,
+    and no file names a leader of these epochs; its time is that of the log's last record.
     The event went_back says that a later capture of a node shows less than an earlier one, and Raft
     doesn't explain it, as after a restore from a backup. Several captures of one node need --order,
     or a capture.json of `kraftlake capture`. Times are those of the nodes' clocks;

@@ -3,6 +3,7 @@ with any release of typer."""
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -33,6 +34,7 @@ class CommandPage(TyperCommand):
         """Parses the words of the command line. Raises UsageError where an option that takes one
         value has two: click would use the last value, and drop the others without a message."""
         if not ctx.resilient_parsing:  # a shell completes the words that are there so far
+            args = self._with_empty_values(ctx, args)
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
             for each in self._parameters(ctx, "option"):
                 takes_one = not (each.multiple or each.is_flag or each.count)
@@ -40,6 +42,22 @@ class CommandPage(TyperCommand):
                     name = max(each.opts, key=len)
                     raise UsageError(f"{name} is given twice, and takes one value: give it once")
         return super().parse_args(ctx, args)
+
+    def _with_empty_values(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words, with an empty value after each option that may stand without one. Its word
+        for the value is in brackets."""
+        alone = {
+            name
+            for each in self._parameters(ctx, "option")
+            if str(each.metavar).startswith("[")
+            for name in each.opts
+        }
+        found = []
+        for word, following in zip_longest(args, args[1:]):
+            found.append(word)
+            if word in alone and (following is None or following.startswith("-")):
+                found.append("")
+        return found
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The words after the command's name in the line of usage."""

@@ -13,7 +13,7 @@
   (with those about nodes that are brokers, too), `recover_second_logs`, `recover_stand_ins`,
   `recover_brokers`, `recover_names` (hosts, paths),
   `recover_text`, `recover_not_read` (no plan before a file is read), `recover_rehearsed`.
-  rehearse: `rehearse`, `rehearsed`, `rehearse_text`. restore: `restore`.
+  rehearse: `rehearse`, `rehearsed`, `played_start`, `rehearse_text`. restore: `restore`.
 - capture and redact: `capture`, `archive_to_send` (-o NAME.tar.gz). prune: `prune`.
 - `discovering` finds what the user's paths name; `notices` says below an answer what could not be
   read; `offsets_text` has the words for offsets that several commands share.

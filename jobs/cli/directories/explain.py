@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from importlib.resources.abc import Traversable
 
 from jobs.cli.commands.directories import ExplainOptions
 from jobs.cli.directories.verdict_text import runbook_text
@@ -19,8 +20,10 @@ from replica.installation import shipped
 
 
 def run(options: ExplainOptions) -> int:
-    """Print a runbook, a schema, one rule, or the list of all rules."""
-    if options.runbook is not None:
+    """Print a runbook, a schema, one rule, or the list of all runbooks or rules."""
+    if options.runbook == "":
+        _list_runbooks(json_output=options.json_output)
+    elif options.runbook is not None:
         _print_runbook(options)
     elif options.schema is not None:
         _print_schema(options)
@@ -44,13 +47,19 @@ def _print_schema(options: ExplainOptions) -> None:
     write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
 
 
+def _list_runbooks(*, json_output: bool) -> None:
+    rows = [*_occasions(_pages()[_OVERVIEW].read_text(encoding="utf-8"))]
+    if json_output:
+        for name, when in rows:
+            write_json({"runbook": name, "when": when})
+    else:
+        write_table(("runbook", "when"), rows)
+
+
 def _print_runbook(options: ExplainOptions) -> None:
     known = runbooks()
-    if not known:
-        raise UsageError("--runbook: this installation has no runbooks")
-    name = str(options.runbook)
-    text = value_named(name, known, "runbook", f"there are {', '.join(known)}")
-    row = {"runbook": name.strip().lower(), "text": text}
+    text = value_named(str(options.runbook), known, "runbook", "`explain --runbook` lists them")
+    row = {"runbook": str(options.runbook).strip().lower(), "text": text}
     write_either([row], page_lines(text), json_output=options.json_output)
 
 
@@ -84,17 +93,40 @@ _FOLDED = re.compile(r"^<details markdown=.*?^</details>$\n*", re.MULTILINE | re
 """The part of a runbook with the incidents that the documentation simulates."""
 
 
+_OVERVIEW = "README"
+"""The page whose tables say when to go to which runbook."""
+_ROW = re.compile(r"^\| (.+?) \| (\[.+\]\(.+\.md\).*) \|$")
+_LINK = re.compile(r"\]\(([\w-]+)\.md\)")
+
+
 def runbooks() -> dict[str, str]:
-    """The text of each runbook, by its name; empty where this installation has none."""
+    """The text of each runbook, by its name. Raises UsageError where this installation has none."""
+    pages = _pages()
+    names = sorted(pages.keys() - {_OVERVIEW})
+    return {name: pages[name].read_text(encoding="utf-8") for name in names}
+
+
+def _pages() -> dict[str, Traversable]:
+    """The pages of the runbooks' folder. Raises UsageError where this installation has none."""
     folder = shipped("docs/how-to/runbooks", "runbooks")
     if folder is None:
-        return {}
-    pages = {
-        page.name.removesuffix(".md"): page
-        for page in folder.iterdir()
-        if page.name.endswith(".md") and page.name != "README.md"
+        raise UsageError("--runbook: this installation has no runbooks")
+    suffix = ".md"
+    return {
+        one.name.removesuffix(suffix): one for one in folder.iterdir() if one.name.endswith(suffix)
     }
-    return {name: pages[name].read_text(encoding="utf-8") for name in sorted(pages)}
+
+
+def _occasions(overview: str) -> Iterator[tuple[str, str]]:
+    """(runbook, when it helps) of each row of the overview's tables: what you see, then what you
+    are about to do."""
+    before = ""
+    for line in overview.splitlines():
+        if line.startswith("| you are about to "):
+            before = "before you "
+        elif (row := _ROW.match(line)) is not None:
+            for name in _LINK.findall(row[2]):
+                yield name, before + row[1]
 
 
 def page_lines(text: str) -> Iterator[str]:

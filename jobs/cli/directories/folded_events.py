@@ -14,6 +14,7 @@ from replica.doctor.timeline.reassignments import REPLICAS
 from replica.words import listed
 
 _CONTROLLER = REGISTERED[0]
+_KINDS = {"acl": "ACL", "scram": "SCRAM"}
 _MAX_TIMES = 5
 """The most restarts of one line of which each is told with its time."""
 
@@ -61,13 +62,20 @@ def text_of(events: Sequence[Event], clock: ZonedClock) -> str:
     if first.event == REPLICAS:
         return f"replicas changed: {first.name}: {first.detail}"
     if len(events) == 1:
-        return f"{first.event.replace('_', ' ')}: {first.name} {first.detail}".rstrip()
+        return line_of(first)
     began = [one for one in events if one.event != UNFENCED]
     if len(began) <= _MAX_TIMES and clock.day(first.at) == clock.day(last.at):
         return f"restarted: {listed([_restart_text(one, events, clock) for one in began])}"
     times = Counter(one.name for one in events if one.event != FENCED)
     names = [name if count == 1 else f"{name} ({count} times)" for name, count in times.items()]
     return f"restarted: {listed(names)}, between {clock.words(first.at)} and {clock.words(last.at)}"
+
+
+def line_of(event: Event) -> str:
+    """An event in one line, such as `ACL deleted: User:ann from * allowed Read on topic orders`."""
+    kind, _, what = event.event.partition("_")
+    words = f"{_KINDS.get(kind, kind)} {what.replace('_', ' ')}".rstrip()
+    return f"{words}: {event.name} {event.detail}".rstrip()
 
 
 def _restart_text(began: Event, events: Sequence[Event], clock: ZonedClock) -> str:

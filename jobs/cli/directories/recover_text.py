@@ -68,7 +68,7 @@ def describe(
     which = "" if partition.is_metadata else f", partition {partition.name}"
     yield f"cluster {winner.owner.cluster_id}{which}: {answer}"
     steps = tuple(steps_of(plan, by_key, hosted, brokers))
-    if any(step.text.startswith(NOTHING_TO_RECOVER) for step in steps):
+    if plan.is_whole:
         yield f"  {NOTHING_TO_RECOVER[0].lower()}{NOTHING_TO_RECOVER[1:]}"
     for reason in plan.reasons:
         yield f"  {reason}"
@@ -135,7 +135,8 @@ def needs_of(plan: RecoveryPlan) -> Sequence[str]:
     voters = sorted(voter.node_id for voter in plan.voters or ())
     static = (static_voters_need(voters),) if voters and not plan.is_dynamic else ()
     late = own_disk_needs(late_voters(plan.quorum))
-    return (NEED, *_condition(plan), *late, *static)
+    stopped = (NEED,) if plan.rests_on_copies else ()
+    return (*stopped, *_condition(plan), *late, *static)
 
 
 def _condition(plan: RecoveryPlan) -> Iterator[str]:

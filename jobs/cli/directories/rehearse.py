@@ -7,11 +7,12 @@ from contextlib import ExitStack
 from jobs.cli.commands.options import names_in
 from jobs.cli.commands.recovering import RehearseOptions
 from jobs.cli.directories.notices import printed_at_the_end
+from jobs.cli.directories.played_start import PlayedStart
 from jobs.cli.directories.recover import given_nodes
 from jobs.cli.directories.recover_rehearsed import recommended_start
-from jobs.cli.directories.rehearse_text import PlayedStart, describe, rows
+from jobs.cli.directories.rehearse_text import describe, headline, rows
 from jobs.cli.directories.rehearsed import Rehearsed, not_of_metadata, rehearsed_quorum
-from jobs.cli.directories.verdict_text import write_verdict
+from jobs.cli.directories.verdict_text import labelled, write_verdict
 from jobs.cli.option_values import MAX_REHEARSED, seeds_in, text_in
 from jobs.cli.outcome import safety_code
 from jobs.cli.output import ProgressLine, complain, write_either
@@ -50,13 +51,16 @@ def run(options: RehearseOptions) -> int:
         place = None
         if options.output is not None:
             place = stack.enter_context(destination_at(options.output))
-        write_verdict(verdict, json_output=options.json_output)
         rehearsal, search = _played(rehearsed.captured, scenario, seeds, options.failures)
         judged = judge(rehearsal, rehearsed.doubts, rehearsed.refusals)
-        asked = PlayedStart(rehearsal, *judged, options.scenario)
+        named = options.scenario
+        rests_on_copies = named is not None or rehearsed.plan.rests_on_copies
+        asked = PlayedStart(rehearsal, *judged, rehearsed.refusal, rests_on_copies, named)
         recommended = None
         if options.scenario is None:
             recommended = _recommended(rehearsed, seeds)
+        said = [labelled("rehearsed", headline(asked, recommended))]
+        write_verdict(verdict, json_output=options.json_output, answer=said)
         lines = describe(asked, recommended, search, options.paths)
         found = rows(asked, recommended, search)
         write_either(found, lines, json_output=options.json_output)
@@ -81,7 +85,8 @@ def _recommended(rehearsed: Rehearsed, seeds: range) -> PlayedStart | None:
         captured, Scenario((start,)), seeds, lambda seed: progress.show(f"seed {seed}")
     )
     progress.clear()
-    return PlayedStart(rehearsal, *judge(rehearsal, rehearsed.doubts, rehearsed.refusals))
+    judged = judge(rehearsal, rehearsed.doubts, rehearsed.refusals)
+    return PlayedStart(rehearsal, *judged, rehearsed.refusal)
 
 
 def _played(

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from jobs.cli.directories.offsets_text import (
-    NEED,
     losses_text,
     pairs,
     ranges_text,
     snapshot_text,
-    static_voters_need,
 )
+from jobs.cli.directories.played_start import PlayedStart
 from jobs.cli.output import coloured
 from replica import shell_text
-from replica.doctor.quorum.conditions import late_voters, own_disk_needs, unseen_voters
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.rehearsal.losing import LosingRun, Search
 from replica.doctor.rehearsal.outcome import Fate
@@ -34,61 +31,12 @@ _COLOURS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedStart:
-    """A start of nodes that was simulated."""
-
-    rehearsal: Rehearsal
-    answer: ScenarioSafety
-    """The answer of `judge`."""
-    reasons: tuple[str, ...]
-    """The reasons of `judge`."""
-    scenario: str | None = None
-    """The file that names the nodes to start; None where no file does."""
-
-    @property
-    def nodes(self) -> tuple[int, ...]:
-        """The ids of the nodes that start first, ascending."""
-        start, captured = self.rehearsal.scenario.steps[0].start, self.rehearsal.captured
-        return tuple(sorted(captured.nodes if start is None else start))
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The conditions of the answer. No file of the nodes' disks shows whether they hold."""
-        captured = self.rehearsal.captured
-        found = [NEED, *unseen_voters(captured.quorum), *_late(self.rehearsal)]
-        if captured.is_static:
-            found.append(static_voters_need(captured.voters.ids))
-        return tuple(found)
-
-    @property
-    def is_conditional(self) -> bool:
-        """Whether the answer is safe only if what it needs holds."""
-        return self.answer is ScenarioSafety.SAFE and bool(self.needs)
-
-    @property
-    def away(self) -> str:
-        """Such as ` without voter 1`: the voters of whose disks nothing is known, and that are away
-        in all runs; "" where there are none."""
-        away = unknown_voters(self.rehearsal)
-        return f" without {named('voter', [str(one) for one in away])}" if away else ""
-
-    @property
-    def text(self) -> str:
-        """Which nodes start."""
-        if self.scenario is not None:
-            return f"as {self.scenario} says"
-        stopped = [str(one) for one in sorted({*self.rehearsal.captured.nodes} - {*self.nodes})]
-        started = named("node", [str(one) for one in self.nodes])
-        stay = "stays" if len(stopped) == 1 else "stay"
-        return f"{started}; {named('node', stopped)} {stay} stopped" if stopped else started
-
-
-def _late(rehearsal: Rehearsal) -> Iterator[str]:
-    """The conditions about voters whose copies may be older than their disks."""
-    late = late_voters(rehearsal.captured.quorum)
-    says = rehearsal.scenario.says
-    yield from own_disk_needs(voter for voter in late if not says(voter.key.node_id))
+def headline(asked: PlayedStart, recommended: PlayedStart | None) -> str:
+    """The answer in one line. recommended: as in `describe`."""
+    if recommended is None:
+        return asked.headline
+    start, meaning = recommended.text, recommended.meaning
+    return f"{asked.headline} `recover --plan` recommends another start ({start}): {meaning}."
 
 
 def describe(
@@ -97,8 +45,8 @@ def describe(
     search: Search | None,
     paths: Sequence[str],
 ) -> Iterator[str]:
-    """The lines: the answer and its reasons, the leaders, each outcome, and at the end the smallest
-    set of failures.
+    """The lines below the headline: the answer and its further reasons, the leaders, each outcome,
+    and at the end the smallest set of failures.
 
     recommended: the start that `recover` recommends, where that is another start than `asked`. Its
         lines come before the smallest set of failures.
@@ -110,22 +58,26 @@ def describe(
     yield from _of_start(f"cluster {captured.cluster_id}, voters {voters}", asked)
     if recommended is not None:
         yield ""
-        yield from _of_start("the start that `recover --plan` recommends", recommended)
+        yield from _of_start(
+            "the start that `recover --plan` recommends", recommended, recommended.headline
+        )
     if search is not None:
         yield ""
         yield from _search_lines(search, paths, asked)
 
 
-def _of_start(what: str, played: PlayedStart) -> Iterator[str]:
-    rehearsal, answer = played.rehearsal, played.answer
+def _of_start(what: str, played: PlayedStart, said: str = "") -> Iterator[str]:
+    """The lines about a start. said: its headline, where the text doesn't begin with it."""
+    rehearsal = played.rehearsal
     seeds = rehearsal.seeds
     yield one_line(
         f"{what}: {counted(len(seeds), 'run')}{played.away}, seeds {seeds[0]} to {seeds[-1]}: "
-        f"{coloured(answer.value, _COLOURS[answer])}"
-        f"{', if its needs hold' if played.is_conditional else ''}"
+        f"{coloured(played.meaning, _COLOURS[played.answer])}"
     )
+    if said:
+        yield one_line(f"  {said}")
     yield one_line(f"  start: {played.text}")
-    for reason in played.reasons:
+    for reason in played.more_reasons:
         yield one_line(f"  {reason}")
     yield from (f"  needs: {need}" for need in played.needs)
     yield ""

@@ -60,6 +60,11 @@ class Rehearsed:
     refusals: tuple[str, ...] = ()
     """Sentences, each with a reason to start no node."""
 
+    @property
+    def refusal(self) -> str:
+        """The first of them; "" where there is none."""
+        return "".join(self.refusals[:1])
+
 
 def rehearsed_quorum(
     found: Sequence[Examined],

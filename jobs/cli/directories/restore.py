@@ -31,6 +31,7 @@ from replica.doctor.check.replaying import replay_log, snapshot_image
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.of_directories import first_change
 from replica.doctor.health.sizes import entity_counts
+from replica.doctor.quorum.conditions import unproven_changes
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.restore.checkpoint import checkpoint, voters_records
@@ -267,8 +268,8 @@ def _tell_uncommitted(examined: Examined, quorum: KnownQuorum, end: int) -> None
     perhaps = first_change(examined, quorum.proven_end, min(end, quorum.possible_end))
     if perhaps is not None:
         complain(
-            f"restore: needs: the records from offset {perhaps} on were committed, which these "
-            "directories don't prove: name those of more voters"
+            f"restore: needs: {unproven_changes(perhaps, quorum.proven_end)} have to be "
+            "committed, which these directories don't prove: name those of more voters"
         )
 
 

@@ -21,6 +21,7 @@ from replica.doctor.timeline.events import (
     EVENTS,
     OF_HISTORY,
     TRUNCATION,
+    UNWON,
     Event,
     timeline,
 )
@@ -29,7 +30,10 @@ from replica.doctor.timeline.reassignments import REPLICAS
 from replica.shell_text import line, paths
 from replica.terminal_text import one_line
 
-_COLOURS = {ELECTION: "yellow", DIVERGENCE: "red", TRUNCATION: "red", "broker_fenced": "yellow"}
+_COLOURS = {
+    ELECTION: "yellow", UNWON: "red", DIVERGENCE: "red", TRUNCATION: "red",
+    "broker_fenced": "yellow",
+}  # fmt: skip
 
 
 def run(options: TimelineOptions) -> int:

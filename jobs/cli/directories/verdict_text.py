@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jobs.cli.output import coloured, write_either
@@ -95,8 +95,9 @@ def _of_other_clusters(verdict: Verdict, *, steps: bool) -> Iterator[str]:
             yield from step_lines(fact) if steps else ()
 
 
-def verdict_in_short(verdict: Verdict) -> Iterator[str]:
-    """The verdict in a few lines, for a command that then gives an answer of its own.
+def verdict_in_short(verdict: Verdict, answer: Sequence[str] = ()) -> Iterator[str]:
+    """The verdict in a few lines, for a command that then gives an answer of its own. answer: the
+    lines that come second, with the command's own answer in short.
 
     The lines below the first have the other facts that weigh most, else what could not be judged,
     and then what to do first. The last line names the runbook. What is wrong with the disks of
@@ -104,6 +105,7 @@ def verdict_in_short(verdict: Verdict) -> Iterator[str]:
     """
     yield from _of_other_clusters(verdict, steps=True)
     yield verdict_line(verdict)
+    yield from answer
     for fact in verdict.facts[:1]:
         yield from step_lines(fact) if fact.is_of_other_clusters else ()
     weighty, counted = verdict.besides
@@ -152,10 +154,10 @@ def labelled(label: str, text: str) -> str:
     return f"{label:<{_WIDTH}}{one_line(text)}"
 
 
-def write_verdict(verdict: Verdict, *, json_output: bool) -> None:
-    """Prints the verdict in short, with the moment that it and the answer below are about, and an
-    empty line; or as a line of JSON."""
-    lines = [*verdict_in_short(verdict)]
+def write_verdict(verdict: Verdict, *, json_output: bool, answer: Sequence[str] = ()) -> None:
+    """Prints the verdict in short, with the moment that it and the answer are about, and an empty
+    line; or as a line of JSON. answer: as in verdict_in_short."""
+    lines = [*verdict_in_short(verdict, answer)]
     if verdict.state is not None:
         lines.append(labelled("as of", verdict.state.text))
     lines.append(labelled("cluster", verdict.cluster_id or "of an unknown id"))

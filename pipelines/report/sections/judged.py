@@ -20,6 +20,7 @@ from pipelines.report.sections.pieces import (
 from pipelines.report.source import Figure, Row, moment
 from pipelines.report.view import ClusterView, HealthView, RuleView
 from pipelines.report.words import bytes_text
+from replica.doctor.verdict.outage import leader_lacked
 from replica.words import counted, ms_text, time_text
 
 
@@ -172,6 +173,11 @@ def health(c: ClusterView) -> Html:
         "Of the cluster itself, by the newest state that its log tells. The verdict begins with it."
     )
     none = element("p", "No rule of health found anything.")
+    if lacked := leader_lacked(e.facts):
+        about += (
+            f" The quorum has {lacked} by the verdict: until it has one, this state can't change, "
+            "and the partitions that a failing broker leads get no other leader."
+        )
     exposed = () if e.exposure is None else tuple(_exposure(c, e.exposure))
     return section(
         c.identity,

@@ -31,7 +31,12 @@ from replica.doctor.check.newest import (
     newest_directories,
     role_of,
 )
-from replica.doctor.check.other_logs import ClusterLogs, beside_other_logs, torn_beside
+from replica.doctor.check.other_logs import (
+    ClusterLogs,
+    beside_other_logs,
+    cluster_logs,
+    torn_beside,
+)
 from replica.doctor.check.partition import PartitionFolder, by_partition
 from replica.doctor.check.replay_fold import FoldedImages, Watch
 from replica.doctor.check.replaying import replay_log
@@ -42,7 +47,7 @@ from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.format.formatted import FormattedDirectory
 from replica.format.snapshot import SnapshotState
 from replica.metadata.image.image import Image
-from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 from replica.model.voters import VoterKeys
 
 
@@ -150,7 +155,11 @@ def judge_group(
         if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
     )
     gathered = [gather(examined) for examined in group]
-    telling = {id(one) for one in newest_directories(group)}  # by id: others may be equal
+    parts = by_partition(gathered, lambda facts: facts.partition)
+    compared = [_compared(part, earlier) for part in parts]
+    of_metadata = tuple(_of_metadata(parts, compared))
+    # by id: others may be equal
+    telling = {id(one) for one in newest_directories(group, of_metadata)}
     replays = [
         replay_log(facts.examined, ends, watch, newest=newest and id(facts.examined) in telling)
         if replay and facts.partition.is_metadata
@@ -162,8 +171,6 @@ def judge_group(
         _judged(facts, replayed, logs[cluster_id_of(facts.examined)])
         for facts, replayed in zip(gathered, replays, strict=True)
     )
-    parts = by_partition(gathered, lambda facts: facts.partition)
-    compared = [_compared(part, earlier) for part in parts]
     named = [members_of([facts.examined for facts in part]) for part in parts]
     between = [
         finding
@@ -171,7 +178,6 @@ def judge_group(
         for finding in _judge_between(part, clusters, own)
     ]
     mixture = mixture_in(group, formatted)
-    of_metadata = tuple(_of_metadata(parts, compared))
     emptied = _emptied([one for one in gathered if id(one.examined) in telling], compared, mixture)
     partings = tuple(
         (logs.members[0][0].owner.cluster_id, parting)
@@ -349,20 +355,15 @@ def _logs_of(
     if newest is None or cluster_id is None:
         return _ClusterLogs(frozenset(), ClusterLogs(), {}, images)
     is_idle = any(judge_elections(newest.idle))
+    of_metadata = [facts.examined for facts, _ in members if facts.partition.is_metadata]
     return _ClusterLogs(
         newest.examined.stated_voters,
-        ClusterLogs(_newest_epoch(members), None if is_idle else end_of(newest.examined)),
-        _ends(members),
+        cluster_logs(of_metadata, None if is_idle else end_of(newest.examined)),
+        _ends(of_metadata),
         images,
     )
 
 
-def _ends(members: Iterable[tuple[DirectoryFacts, FoldedImages]]) -> dict[int, int]:
-    of_metadata = (facts.examined for facts, _ in members if facts.partition.is_metadata)
+def _ends(of_metadata: Iterable[Examined]) -> dict[int, int]:
     known = [(one.replica, end_of(one)) for one in of_metadata]
     return {one.node_id: end.offset for one, end in known if one is not None and end is not None}
-
-
-def _newest_epoch(members: Iterable[tuple[DirectoryFacts, FoldedImages]]) -> int:
-    ends = (end_of(facts.examined) for facts, _ in members if facts.partition.is_metadata)
-    return max((end.epoch for end in ends if end is not None), default=UNDEFINED_EPOCH)

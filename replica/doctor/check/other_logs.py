@@ -6,25 +6,55 @@ nothing. If another log of the cluster shows that the quorum continued, the find
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from replica.doctor.check.catalogue import files, log
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.newest import end_of
 from replica.doctor.check.rule import Finding
 from replica.doctor.check.state_files import MANY_EPOCHS
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
+from replica.model.keys import NO_NODE
 from replica.words import named
+
+_AHEAD = (files.ELECTIONS_WITHOUT_WINNER, files.QUORUM_STATE_AHEAD)
 
 
 class ClusterLogs(NamedTuple):
     """What the metadata logs of one cluster show together."""
 
-    newest_epoch: int = UNDEFINED_EPOCH
-    """The newest epoch of an entry in any log; UNDEFINED_EPOCH if no log has an entry."""
+    led_epoch: int = UNDEFINED_EPOCH
+    """The newest epoch that had a leader: a log has an entry of it, or a quorum-state names its
+    leader. UNDEFINED_EPOCH if there is none."""
+    quorum_epoch: int = UNDEFINED_EPOCH
+    """The newest epoch in any quorum-state; UNDEFINED_EPOCH if there is none."""
     going_on: OffsetAndEpoch | None = None
     """The end (exclusive) of the newest log, if the quorum works with it; None if this log ends
     with leaders that changed nothing, or if there is no log."""
+
+    def saw_no_winner(self, epoch: int) -> bool:
+        """Whether a node that is in this epoch saw no winner of the many elections since the newest
+        leader."""
+        is_later = epoch > self.led_epoch
+        return is_later and self.quorum_epoch - self.led_epoch >= MANY_EPOCHS
+
+
+def cluster_logs(
+    members: Iterable[Examined], going_on: OffsetAndEpoch | None = None
+) -> ClusterLogs:
+    """What these metadata logs of one cluster show together. going_on: see ClusterLogs."""
+    led, known = [UNDEFINED_EPOCH], [UNDEFINED_EPOCH]
+    for one in members:
+        end, state = end_of(one), one.directory.quorum_state
+        if end is not None:
+            led.append(end.epoch)
+        if state is not None:
+            known.append(state.leader_epoch)
+            if state.leader_id != NO_NODE:
+                led.append(state.leader_epoch)
+    return ClusterLogs(max(led), max(known), going_on)
 
 
 def beside_other_logs(finding: Finding, end: OffsetAndEpoch | None, logs: ClusterLogs) -> Finding:
@@ -34,7 +64,7 @@ def beside_other_logs(finding: Finding, end: OffsetAndEpoch | None, logs: Cluste
     newest = logs.going_on
     if end is not None and newest is not None and election_order(end) < election_order(newest):
         finding = _gone_on(finding)
-    return _led_since(finding, logs.newest_epoch)
+    return _of_all_nodes(finding, logs)
 
 
 def torn_beside(finding: Finding, node_id: int | None, holders: Mapping[int, int]) -> Finding:
@@ -61,10 +91,14 @@ def _gone_on(finding: Finding) -> Finding:
     return replace(finding, rule=log.EPOCH_CHURN)
 
 
-def _led_since(finding: Finding, newest_epoch: int) -> Finding:
-    """The finding as a note if a log shows a later leader: the elections had a winner, and only the
-    node's own log is behind."""
-    if finding.rule is not files.ELECTIONS_WITHOUT_WINNER or finding.epoch is None:
+def _of_all_nodes(finding: Finding, logs: ClusterLogs) -> Finding:
+    """A finding about a quorum-state that is ahead of its log. It is a note where the cluster's
+    files show a later leader, for then the node's own log is only behind. Where they show none, and
+    one node went through many epochs, each node that is in such an epoch saw no winner."""
+    if finding.rule not in _AHEAD or finding.epoch is None:
         return finding
-    has_leader = finding.epoch - newest_epoch < MANY_EPOCHS
-    return replace(finding, rule=files.QUORUM_STATE_AHEAD) if has_leader else finding
+    if logs.quorum_epoch == UNDEFINED_EPOCH:  # nothing is known of the cluster's files
+        return finding
+    is_failing = logs.saw_no_winner(finding.epoch)
+    rule = files.ELECTIONS_WITHOUT_WINNER if is_failing else files.QUORUM_STATE_AHEAD
+    return replace(finding, rule=rule)

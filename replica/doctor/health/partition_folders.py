@@ -12,6 +12,7 @@ from typing import NamedTuple
 from replica.doctor.check.catalogue import partition_folders as rules
 from replica.doctor.check.rule import Finding, Subject
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.exposure import eligible_to_lead
 from replica.format.partition_folders import BrokerLogDirectory, FolderState, PartitionFolder
 from replica.metadata.image.partition import Partition
 from replica.model.keys import ZERO_UUID
@@ -160,7 +161,7 @@ def _alone(partition: Partition, broker_id: int) -> str:
     alone = (broker_id,)
     if partition.isr == alone:
         return ", the only in-sync replica"
-    if not partition.isr and (partition.elr or partition.last_known_elr) == alone:
+    if not partition.isr and eligible_to_lead(partition) == alone:
         return ", the only replica that may lead"
     return ""
 

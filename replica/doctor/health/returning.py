@@ -6,6 +6,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.exposure import eligible_to_lead
 from replica.model.keys import NO_NODE
 
 
@@ -20,13 +21,12 @@ class Returning(NamedTuple):
 
 def returning(cluster: Cluster) -> tuple[Returning, ...]:
     """The brokers that hold replicas and aren't live, in the order in which their starts bring most
-    partitions back, without loss: each replica that may lead is in sync, or eligible where none is
-    in sync."""
+    partitions back, without an unclean election."""
     absent = sorted(set(cluster.replicas_by_broker) - cluster.live_brokers)
     waiting = [
         frozenset(
             one
-            for one in partition.isr or partition.elr
+            for one in eligible_to_lead(partition)
             if one in absent and cluster.offline_directory(partition, one) is None
         )
         for partition in cluster.partitions.values()

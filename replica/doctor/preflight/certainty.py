@@ -21,7 +21,7 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
-from replica.doctor.quorum.conditions import NoLeader, unseen_voters
+from replica.doctor.quorum.conditions import NoLeader, unproven_changes, unseen_voters
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import UNCOUNTED, VoterDoubt
 from replica.words import up_to
@@ -126,8 +126,9 @@ def _conditions(cluster: Cluster) -> Iterator[str]:
         yield from _unseen(cluster, cluster.quorum)
     start = cluster.unproven_from
     if start is not None and start != cluster.uncommitted_from and not _conflicts(cluster):
+        proven_end = start if cluster.quorum is None else cluster.quorum.proven_end
         yield (
-            f"the records from offset {start} on have to be committed, which the logs at hand "
+            f"{unproven_changes(start, proven_end)} have to be committed, which the logs at hand "
             "don't prove: add those of more voters"
         )
     if cluster.passed_over:

@@ -11,7 +11,12 @@ from replica.doctor.quorum.known_voter import ABSENT, KnownVoter, VoterDoubt
 from replica.model.voters import majority
 from replica.words import named
 
-_TELL_ALL = (None, VoterDoubt.NO_QUORUM_STATE, VoterDoubt.UNREADABLE_QUORUM_STATE)
+_TELL_ALL = (
+    None,
+    VoterDoubt.NO_QUORUM_STATE,
+    VoterDoubt.UNREADABLE_QUORUM_STATE,
+    VoterDoubt.OLD_QUORUM_STATE,
+)
 """The doubts about disks whose logs tell all that their voters hold."""
 
 
@@ -21,6 +26,13 @@ class NoLeader(NamedTuple):
     why: str
     """A clause about the quorum, such as `has perhaps no leader, by the verdict`."""
     is_sure: bool
+
+
+def unproven_changes(first: int, proven_end: int) -> str:
+    """The changes of a log that aren't proven to be committed, as the subject of a clause in the
+    plural. first: the offset of the first of them; the records before it that aren't proven change
+    nothing. proven_end: as in KnownQuorum."""
+    return f"the changes from offset {first} on" if proven_end else "all changes of the log"
 
 
 def unseen_voters(quorum: KnownQuorum) -> Iterator[str]:

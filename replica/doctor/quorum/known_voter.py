@@ -37,6 +37,9 @@ class VoterDoubt(StrEnum):
     """It has no quorum-state, so it may have voted in an epoch that no file shows."""
     UNREADABLE_QUORUM_STATE = "unreadable-quorum-state"
     """Its quorum-state can't be read, so it is unknown in which epochs it voted."""
+    OLD_QUORUM_STATE = "old-quorum-state"
+    """Its quorum-state is in an older epoch than its own log, so it was put back, or copied
+    earlier: the voter may have voted in an epoch that no file shows."""
 
 
 _REPLACED = (
@@ -55,6 +58,7 @@ MAY_HAVE_LOST = (
     VoterDoubt.STALE,
     VoterDoubt.NO_QUORUM_STATE,
     VoterDoubt.UNREADABLE_QUORUM_STATE,
+    VoterDoubt.OLD_QUORUM_STATE,
 )
 """The doubts about disks that may lack votes or acknowledged records of their nodes: see
 KnownVoter.danger."""
@@ -164,6 +168,8 @@ class KnownVoter:
             return f"{self.cut_copy} breaks off, so nobody knows where its log ends"
         if self.doubt is VoterDoubt.NO_QUORUM_STATE:
             return f"it has no quorum-state, so it {_VOTES_TWICE}"
+        if self.doubt is VoterDoubt.OLD_QUORUM_STATE:
+            return f"its quorum-state is older than its log, so it {_VOTES_TWICE}"
         if self.doubt is VoterDoubt.UNREADABLE_QUORUM_STATE:
             return "its quorum-state can't be read, so nobody knows in which epochs it voted"
         return "a part of its log can't be read, so nobody knows all that it holds"

@@ -126,6 +126,13 @@ class RecoveryPlan:
         return self.answer is RecoveryDecision.SAFE and not (self.missing or self.doubted)
 
     @property
+    def rests_on_copies(self) -> bool:
+        """Whether the answer holds only if all nodes were stopped before they were copied. That
+        doesn't matter if nothing has to be recovered and no replica loses a record, whoever wins:
+        each node starts with its own disk."""
+        return not self.is_whole or any(one.at_risk or one.may_lose for one in self.ranking)
+
+    @property
     def doubted(self) -> tuple[KnownVoter, ...]:
         """The voters at hand whose disks can't be relied on. Each of their nodes stands for
         election when it is started, if its own log names it as a voter. So the plan holds only

@@ -13,6 +13,7 @@ from replica.doctor.rehearsal.captured import CapturedQuorum
 from replica.doctor.rehearsal.outcome import Outcome, rehearse
 from replica.doctor.rehearsal.step import Scenario
 from replica.history.ranges import Ranges
+from replica.words import named
 
 
 class ScenarioSafety(Enum):
@@ -57,6 +58,10 @@ class Rehearsal:
         for found in self.outcomes:
             counts[found.outcome.leader] += len(found.seeds)
         return tuple(counts.most_common())
+
+    def runs_of(self, is_so: Callable[[Outcome], bool]) -> int:
+        """The number of the runs with such an outcome."""
+        return sum(len(found.seeds) for found in self.outcomes if is_so(found.outcome))
 
 
 def rehearse_all(
@@ -116,14 +121,11 @@ def unknown_voters(rehearsal: Rehearsal) -> list[int]:
 def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
     captured, scenario = rehearsal.captured, rehearsal.scenario
     empty = {voter.key.node_id for voter in captured.quorum.in_doubt(VoterDoubt.NO_LOG)}
-    for node_id in unknown_voters(rehearsal):
-        why = f"nothing is known of the disk of voter {node_id}"
-        if node_id in empty:
-            why = f"no metadata log is in the directory that was given for voter {node_id}"
-        yield (
-            f"{why}, which is away in all runs: name the directory that holds its log, or let "
-            "the scenario say that the node is dead or its disk empty"
-        )
+    unknown = unknown_voters(rehearsal)
+    if away := [node_id for node_id in unknown if node_id not in empty]:
+        yield _away(f"nothing is known of the disk{'s' * (len(away) > 1)} of", away)
+    for node_id in (one for one in unknown if one in empty):
+        yield _away("no metadata log is in the directory that was given for", [node_id])
     for voter in captured.quorum.in_doubt(*MAY_HAVE_LOST):
         node_id = voter.key.node_id
         if not scenario.says(node_id):
@@ -134,8 +136,6 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
     forgets = bool(scenario.replaced)
     for found in rehearsal.outcomes:
         outcome = found.outcome
-        if outcome.leader is None and unknown_voters(rehearsal):
-            yield f"{_share(rehearsal, found)} nobody leads at the end without these voters"
         if outcome.unproven_lost and forgets:
             yield (
                 f"{_share(rehearsal, found)} {_offsets(outcome.unproven_lost)} are lost, which may "
@@ -148,9 +148,25 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
             yield f"{_share(rehearsal, found)} these nodes have not caught up at the end: {nodes}"
 
 
+def _away(why: str, voters: Sequence[int]) -> str:
+    """The reason that these voters are away in all runs. why: up to their names."""
+    told = named("voter", [str(one) for one in voters])
+    if len(voters) == 1:
+        return (
+            f"{why} {told}, which is away in all runs: name the directory that holds its log, or "
+            "let the scenario say that the node is dead or its disk empty"
+        )
+    return (
+        f"{why} {told}, which are away in all runs: name the directories that hold their logs, or "
+        "let the scenario say that the nodes are dead or their disks empty"
+    )
+
+
 def _why(voter: KnownVoter) -> str:
     if voter.doubt is VoterDoubt.NO_QUORUM_STATE:
         return "it has no quorum-state"
+    if voter.doubt is VoterDoubt.OLD_QUORUM_STATE:
+        return "its quorum-state is older than its log"
     if voter.doubt is VoterDoubt.UNREADABLE_QUORUM_STATE:
         return "its quorum-state can't be read"
     return voter.why_stale

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from replica.doctor.timeline.causes import ElectionCause
 from replica.doctor.timeline.details import FROM_NOTHING, RESTARTED
-from replica.doctor.timeline.events import DIVERGENCE, ELECTION, TRUNCATION, WENT_BACK, Event
+from replica.doctor.timeline.events import (
+    DIVERGENCE,
+    ELECTION,
+    TRUNCATION,
+    UNWON,
+    WENT_BACK,
+    Event,
+)
 from replica.doctor.timeline.fencings import BACK
 from replica.doctor.timeline.partition_events import NEW_DIRECTORY, UNCLEAN
 
@@ -18,7 +25,7 @@ FEATURES = (
 )  # fmt: skip
 MAY_LOSE_RECORDS = (DIVERGENCE, TRUNCATION, WENT_BACK, UNCLEAN, NEW_DIRECTORY)
 _ALWAYS = (
-    *MAY_LOSE_RECORDS, FENCED, "zk_migration_state_changed", "broker_unregistered",
+    *MAY_LOSE_RECORDS, UNWON, FENCED, "zk_migration_state_changed", "broker_unregistered",
     "controller_unregistered", "broker_directories_changed",
 )  # fmt: skip
 _UNTIL = {"broker_registered": UNFENCED, "broker_shutdown_started": FENCED}
@@ -27,10 +34,10 @@ next step, which says it, too."""
 
 
 def decisive(events: Iterable[Event]) -> Sequence[Event]:
-    """Of the events, in their order: elections but the first, changes of the voters and of features
-    after the cluster's birth, controllers that were restarted, brokers that were fenced and came
-    back, brokers that are stuck in a start or a stop, their directories, unclean elections,
-    divergences, truncations and disks that went back."""
+    """Of the events, in their order: elections but the first, elections that nobody won, changes of
+    the voters and of features after the cluster's birth, controllers that were restarted, brokers
+    that were fenced and came back, brokers that are stuck in a start or a stop, their directories,
+    unclean elections, divergences, truncations and disks that went back."""
     events = [*events]
     birth = next((one for one in events if _is_birth(one)), None)
     newest = {(one.event, one.name): number for number, one in enumerate(events)}

@@ -39,6 +39,7 @@ from replica.doctor.timeline.partition_events import (
 )
 from replica.doctor.timeline.reassignments import REPLICAS, Reassigned, Reassignments
 from replica.doctor.timeline.state import last_time
+from replica.doctor.timeline.unwon import unwon_elections
 from replica.format.control import SnapshotHeader
 from replica.history.ranges import intersection, size_of
 from replica.metadata.image.settings import NO_MIGRATION
@@ -47,7 +48,7 @@ from replica.model.keys import ReplicaKey
 from replica.words import counted, named, up_to
 
 ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION = "election", "snapshot", "divergence", "truncation"
-WENT_BACK = "went_back"
+WENT_BACK, UNWON = "went_back", "elections_without_winner"
 OF_CHANGES = (
     "voters_changed", "kraft_version_changed",
     "controller_registered", "controller_unregistered",
@@ -68,7 +69,8 @@ OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY, REPLICAS)
 """The events of partitions. All partitions with the same event and time share one event, and those
 of a topic whose replicas changed within an hour."""
 EVENTS = (
-    ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK, *OF_CHANGES, *OF_PARTITIONS, *OF_HISTORY,
+    ELECTION, UNWON, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK,
+    *OF_CHANGES, *OF_PARTITIONS, *OF_HISTORY,
 )  # fmt: skip
 _OF_CONFIGS = ("config_set", "config_removed")
 _OLDEST = 0
@@ -152,6 +154,7 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
         *_snapshots(branch),
         *(event for tail in branch.tails for event in _of_tail(branch, tail)),
         *_went_back(branch),
+        *_unwon(branch),
     ]
     logged = [event for event, on_branch in placed if on_branch]
     since = last_time(branch) - HOUR_MS
@@ -346,6 +349,15 @@ def _went_back(branch: Branch) -> Iterator[Event]:
                 branch.cluster_id, at, WENT_BACK, f"node {node_id}", detail, None,
                 offset, epoch, (node_id,), branch.commitment(offset),
             )  # fmt: skip
+
+
+def _unwon(branch: Branch) -> Iterator[Event]:
+    """An event for the elections that nobody won since the branch's last record, at its time."""
+    if (one := unwon_elections(branch)) is not None:
+        yield Event(
+            branch.cluster_id, one.at, UNWON, one.name, one.detail, None,
+            one.offset, one.epoch, one.nodes, None,
+        )  # fmt: skip
 
 
 def _last_before(branch: Branch, one: WentBack) -> tuple[int, int]:

@@ -108,6 +108,15 @@ def no_leader(verdict: Verdict) -> NoLeader | None:
     return None
 
 
+def leader_lacked(facts: Iterable[Fact]) -> str:
+    """`no leader` if these facts say so of the quorum, `perhaps no leader` if they say that it may
+    have none; else ""."""
+    for fact in facts:
+        if not {*NO_CHANGE, health.MAJORITY_STOPPED.id}.isdisjoint(fact.rules):
+            return "no leader" if fact.level is Level.OUTAGE else "perhaps no leader"
+    return ""
+
+
 def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
     """The fact that nobody wins an election, if a majority of the voters has gone through many. A
     minority may only be cut off from the others: nobody knows where the others were not given."""

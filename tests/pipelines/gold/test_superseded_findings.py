@@ -45,6 +45,23 @@ def test_elections_had_a_winner_where_another_log_shows_a_later_leader(
 
 
 @pytest.mark.parametrize(
+    ("leader", "told"), [(-1, "elections-without-winner"), (2, "quorum-state-ahead")]
+)
+def test_a_node_that_saw_no_winner_is_named_beside_one_that_went_through_many_epochs(
+    leader: int, told: str
+) -> None:
+    other = Capture("c", 2, 0, epoch(1, 1, 0, 10), quorum_epoch=4, leader=leader)
+    found = {
+        **other.replica, "capture_id": other.capture_id, "rule": "quorum-state-ahead", "epoch": 4,
+        "file": "node/__cluster_metadata-0/quorum-state", "severity": "info", "message": "made",
+    }  # fmt: skip
+    captures = tables_of((BEHIND, other))
+    tables = {**captures, FINDINGS: bronze_tables({FINDINGS: [found]})[FINDINGS]}
+    rows = gold_of(tables, "c").findings
+    assert told in {row["rule"] for row in rows if row["capture_id"] == other.capture_id}
+
+
+@pytest.mark.parametrize(
     ("other_end", "idle", "told"),
     [(20, False, "epoch-churn"), (20, True, "endless-elections"),
      (10, False, "endless-elections")],

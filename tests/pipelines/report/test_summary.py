@@ -151,30 +151,6 @@ def test_a_lake_without_a_verdict_says_that_no_step_is_known(reported: Reported)
     assert "the lake has no verdict on this cluster. kraftlake build makes it." in page.text
 
 
-def test_nobody_leads_whose_epoch_was_given_up(reported: Reported) -> None:
-    fact = {**_FACT, "level": "outage", "next_step": "", "rules": ["leader-gave-up"]}
-    verdict = {"level": "outage", "facts": [fact], "next_steps": []}
-    report, page = reported(journey() | {"gold.verdicts": [verdict]})
-    assert report.clusters[0].summary.when[-1] == (
-        "The captures tell of 2 leader epochs; in the newest, 2, node 3 led from 2026-01-02 "
-        "03:04:15 UTC on, and gave up: nobody is known to lead since."
-    )
-    assert " leads since " not in page.text
-
-
-def test_nobody_is_said_to_lead_where_the_quorum_has_perhaps_no_leader(
-    reported: Reported,
-) -> None:
-    fact = {**_FACT, "level": "attention", "next_step": "", "rules": ["elections-without-winner"]}
-    verdict = {"level": "attention", "facts": [fact], "next_steps": []}
-    report, page = reported(journey() | {"gold.verdicts": [verdict]})
-    assert report.clusters[0].summary.when[-1] == (
-        "The captures tell of 2 leader epochs; in the newest, 2, node 3 led from 2026-01-02 "
-        "03:04:15 UTC on."
-    )
-    assert " leads since " not in page.text
-
-
 def test_where_all_was_judged_and_nothing_is_wrong_nothing_is_to_be_done(
     reported: Reported,
 ) -> None:

@@ -47,14 +47,18 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[Html]:
         yield element("ul", *(element("li", ticks(sentence(one))) for one in unknown))
 
 
-def state_now(cluster: Cluster, text: str, image: Image | None) -> Section:
-    """The newest state. text: when that was. image: the same state without secrets; None where it
-    isn't known."""
-    return Section("state", "The cluster now", joined(_state(cluster, text, image)))
+def state_now(cluster: Cluster, text: str, lacked: str, image: Image | None) -> Section:
+    """The newest state. text: when that was. lacked: see leader_lacked. image: the same state
+    without secrets; None where it isn't known."""
+    title = "The last known state of the cluster" if lacked else "The cluster now"
+    return Section("state", title, joined(_state(cluster, text, lacked, image)))
 
 
-def _state(cluster: Cluster, text: str, image: Image | None) -> Iterator[Html]:
+def _state(cluster: Cluster, text: str, lacked: str, image: Image | None) -> Iterator[Html]:
     yield element("p", f"As of {text}.")
+    if lacked:
+        told = f"The quorum has {lacked} by the verdict, and without one no broker is fenced"
+        yield element("p", f"{told}: which brokers serve since then is not known.")
     points = ((element("dt", name), element("dd", what)) for name, what in _points(cluster) if what)
     yield element("dl", *(part for pair in points for part in pair))
     yield from _brokers(cluster)

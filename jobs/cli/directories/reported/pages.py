@@ -26,6 +26,7 @@ from pipelines.report.view import ClusterView, cluster_view
 from replica.doctor.check.known_quorum import compared_logs, earlier_rounds
 from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
+from replica.doctor.verdict.outage import leader_lacked
 from replica.doctor.verdict.verdict import Verdict
 from replica.installation import line_that_adds, release
 from replica.metadata.log_record import LogRecordReader
@@ -110,7 +111,11 @@ def _view(
     evidence = _evidence(cluster, walked, parted, incident.fenced_unasked)
     beside = [events(incident, clock_of(None))]
     if newest.cluster is not None and verdict.state is not None:
-        beside.append(state_now(newest.cluster, verdict.state.text, walked.image))
+        beside.append(
+            state_now(
+                newest.cluster, verdict.state.text, leader_lacked(verdict.facts), walked.image
+            )
+        )
     return cluster_view(evidence, number, beside=tuple(beside))
 
 

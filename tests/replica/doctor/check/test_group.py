@@ -113,7 +113,7 @@ def test_bootstrap_snapshots_may_differ_in_what_formatting_wrote(capture: str) -
     # node 1 was formatted with --no-initial-controllers, nodes 2 and 3 as initial controllers
     group = judged(DATA / "kafka-4.4.0-dynamic" / capture)
     rules = {finding.rule.id for finding in group.findings}
-    assert rules <= {"log-divergence", "snapshot-id-orphans"}
+    assert rules <= {"log-divergence", "voter-behind", "snapshot-id-orphans"}
     assert ("log-divergence" in rules) == (capture == "split")
 
 
@@ -229,6 +229,26 @@ def test_elections_had_a_winner_where_another_log_shows_a_later_leader(
     assert [one[0] for one in alone if one[1].endswith("quorum-state")] == [
         "elections-without-winner"
     ], "alone nothing else is known"
+
+
+@pytest.mark.parametrize(
+    ("epoch", "leader", "rule"),
+    [(8, -1, "elections-without-winner"), (8, 3, "quorum-state-ahead"),
+     (6, 3, None), (12, 3, "quorum-state-ahead")],
+)  # fmt: skip
+def test_each_node_that_saw_no_winner_is_named_once_one_went_through_many_epochs(
+    cluster: Path, epoch: int, leader: int, rule: str | None
+) -> None:
+    """A leader that any quorum-state names was elected, also if no log here has its records."""
+    edit_quorum_state(cluster / "2", leaderEpoch=11, leaderId=-1, votedId=2)
+    edit_quorum_state(cluster / "3", leaderEpoch=epoch, leaderId=leader, votedId=-1)
+    rules = [
+        [one.rule.id for one in member.findings if one.file.endswith("quorum-state")]
+        for member in judged(cluster).members
+    ]
+    led = epoch if leader > 0 else 6
+    first = "elections-without-winner" if 11 - led >= 5 else "quorum-state-ahead"
+    assert rules == [[first], [] if rule is None else [rule]]
 
 
 def _forget_from(node: Path, offset: int) -> None:

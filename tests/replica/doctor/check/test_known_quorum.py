@@ -16,7 +16,14 @@ from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.format.discovery import discover
 from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
-from tests.replica.doctor.check.editing import append, file, judged, metadata, segment
+from tests.replica.doctor.check.editing import (
+    append,
+    edit_quorum_state,
+    file,
+    judged,
+    metadata,
+    segment,
+)
 
 DATA = Path(__file__).parents[3] / "data"
 DYNAMIC, STATIC, NEWEST = "kafka-4.1.1-dynamic", "kafka-3.7.2-static", "kafka-4.4.0-dynamic"
@@ -124,6 +131,15 @@ def test_a_voter_without_its_quorum_state_is_in_doubt(tmp_path: Path) -> None:
     nodes = copied(tmp_path, DYNAMIC, dict.fromkeys((1, 2, 3), "final"))
     file(nodes[1], QUORUM_STATE).unlink()
     assert doubts(known(*nodes))[2] is VoterDoubt.NO_QUORUM_STATE
+
+
+def test_a_voter_whose_quorum_state_was_put_back_is_in_doubt(tmp_path: Path) -> None:
+    nodes = copied(tmp_path, DYNAMIC, dict.fromkeys((1, 2, 3), "final"))
+    edit_quorum_state(nodes[1], leaderEpoch=5, leaderId=-1, votedId=-1)
+    found = known(*nodes)
+    assert doubts(found) == {1: None, 2: VoterDoubt.OLD_QUORUM_STATE, 3: None}
+    (voter,) = found.in_doubt(VoterDoubt.OLD_QUORUM_STATE)
+    assert voter.held_end == voter.disk_end, "its log tells all that it holds"
 
 
 @pytest.mark.parametrize("content", [b"", b'{"leaderId": 1', b"\0" * 90])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from jobs.cli.directories.recover_brokers import start_of_brokers
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.exposure import Alike
 from replica.doctor.health.returning import Returning, returning
+from replica.doctor.preflight.stopping import awaited_replicas
 from replica.doctor.verdict.facts import verdict_on_state
 from replica.model.keys import NO_NODE
 from tests.replica.doctor.health.clusters import a_partition, cluster_after, directory_of, healthy
@@ -32,7 +34,29 @@ def test_an_eligible_replica_leads_where_none_is_in_sync_and_one_on_a_lost_disk_
     eligible = {"eligibleLeaderReplicas": (12,)}
     lost = {"directories": (directory_of(99), directory_of(12), directory_of(13))}
     found = returning(cluster(out(0, **eligible), out(1, 13, **eligible), out(2, 11, **lost)))
-    assert found == (Returning(12, 1), Returning(13, 1), Returning(11, 0))
+    assert found == (Returning(12, 2), Returning(11, 0), Returning(13, 0))
+
+
+WAITING = (
+    {"isr": (12,)},
+    {"isr": (13,), "eligibleLeaderReplicas": (12,)},
+    {"eligibleLeaderReplicas": (12, 13)},
+    {"lastKnownElr": (12,)},
+    {"lastKnownElr": ()},
+)
+
+
+def test_a_broker_that_exposure_and_plan_wait_for_brings_the_partition_back() -> None:
+    """A partition waits for each replica that Kafka may elect: in sync or eligible or, if there is
+    none, the last known leader."""
+    for waits in WAITING:
+        made = cluster(a_partition(**{"isr": (), "leader": NO_NODE, **waits}))  # type: ignore[arg-type]
+        (key,) = made.partitions
+        awaited = awaited_replicas(made, made.partitions[key])
+        kind = Alike.of(made.partitions[key], None, made.online_directories).kind(frozenset())
+        assert kind.awaited == set(awaited)
+        brings = [one for one in returning(made) if one.partitions]
+        assert brings == [Returning(one, 1) for one in sorted(awaited)[:1]], waits
 
 
 def test_the_steps_of_a_recovery_start_the_brokers_as_the_verdict_says() -> None:

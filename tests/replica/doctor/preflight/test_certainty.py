@@ -53,7 +53,10 @@ def test_nothing_is_safe_by_records_that_no_majority_holds() -> None:
 def test_what_may_be_committed_is_a_condition() -> None:
     found = grounded(SAFE, cluster(quorum=known(1), end_offset=9, unproven_from=4))
     assert found.answer is ChangeSafety.SAFE
-    assert found.needs[1].startswith("the records from offset 4 on have to be committed")
+    assert found.needs[1].startswith("all changes of the log have to be committed")
+    some = replace(known(1), proven_end=3)
+    found = grounded(SAFE, cluster(quorum=some, end_offset=9, unproven_from=4))
+    assert found.needs[1].startswith("the changes from offset 4 on have to be committed")
 
 
 def test_voters_whose_disks_are_in_doubt_are_named() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 
 from replica.doctor.quorum.known_quorum import NO_FILES, LogConflict, QuorumFiles, known_quorum
@@ -96,6 +97,22 @@ def test_a_voter_without_quorum_state_may_have_voted_unseen():
     quorum = known(log(ONE, 1), log(TWO, 1, quorum_epoch=UNDEFINED_EPOCH))
     assert doubts(quorum)[2] is VoterDoubt.NO_QUORUM_STATE
     assert not quorum.has_majority
+
+
+@pytest.mark.parametrize("unreadable", [frozenset(), frozenset({TWO})])
+def test_a_voter_whose_quorum_state_is_older_than_its_log_may_have_voted_unseen(unreadable):
+    """A voter persists an epoch before it appends a record of it, so this file was put back."""
+    old = log(TWO, 1, 3, quorum_epoch=2)
+    quorum = known(log(ONE, 1, 3), old, files=QuorumFiles(unreadable))
+    assert doubts(quorum) == {1: None, 2: VoterDoubt.OLD_QUORUM_STATE, 3: VoterDoubt.NOT_GIVEN}
+    assert not quorum.has_majority
+    assert quorum.voters[1].why_doubted == (
+        "its quorum-state is older than its log, so it may vote a second time in an epoch in which "
+        "it voted already"
+    )
+    observer = log(ReplicaKey(9, "x"), 1, 3, quorum_epoch=2)
+    assert ReplicaKey(9, "x") in known(log(ONE, 1, 3), log(TWO, 1, 3), observer).relied
+    assert doubts(known(log(ONE, 1, 3), log(TWO, 1, 3, quorum_epoch=3)))[2] is None
 
 
 def test_an_observer_needs_no_quorum_state_and_a_new_quorum_has_nothing_to_forget():

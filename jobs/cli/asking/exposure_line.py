@@ -1,0 +1,120 @@
+"""The answer of `kraftlake state --exposure` in one line: the broker whose failure does most harm,
+with the numbers of partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.exposure import Exposure
+from replica.doctor.quorum.conditions import NoLeader
+from replica.words import counted, listed, sentence
+
+_NAMED = 3
+"""The most brokers, or voters, that are named where their failures do the same harm."""
+
+
+def worst_first(exposure: Exposure) -> tuple[bool, int, int, int, int]:
+    """The sort key: failures without a majority first, then by the number of partitions without a
+    leader, then by the number of partitions below min.insync.replicas."""
+    harm = exposure.harm
+    return (
+        exposure.has_majority is not False,
+        -harm.leaderless,
+        -harm.needs_unclean,
+        -harm.below_min_isr,
+        -exposure.may_be_below,
+    )
+
+
+def exposure_line(
+    cluster: Cluster,
+    now: Exposure,
+    brokers: Sequence[Exposure],
+    voters: Sequence[Exposure],
+    *,
+    unled: NoLeader | None = None,
+    is_conditional: bool = False,
+) -> str:
+    """The line. brokers, voters: the exposures to the failure of each of them. unled: why the
+    quorum has no leader. is_conditional: whether the figures rest on what no log shows."""
+    told = [_of_brokers(len(cluster.partitions), now, sorted(brokers, key=worst_first))]
+    told += _of_voters(now, voters)
+    if unled is not None:
+        told.append(_of_leader(unled))
+    if is_conditional:
+        told.append("the last lines say what this rests on")
+    return " ".join(map(sentence, told))
+
+
+def _of_brokers(total: int, now: Exposure, brokers: Sequence[Exposure]) -> str:
+    if not total:
+        return "the cluster has no partition"
+    harmed = [*_harmed(now, now, total)]
+    if not brokers:
+        left = "" if not harmed else f": {listed(harmed)} now"
+        return f"no broker is live by the log{left}"
+    worst = worst_first(brokers[0])
+    if worst != worst_first(now):
+        alike = [one.failure.gone[0] for one in brokers if worst_first(one) == worst]
+        harmed = [*_harmed(brokers[0], now, total)]
+        return f"once {_one_of('broker', alike)} is gone, {listed(harmed)}"
+    if not harmed:
+        one = "a partition" if total > 1 else "the partition"
+        return f"no broker's failure leaves {one} without a leader or below min.insync.replicas"
+    return f"{listed(harmed)} now, and the failure of one more broker harms no other partition"
+
+
+def _harmed(one: Exposure, now: Exposure, total: int) -> Iterator[str]:
+    """Clauses about the harm of a failure. now: the harm without a failure."""
+    harm, of_all = one.harm, f" of {counted(total, 'partition')}"
+    if one.has_majority is False and now.has_majority is not False:
+        yield "the quorum has no majority"
+    if harm.leaderless:
+        already = now.harm.leaderless if one is not now else 0
+        since = f" ({already} now)" if already else ""
+        unclean = ""
+        if harm.needs_unclean:
+            unclean = f", for {harm.needs_unclean} of which only an unclean election finds one"
+        yield f"{harm.leaderless}{of_all} {_have(harm.leaderless)} no leader{since}{unclean}"
+        of_all = ""
+    if harm.below_min_isr:
+        refuse = f"refuse{'s' * (harm.below_min_isr == 1)} writes with acks=all"
+        yield f"{harm.below_min_isr}{of_all} {refuse} (below min.insync.replicas)"
+        of_all = ""
+    if one.may_be_below:
+        more = " more" if harm.below_min_isr else ""
+        its = "its" if one.may_be_below == 1 else "their"
+        yield (
+            f"{one.may_be_below}{more}{of_all} may refuse writes with acks=all ({its} "
+            "min.insync.replicas is not known)"
+        )
+
+
+def _of_voters(now: Exposure, voters: Sequence[Exposure]) -> Iterator[str]:
+    """The voters without which the quorum has no majority."""
+    if now.has_majority is False:
+        yield "the voters that are up are no majority now"
+        return
+    needed = [one.failure.gone[0] for one in voters if one.has_majority is False]
+    if needed:
+        yield f"once {_one_of('voter', needed)} is gone, the quorum has no majority"
+
+
+def _of_leader(unled: NoLeader) -> str:
+    if unled.is_sure:
+        return "without a leader of the quorum no partition gets another leader"
+    return (
+        "these are the numbers if the quorum has a leader; without one, no partition gets another "
+        "leader"
+    )
+
+
+def _one_of(noun: str, names: Sequence[str]) -> str:
+    if len(names) > _NAMED:
+        return f"one of {counted(len(names), noun)} ({listed(names, limit=_NAMED)})"
+    return f"{noun} {listed(names, last='or')}"
+
+
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"

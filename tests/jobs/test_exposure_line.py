@@ -1,0 +1,81 @@
+"""The one line in which `state --exposure` answers: the worst broker, and how many partitions its
+failure harms."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.cli.asking.exposure_line import exposure_line
+from replica.doctor.health.exposure import BROKER, NOTHING, VOTER, Exposure, exposures
+from replica.doctor.quorum.conditions import NoLeader
+from tests.replica.doctor.health.clusters import a_broker, a_partition, cluster_after, healthy
+from tests.replica.doctor.health.clusters import voters as voter_records
+from tests.replica.metadata.image.made import config
+
+MIN_ISR = config("2", "min.insync.replicas")
+ONE_DOWN = (a_broker(13, fenced=True), a_partition(isr=(11, 12)), MIN_ISR)
+
+
+def told(*records: object, unled: NoLeader | None = None, is_conditional: bool = False) -> str:
+    """The line about a healthy cluster with these records at its end."""
+    cluster = cluster_after([*healthy(), *records])
+    found: dict[str, list[Exposure]] = {kind: [] for kind in (NOTHING, BROKER, VOTER)}
+    for one in exposures(cluster):
+        found.setdefault(one.failure.kind, []).append(one)
+    (now,) = found[NOTHING]
+    return exposure_line(
+        cluster, now, found[BROKER], found[VOTER], unled=unled, is_conditional=is_conditional
+    )
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        (
+            [MIN_ISR],
+            "No broker's failure leaves the partition without a leader or below "
+            "min.insync.replicas.",
+        ),
+        (
+            ONE_DOWN,
+            "Once broker 11 or 12 is gone, 1 of 1 partition refuses writes with acks=all (below "
+            "min.insync.replicas).",
+        ),
+        (
+            [*ONE_DOWN, a_partition(1, replicas=(12,))],
+            "Once broker 12 is gone, 1 of 2 partitions has no leader and 1 refuses writes with "
+            "acks=all (below min.insync.replicas).",
+        ),
+        (
+            [config("1", "min.insync.replicas"), a_broker(13, fenced=True),
+             a_partition(1, replicas=(13,), isr=(13,), leader=-1)],
+            "1 of 2 partitions has no leader now, and the failure of one more broker harms no "
+            "other partition.",
+        ),
+        (
+            [a_broker(one, fenced=True) for one in (11, 12, 13)],
+            "No broker is live by the log: 1 of 1 partition has no leader now.",
+        ),
+        (
+            [voter_records(1, 2)],
+            "Once broker 11, 12 or 13 is gone, 1 of 1 partition may refuse writes with acks=all "
+            "(its min.insync.replicas is not known). Once voter 1 or 2 is gone, the quorum has no "
+            "majority.",
+        ),
+    ],
+)  # fmt: skip
+def test_the_worst_broker_and_the_numbers_come_first(records: list[object], expected: str) -> None:
+    assert told(*records) == expected
+
+
+@pytest.mark.parametrize(
+    ("is_sure", "said"),
+    [
+        (True, "Without a leader of the quorum no partition gets another leader."),
+        (False, "These are the numbers if the quorum has a leader; without one, no partition "
+                "gets another leader."),
+    ],
+)  # fmt: skip
+def test_no_number_hides_what_it_rests_on(is_sure: bool, said: str) -> None:
+    line = told(*ONE_DOWN, unled=NoLeader("has none", is_sure), is_conditional=True)
+    assert line.endswith(f" {said} The last lines say what this rests on.")
