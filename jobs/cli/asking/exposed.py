@@ -185,6 +185,12 @@ def _rests_on(source: ClusterSource, unled: NoLeader | None) -> Iterator[_Note]:
             f"? where it depends on {counted(unknown, 'partition')} whose min.insync.replicas no "
             "log holds: --broker-config server.properties gives the default",
         )
+    if cluster.voters & cluster.live_brokers:
+        yield _Note(
+            "leaderless",
+            "at least so many where has_majority is false: without a majority a partition whose "
+            "leader is gone gets no other",
+        )
     if has_too_many_pairs(cluster):
         live = len(cluster.live_brokers)
         yield _Note(

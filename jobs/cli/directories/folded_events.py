@@ -8,8 +8,7 @@ from itertools import groupby
 
 from jobs.cli.clock import ZonedClock
 from replica.doctor.timeline.decisive import FEATURES, FENCED, REGISTERED, UNFENCED
-from replica.doctor.timeline.events import Event
-from replica.doctor.timeline.fencings import AFTER_RESTART, ASKED
+from replica.doctor.timeline.event import Came, Event
 from replica.doctor.timeline.reassignments import REPLICAS
 from replica.words import listed
 
@@ -44,11 +43,11 @@ def _restarts(events: Sequence[Event]) -> set[int]:
             found.add(number)
         elif event.event == FENCED:
             stopped.pop(event.name, None)
-            if event.detail.startswith(ASKED):
+            if event.came is Came.ASKED:
                 stopped[event.name] = number
         elif event.event == UNFENCED and event.name in stopped:
             number_of_stop = stopped.pop(event.name)
-            if event.detail.startswith(AFTER_RESTART):
+            if event.came is Came.RESTARTED:
                 found |= {number_of_stop, number}
     return found
 

@@ -16,8 +16,8 @@ from replica.doctor.health.leaderless import Outage
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.timeline.asked_for import AskedForChanges
 from replica.doctor.timeline.decisive import FENCED, MAY_LOSE_RECORDS, REGISTERED, UNFENCED
-from replica.doctor.timeline.events import OF_HISTORY, UNWON, Event
-from replica.doctor.timeline.fencings import ASKED
+from replica.doctor.timeline.event import Came, Event
+from replica.doctor.timeline.events import OF_HISTORY, UNWON
 from replica.doctor.timeline.latest_changes import ACCESS_REMOVED
 from replica.doctor.timeline.reassignments import REPLICAS
 from replica.doctor.verdict.verdict import Verdict
@@ -103,7 +103,7 @@ class Incident:
         return frozenset(
             event.at
             for event in self.events
-            if event.event == FENCED and not event.detail.startswith(ASKED)
+            if event.event == FENCED and event.came is not Came.ASKED
         )
 
     @property

@@ -6,6 +6,7 @@ changes             the typed changes that the branch's records make, without th
 causes              what probably made an election necessary
 elections           which node won which epoch, and by which cause
 unwon               elections that nobody won since the log's last record
+event               an event of a timeline
 decisive            the few events by which a person understands an incident
 events              elections, important changes, snapshots and truncations, by clock time
 state               the state after the branch's records, at any of its offsets
