@@ -213,8 +213,8 @@ def _rests_on(source: ClusterSource, unled: NoLeader | None) -> Iterator[_Note]:
 
 
 def _of_voters(cluster: Cluster) -> Iterator[str]:
-    """Which voters are counted, of which of them no directory was given, and why others are not
-    counted."""
+    """Sentences about the voters: which of them are counted for a majority, of which of these no
+    directory was given, and why the other voters are not counted."""
     left = cluster.voters_up
     if left:
         told = f"counts {_voters(left)}, of which no log shows that they run"

@@ -13,6 +13,7 @@ from jobs.cli.clock import ZonedClock
 from jobs.cli.directories.folded_events import folded, line_of, text_of
 from replica.doctor.health.cluster import PartitionKey
 from replica.doctor.health.leaderless import Outage
+from replica.doctor.health.signs_of_life import FENCED_LATER
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.timeline.asked_for import AskedForChanges
 from replica.doctor.timeline.decisive import FENCED, MAY_LOSE_RECORDS, REGISTERED, UNFENCED
@@ -204,7 +205,7 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
         who = listed(names) if names else counted(outage.at_first, "partition")
         had = [f"{who} had no leader"]
         if outage.began.at in unasked:
-            had[0] += " by then at the latest (a broker is fenced some time after it stopped)"
+            had[0] += f" by then at the latest ({FENCED_LATER})"
         if outage.most > outage.at_first and outage.most_at is not None:
             had.append(f"{outage.most} had none at {clock.words(outage.most_at)}")
         if ended is not None:

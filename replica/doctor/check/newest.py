@@ -77,8 +77,9 @@ class ClusterState:
 def newest_directories(
     group: Iterable[Examined], compared: Iterable[ComparedLogs]
 ) -> list[Examined]:
-    """The directory to replay for each cluster. A log with an entry that a proof contradicts is the
-    last choice, as for the agreed branch. Directories whose log can be read completely are
+    """The directory to replay for each cluster. The log of an observer with an entry that a proof
+    contradicts is the last choice: no voter has it, so no leader will. The log of a voter may be of
+    another quorum, with proofs of its own. Directories whose log can be read completely are
     preferred to others; among them, the directory whose log an election would prefer; among equal
     logs, the directory of the lowest node id. compared: the clusters' logs."""
     wrong: set[int] = set()  # by id: others may be equal
@@ -88,7 +89,11 @@ def newest_directories(
 
     for logs in compared:
         keys = contradicted_logs(logs.group, logs.commitment)
-        wrong.update(id(examined) for examined, log in logs.members if log.key in keys)
+        wrong.update(
+            id(examined)
+            for examined, log in logs.members
+            if log.key in keys and role_of(examined, examined.stated_voters) is QuorumRole.OBSERVER
+        )
     best: dict[str | None, Examined] = {}
     for examined in group:
         if end_of(examined) is None or not partition_of(examined).is_metadata:

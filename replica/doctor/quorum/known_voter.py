@@ -109,8 +109,8 @@ class KnownVoter:
     """The time of the last of these entries, in ms since 1970 (UTC); None where it isn't known."""
 
     def lacking(self, log_end: int) -> str:
-        """What its disk lacks of the newest log, and since when, as the end of a sentence; "" where
-        nobody knows it. log_end: the end (exclusive) of the newest log."""
+        """What its disk lacks of the newest log, and since when, as the end of a sentence; "" if
+        this is unknown. log_end: the end (exclusive) of the newest log."""
         if self.disk_end is None:
             return ""
         if self.disk_end >= log_end:

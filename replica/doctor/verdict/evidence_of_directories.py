@@ -271,8 +271,9 @@ def _state(judged: JudgedCluster) -> KnownState | None:
 
 
 def _beyond_voters(judged: JudgedCluster, end: int) -> str:
-    """As in KnownState. A voter's log that ends as much earlier as a copy of running nodes may do
-    says nothing, unless records with changes are behind it that may not be committed."""
+    """The text for KnownState.beyond_voters. It is "" if the logs of voters are only as far behind
+    as a copy of running nodes may be, unless some records behind their ends may not be committed.
+    end: the end offset (exclusive) of the state."""
     cluster = judged.cluster
     whole = [one for one in judged.members if one.examined.is_directory]
     voters = [one for one in whole if one.role is QuorumRole.VOTER]

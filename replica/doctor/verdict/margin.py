@@ -21,8 +21,12 @@ _RULES = OLD_DISKS | {health.VOTER_ON_FENCED_BROKER.id}
 
 
 class QuorumMargin(NamedTuple):
-    """voters: the ids of all voters, such as `2`. countable: the voters that the quorum can count
-    on: no finding doubts their disk, and no fenced broker runs on their node."""
+    """The voters that the quorum can still count on.
+
+    voters: the ids of all voters, such as `2`.
+    countable: the ids of the voters without a finding that doubts their disk, and without a fenced
+        broker on their node.
+    """
 
     voters: tuple[str, ...]
     countable: tuple[str, ...]

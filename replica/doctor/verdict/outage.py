@@ -118,8 +118,9 @@ def leader_lacked(facts: Iterable[Fact]) -> str:
 
 
 def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that nobody wins an election, if a majority of the voters has gone through many. A
-    minority may only be cut off from the others: nobody knows where the others were not given."""
+    """The fact that nobody wins an election, if a majority of the voters has gone through many
+    elections. A minority may only be cut off from the other voters. If directories of the others
+    were not given, this is unknown."""
     rule = files.ELECTIONS_WITHOUT_WINNER
     failed = {
         where.removeprefix("node "): finding
