@@ -145,10 +145,10 @@ class KnownVoter:
             if self.registered_later is not None:
                 return str(self.registered_later)
             return "other files show more of it than its directory has now"
-        return (
-            f"its directory is of epoch {self.known_epoch}, and it led or voted in epoch "
-            f"{self.attested_epoch}"
-        )
+        own = f"its directory is of epoch {self.known_epoch}"
+        if self.known_epoch is None:
+            own = "its directory holds neither records nor a vote"
+        return f"{own}, and it led or voted in epoch {self.attested_epoch}"
 
     @property
     def why_doubted(self) -> str:
