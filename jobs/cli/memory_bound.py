@@ -1,4 +1,4 @@
-"""A limit of memory for a command that answers other people's queries or opens other people's files.
+"""Limits the memory of a command that answers other people's queries, or opens their files.
 
 Engines count only a part of their memory, and an allocation that fails ends them without a message.
 So the command runs in a process of its own, and this process watches its memory until it has ended.
