@@ -4,7 +4,7 @@
 
 Three voters and an observer run on 127.0.0.1, each advertised behind a relay that keeps whole
 frames. They elect, replicate, send a snapshot to the observer, which joins the voters, and lose
-their leader; meanwhile our own client asks each of them in every version. Kept are a few frames of
+their leader; meanwhile kraftlake's client asks each of them in every version. Kept are a few frames of
 each API, version and direction, and frames that Kafka's classes make without a quorum
 (KafkaFrames.java).
 """
