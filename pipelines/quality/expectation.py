@@ -1,7 +1,7 @@
 """Expectations of a table, as data.
 
-The types are Great Expectations' names, and kraftlake's `expect_row_to_satisfy`: an SQL condition over
-a row, its neighbours and other tables. Each table is also expected to keep its contract (unique
+The types are Great Expectations' names, and kraftlake's `expect_row_to_satisfy`: an SQL condition
+over a row, its neighbours and other tables. Each table is also expected to keep its contract (unique
 keys, no NULL in columns that promise none), without a line in its suite.
 """
 

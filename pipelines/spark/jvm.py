@@ -1,4 +1,4 @@
-"""The JVM that this process starts: its start, its end, and the part of its output that is shown."""
+"""The JVM that this process starts: its start, its end, and which of its output is shown."""
 
 from __future__ import annotations
 
