@@ -167,7 +167,8 @@ def _conforming(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterato
 
 
 def _filled(column: pa.StructArray, field: pa.Field) -> pa.StructArray:
-    """The column's fields without NULLs that Arrow may have below a NULL of the whole value."""
+    """The column. Where the whole value is NULL, Arrow may have a NULL in the value's fields, too;
+    such a field gets empty bytes here."""
     children = [column.field(k) for k in range(field.type.num_fields)]
     if not any(child.null_count for child in children):
         return column

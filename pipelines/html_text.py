@@ -71,7 +71,7 @@ def element(name: str, /, *children: str, **attributes: object) -> Html:
 
 
 def _content(text: str) -> str:
-    """Markup unchanged, Jinja's too; other text escaped."""
+    """The text escaped. Markup stays as it is, also Markup of Jinja."""
     return text if hasattr(text, "__html__") else visible(text).translate(_ESCAPED)
 
 

@@ -74,7 +74,7 @@ class LargeClusters:
         self.make_last_tables(units)
 
     def make_last_tables(self, units: Sequence[large_cluster.LastTables]) -> None:
-        """The last stages, which make the tables of gold that have few rows."""
+        """Runs the last stages, which make the tables of gold that have few rows."""
         pasts = self._look_back(units)
         units = [replace(one, past=pasts.get(one.cluster_id)) for one in units]
         results = self.stages.run(

@@ -116,7 +116,7 @@ def check_local(path: str) -> str:
 
 
 def check_lake_place(lake: str) -> str:
-    """The place of a lake, unchanged. Raises UsageError as `check_place`, and for a URI with
+    """The place of a lake, unchanged. Raises UsageError as `check_place` does, and for a URI with
     credentials or options: Spark and delta-rs would not understand them, and logs would show
     them."""
     check_place(lake)

@@ -58,8 +58,9 @@ gc.disable()
 
 
 def pytest_unconfigure() -> None:
-    """DuckDB's bindings list on stderr, in fifty lines, the objects that are alive when the
-    interpreter has ended. They are the library's own objects, and end with the process."""
+    """Keeps DuckDB's bindings quiet at the end. They would list on stderr, in fifty lines, the
+    objects that are alive when the interpreter has ended. These are the library's own objects, and
+    end with the process."""
     if "duckdb" in sys.modules:
         atexit.register(_quiet)
 
@@ -70,9 +71,10 @@ def _quiet() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """The modules and tests of a run stay until its end, so the garbage collector need not visit
-    them: it took 2 to 4 % of the processor time of many small tests. Syntax trees and clusters that
-    tests keep stay, too, so it looks seldom: it took a tenth of the time of tests/architecture."""
+    """Saves the garbage collector work. The modules and tests of a run stay until its end, so the
+    collector need not visit them: it took 2 to 4 % of the processor time of many small tests.
+    Syntax trees and clusters that tests keep stay, too, so the collector runs seldom: it took a
+    tenth of the time of tests/architecture."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)

@@ -61,7 +61,8 @@ def python(
 def kraftlake(
     *words: object, variables: Mapping[str, str] = NO_VARIABLES
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the command `kraftlake` in the same way."""
+    """Runs the command `kraftlake` with these arguments, bound by the modes of files. variables: as
+    for `python`."""
     if may_fork(variables):
         asked = replace(wanted(words, variables), is_bound_by_modes=True)
         return completed(asked, "", WITHIN_S)

@@ -1,6 +1,6 @@
 """A record as a line of text or of JSON, from any source: a metadata record, a control record, or a
-record whose content only its producer understands. Also the records of a file's batch, and the
-damage in them."""
+record whose content only its producer understands. This module also reads the records of a batch,
+and names the damage in them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def make_redactor(
     keep_secrets: bool, key_file: str | None, show_configs: Collection[str] = ()
 ) -> Redactor | None:
     """The redactor of the options, with a random key where no key is given; None where secrets are
-    kept. Raises UsageError as check_shown, and for a key file that can't be used."""
+    kept. Raises UsageError as check_shown does, and for a key file that can't be used."""
     check_shown(keep_secrets, show_configs)
     if keep_secrets:
         if key_file is not None:

@@ -211,7 +211,8 @@ class _Forgetting:
 def _changed_batches(
     batches: Iterable[pa.RecordBatch], moments: Moments, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Runs in a task."""
+    """Runs in a task: the rows of bronze.log_batches that change, with their new values, and those
+    to delete, with `is_gone` true."""
     for batch in batches:
         changed = []
         for row in batch.to_pylist():

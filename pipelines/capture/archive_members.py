@@ -1,5 +1,5 @@
-"""Reads the members of a tar or zip archive, one by one and past damage; `bundle` decides which
-members are unpacked.
+"""Reads the members of a tar or zip archive one by one, also those behind a damaged place. `bundle`
+decides which members are unpacked.
 
 The standard library's tarfile takes a damaged header, or a missing end mark, for the end of the
 archive, and believes every size in a header. This module examines each place at which tarfile

@@ -125,8 +125,8 @@ def capture_paths(
 
 
 def _rounds(batches: Iterable[Iterable[Capture]]) -> tuple[Round, ...]:
-    """The batches as groups. A group with the same content as an earlier one is left out: it is the
-    same capture again."""
+    """A round of capture groups for each batch. batches: captures that were made together. A group
+    with the same content as an earlier group is left out: it is the same capture again."""
     known: set[str] = set()
     rounds = []
     for batch in batches:

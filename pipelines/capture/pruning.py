@@ -30,9 +30,9 @@ class OldCapture:
 
 @contextmanager
 def one_at_a_time(folder: str) -> Iterator[None]:
-    """Waits until no other `prune` works in the folder, and holds the folder: two of them would
-    remove the same files. On a file system without locks for folders, such as NFS, it holds
-    nothing."""
+    """Waits until no other `prune` works in the folder, and locks the folder until the block ends:
+    two of them would remove the same files. A file system without locks for folders, such as NFS,
+    gets no lock."""
     with ExitStack() as stack:
         with suppress(OSError):
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -97,7 +97,8 @@ def _owner(one: DirectoryPath) -> ReplicaId | None:
 
 
 def checked_directories(found: Sequence[DiscoveredPath]) -> tuple[DirectoryPath, ...]:
-    """The directories, each once. Raises UsageError as `directories`."""
+    """The directories, each once. Raises UsageError for a single file and for a fragment of a log,
+    as `directories` does."""
     for one in found:
         if isinstance(one, FilePath):
             raise UsageError(f"{one.shown}: a single file; name the directory that holds it")

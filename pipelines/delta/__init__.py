@@ -1,9 +1,9 @@
 """The only place that writes Delta.
 
-tables       functions of delta-spark that read, overwrite, merge and remove; tables made, and
-checked against their contracts, by delta-rs
+tables       reads, overwrites, merges into and removes from tables by delta-spark; makes tables,
+             and checks them against their contracts, by delta-rs
 conforming   whether a table is as its contract says
-by_spark     the same for the table that Spark sees, before Spark reads or writes
+by_spark     the same for a table as Spark sees it, before Spark reads or writes
 compacting   small files of a table joined into larger ones
 committing   one commit of files that tasks or the driver wrote, with their statistics, by delta-rs
 task_files   append where the tasks write the Parquet files themselves: for bulk loads

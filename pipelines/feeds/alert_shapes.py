@@ -147,7 +147,7 @@ def _details(row: Row) -> dict[str, Any]:
 
 
 def _told(row: Row) -> str:
-    """The finding in one line. A message may hold names that a stranger chose."""
+    """The finding in one line, with escapes: its message may hold names that a stranger chose."""
     where = "" if row["family"] == "health" else f"node {row['node_id']}, {row['file']}: "
     return one_line(" ".join(f"{where}{row['message']}".split()))
 

@@ -104,8 +104,8 @@ class Feed:
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The columns by which the changes of one version are sorted: the table's keys, and first
-        the order of the log, where offsets are keys."""
+        """The columns by which the changes of one version are sorted: the offset, if it is one of
+        the table's keys, and then the other keys."""
         keys = self.contract.keys
         first = ("offset",) if "offset" in keys else ()
         return (*first, *(key for key in keys if key not in first))

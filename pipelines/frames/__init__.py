@@ -1,12 +1,12 @@
-"""For notebooks: DataFrame in, DataFrame out, without a lake.
+"""Functions for notebooks, which take DataFrames and return DataFrames, without a lake.
 
     logs = spark.read.format("kraft_log").load("captures/")
     snapshots = spark.read.format("kraft_snapshot").load("captures/")
     divergence_points(logs).show()
     snapshot_validity(snapshots, logs).show()
 
-`tables` has the four functions; `cluster` makes bronze's rows of one cluster out of the sources'
-rows, from which the functions of silver and gold make theirs.
+`tables` has the four functions. `cluster` makes bronze's rows of one cluster from the rows of the
+sources. The functions of silver and gold make their rows from bronze's rows.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pipelines.cluster.rows import Row, ms_between
 
 
 class _Epoch(NamedTuple):
-    """An epoch."""
+    """An epoch, in the form in which the elections are counted."""
 
     at: datetime | None
     """The time when the epoch began; for an epoch that is in no log, the time of the first capture
@@ -71,7 +71,8 @@ def _seen_epochs(captures: Iterable[Row], state: Iterable[Row]) -> dict[int, dat
 
 
 def _counted(rows: Iterable[Row]) -> Iterator[_Epoch]:
-    """The rows with their counts. rows: ascending by epoch."""
+    """The epochs of the rows, each with the number of elections before it that failed. rows:
+    ascending by epoch."""
     before: int | None = None
     for row in rows:
         if before is None:

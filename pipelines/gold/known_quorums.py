@@ -1,5 +1,5 @@
-"""What the newest capture group proves about a cluster's quorum:
-replica.doctor.quorum.known_quorum on the tables."""
+"""What the newest capture group proves about a cluster's quorum: replica.doctor.quorum.known_quorum
+applied to rows of tables."""
 
 from __future__ import annotations
 

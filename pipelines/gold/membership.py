@@ -1,5 +1,5 @@
-"""Findings about the ids that the members of a round claim: replica.doctor.check.membership on the
-tables.
+"""Findings about the ids that the members of a round claim: replica.doctor.check.membership applied
+to rows of tables.
 
 The captures of a round were taken together. So the rules see the same members as one call of
 `kraftlake check`.

@@ -1,5 +1,5 @@
 """The controllers of a capture group whose processes registered after what their own logs hold:
-replica.doctor.quorum.registered_later on the tables."""
+replica.doctor.quorum.registered_later applied to rows of tables."""
 
 from __future__ import annotations
 

@@ -168,7 +168,9 @@ def _agrees(
 def _itself_agrees(
     voters: Sequence[Row], reference: Sequence[Row] | None, node: int
 ) -> bool | None:
-    """Whether the reference has the replica itself. None where the replica isn't a voter."""
+    """Whether the reference names this replica as a voter with the same directory, or without one.
+    voters: the replica itself, as its meta.properties names it. node: its node id. None where the
+    reference names no voter with this id."""
     is_voter = (
         None if reference is None else any_true(are_equal(r["voter_id"], node) for r in reference)
     )

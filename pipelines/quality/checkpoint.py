@@ -172,7 +172,8 @@ _CLASSES: Mapping[str, type[Any]] = {
 
 
 class _Nowhere(ValidationResultsStore):
-    """Keeps no result. To make what is kept of one takes a quarter of a run's time."""
+    """A store that keeps no result. Great Expectations would need a quarter of a run's time to make
+    the form in which a store keeps a result."""
 
     def store_validation_results(self, *_: Any, **__: Any) -> bool:
         return False

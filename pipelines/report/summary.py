@@ -17,6 +17,7 @@ from pipelines.report.words import duration_text
 from replica.doctor.check.catalogue.files import ELECTIONS_WITHOUT_WINNER
 from replica.doctor.check.catalogue.health import LEADER_GAVE_UP
 from replica.doctor.health.exposure import NOTHING, PAIR
+from replica.doctor.health.signs_of_life import FENCED_LATER
 from replica.doctor.verdict.outage import leader_lacked
 from replica.words import counted, listed, ms_range_text, ms_text, time_text
 
@@ -24,7 +25,7 @@ MAX_SHOWN = 3
 """The most losses that are named one by one."""
 MAX_OUTAGES = 3
 """The most ended outages that are named one by one."""
-_EARLIER = "; the outage may have begun earlier, for a broker is fenced some time after it stopped"
+_EARLIER = f"; the outage may have begun earlier: {FENCED_LATER}"
 _UNLED = {
     LEADER_GAVE_UP.id: ", and gave up: nobody is known to lead since",
     ELECTIONS_WITHOUT_WINNER.id: ", and no election is known that was won since",
@@ -187,7 +188,8 @@ def _when_led(evidence: Evidence) -> Iterator[str]:
 
 
 def _of_partitions(known: KnownOutages | None, *, is_all: bool) -> Iterator[str]:
-    """is_all: whether the captures show all that the cluster knows."""
+    """Sentences about the partitions that had no leader. is_all: whether the captures show all that
+    the cluster knows."""
     if known is None:
         yield "Nothing tells what partitions were without leader."
         return

@@ -61,11 +61,8 @@ class Runner(ABC):
         done: Callable[[Unit], None] = nothing,
     ) -> list[Result]:
         """The result of each unit, in the order of the units. done: is called with each unit that
-        is done, in the order of the units.
-
-        Raises the error of the first unit that failed: a KraftlakeError, OSError or TaskError. No
-        result of the stage counts then.
-        """
+        is done, in the order of the units. Raises the error of the first unit that failed: a
+        KraftlakeError, OSError or TaskError. After an error no result of the stage counts."""
         if not units:
             return []
         started = time.monotonic()

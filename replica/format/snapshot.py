@@ -5,6 +5,7 @@
     00000000000000000519-0000000005.checkpoint.deleted     being deleted
     bootstrap.checkpoint                                   records for a first start, beside the log
     checkpoints/<20 digits>-<20 digits>.checkpoint         the form of KIP-630's draft
+
 The content has the form of a segment (replica.format.segment), with offsets from 0 on. The first
 batch holds a SNAPSHOT_HEADER, the last batch a SNAPSHOT_FOOTER.
 """

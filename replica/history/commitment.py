@@ -340,10 +340,14 @@ def acknowledged(log: ReplicaLog, held: Ranges) -> Ranges:
 
 
 def _held_it_before(log: ReplicaLog, epoch: int) -> bool:
-    """Whether the replica of `log` got the entries of `epoch` that it holds before it voted in a
-    newer epoch: it knows no newer epoch by its quorum-state, or it wrote them as the leader. Such a
-    leader lost an entry only if a later leader lacked it, who needed the votes of a majority. The
-    voters who hold the entry and know no newer epoch gave none, and while the leader held the entry
-    it gave none either: the others are no majority."""
+    """Whether the replica of `log` got its entries of `epoch` before it voted in a newer epoch.
+    This is so if its quorum-state knows no newer epoch, or if the replica wrote the entries as the
+    leader.
+
+    The leader counts, although it may have voted since. Suppose that later leaders lack such an
+    entry, and take the first of them. A majority voted for it. The voters that hold the entry and
+    know no newer epoch gave it no vote, and neither did the old leader, which still held the entry.
+    So the other voters would be a majority, which contradicts the majority that holds the entry.
+    """
     known = log.known_epoch
     return epoch in log.led_epochs or (known is not None and known <= epoch)

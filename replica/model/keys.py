@@ -1,5 +1,5 @@
-"""The identity of a replica: a node and the directory that holds its log (KIP-853). Also the name
-of the metadata topic."""
+"""The identity of a replica: a node and the directory that holds its log (KIP-853). This module
+also has the name of the metadata topic."""
 
 from __future__ import annotations
 

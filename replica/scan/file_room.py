@@ -50,7 +50,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class FileRoom:
-    """A limit of memory."""
+    """A limit of the memory for one file, and the bytes and open files that are kept within it."""
 
     mib: int = DEFAULT_MIB
     """The most memory (MiB) for one file."""

@@ -51,14 +51,15 @@ _LOOK_S, _PAUSE_S, _STARTED_S = 0.01, 0.1, 300.0
 
 @dataclass(frozen=True)
 class Voter:
-    """folder: of its log."""
+    """A voter. folder: the folder of its log."""
 
     port: int
     folder: Path
 
 
 def measured(folder: Path, options: argparse.Namespace) -> Iterator[str]:
-    """A line about ours, and two about Kafka's: with its own linger of 25 ms, and with none."""
+    """A line about kraftlake's voters, and two lines about Kafka's: one with Kafka's usual linger
+    of 25 ms, one without a linger."""
     with ours(folder / "ours", options) as voters:
         load = Load(voters, produces(options.partitions), options)
         yield asyncio.run(load.told("kraftlake by requests"))
@@ -69,7 +70,8 @@ def measured(folder: Path, options: argparse.Namespace) -> Iterator[str]:
 
 
 def prepared(folder: Path, options: argparse.Namespace) -> dict[int, Path]:
-    """Three voters of ours whose logs have the partitions: their server.properties, by port."""
+    """Prepares three voters of kraftlake, whose logs have the partitions. Gives the paths of their
+    server.properties, by port."""
     ports = dict(enumerate(free_ports(3), 1))
     voters = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, port in ports.items())
     paths = {}
@@ -87,7 +89,7 @@ def prepared(folder: Path, options: argparse.Namespace) -> dict[int, Path]:
 
 @contextmanager
 def ours(folder: Path, options: argparse.Namespace) -> Iterator[list[Voter]]:
-    """As users start them."""
+    """Runs the voters of kraftlake by the command with which users start them."""
     paths = prepared(folder, options)
     processes = [
         started(path.parent / "output.txt", "replica", "run", "-c", path) for path in paths.values()
@@ -104,8 +106,8 @@ def ours(folder: Path, options: argparse.Namespace) -> Iterator[list[Voter]]:
 def kafkas(
     folder: Path, options: argparse.Namespace, more: Mapping[str, object] = MappingProxyType({})
 ) -> Iterator[list[Voter]]:
-    """Their log begins with metadata.version and brokers, which stay unfenced without a heartbeat.
-    more: further settings."""
+    """Runs three controllers of Kafka. Their log begins with metadata.version and with brokers,
+    which stay unfenced without a heartbeat. more: further settings."""
     ports = dict(enumerate(free_ports(3), 1))
     settings = {"broker.session.timeout.ms": 3_600_000, **snapshots(options.every), **more}
     first = [feature("metadata.version", NEWEST_LEVELS[NEWEST.rpartition(".")[0]])]
@@ -122,7 +124,7 @@ def kafkas(
 
 
 def snapshots(every_s: float) -> dict[str, object]:
-    """Settings by which voters write them."""
+    """The settings by which a voter writes a snapshot every `every_s` seconds."""
     return {
         "metadata.log.max.snapshot.interval.ms": int(every_s * 1000),
         "metadata.log.max.record.bytes.between.snapshots": 2**40,
@@ -130,8 +132,8 @@ def snapshots(every_s: float) -> dict[str, object]:
 
 
 class Load:
-    """Asks whoever leads for the changes, until so many seconds are over after the first commit and
-    a time to warm up. What comes before that time isn't counted."""
+    """Sends the changes to the leader, whichever node leads. It counts them for options.seconds
+    seconds. These begin after the first commit and some time to warm up."""
 
     def __init__(
         self, voters: list[Voter], made: Iterator[Request], options: argparse.Namespace
@@ -195,14 +197,15 @@ class Load:
             self._answered.append((begin, until, epoch))
 
     def _fail(self, why: str, epoch: int) -> None:
-        """Look for a leader anew, unless that has been done since."""
+        """Count a failed request, and look for the leader again, unless a leader of a newer epoch
+        is known already."""
         if time.monotonic() > self._from:
             self._failed[why] += 1
         if epoch == self._epoch:
             self._leader = None
 
     async def _connect(self) -> None:
-        """To the leader, if there is one now."""
+        """Connect to the leader, if there is one now."""
         await self._disconnect()
         await asyncio.sleep(_PAUSE_S)
         for node_id, voter in enumerate(self._voters, 1):
@@ -227,7 +230,7 @@ class Load:
         self._connections = []
 
     async def _look(self) -> None:
-        """Note when the leader's folder has a snapshot that is being written."""
+        """Note the times during which a snapshot is being written in the leader's folder."""
         was = False
         while True:
             leader, now = self._leader, time.monotonic()

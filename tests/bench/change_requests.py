@@ -63,7 +63,8 @@ ALTER_PARTITION = api(
 
 @dataclass(frozen=True)
 class Request:
-    """connection: the number of the one that sends it. errors: what an answer to it says."""
+    """A request. connection: the number of the connection that sends it. errors: a function that
+    gives the error codes in an answer to it."""
 
     connection: int
     api: Api
@@ -73,7 +74,7 @@ class Request:
 
 
 def epoch_of(broker_id: int) -> int:
-    """A broker's: the offset of its registration."""
+    """The broker epoch of a broker: the offset of its registration."""
     return broker_id + 1
 
 
@@ -92,8 +93,9 @@ def produces(partitions: int) -> Iterator[Request]:
 
 
 def altered_partitions(partitions: int) -> Iterator[Request]:
-    """Each of partitions that the same broker leads: by turns it takes the last replica out of an
-    ISR, and into it."""
+    """Requests of AlterPartition without end. A request changes ten partitions that one broker
+    leads. For each partition it takes the last replica out of the ISR, or puts it back if it is
+    out."""
     chance = Random(1)
     known: dict[tuple[str, int], tuple[int, int, int]] = {}
     """Leader epoch, partition epoch and size of the ISR, of partitions that have changed."""

@@ -1,4 +1,4 @@
-"""What a first command costs on a machine where no kernel was compiled, and the same one again.
+"""What a first command costs on a machine where no kernel was compiled, and what it costs again.
 
 python -m tests.bench.first
 

@@ -2,9 +2,9 @@
 
     python -m tests.bench.ingest --size 300 --write
 
-A node's log of so many MB, in segments of at most 1 GB, is ingested, grows by 1 MB, is ingested,
-ingested as it is, grows by 1 MB and is ingested with --verify, which reads everything. Each ingest
-is a process of its own, as a user has it.
+There are four ingests of a node's log of --size MB, in segments of at most 1 GB: of the whole log,
+of the log after it has grown by 1 MB, of the unchanged log, and, after it has grown by 1 MB again,
+with --verify, which reads everything. Each ingest is a process of its own, as a user runs it.
 """
 
 from __future__ import annotations

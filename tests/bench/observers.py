@@ -1,5 +1,5 @@
-"""What a voter's fetch costs a leader beside observers, and after ever new directory ids: the core
-alone, as Raft.step.
+"""What a voter's fetch costs a leader that has many observers, and one that got fetches with many
+directory ids. Only the core is measured: Raft.step.
 
 python -m tests.bench.observers [--fetches N] [--rounds N] [--write]
 

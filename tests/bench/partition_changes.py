@@ -17,7 +17,7 @@ AT_ONCE = 10
 
 @dataclass(frozen=True)
 class Commit:
-    """has_snapshot: whether the leader wrote a snapshot meanwhile."""
+    """A commit. has_snapshot: whether the leader wrote a snapshot meanwhile."""
 
     ms: float
     has_snapshot: bool
@@ -35,7 +35,7 @@ def changes(partitions: int) -> Iterator[bytes]:
 
 
 def told(name: str, commits: Sequence[Commit], end: str) -> str:
-    """A line about all commits of whoever is named."""
+    """A line about commits. name: the quorum or voter that made them. end: the end of the line."""
     parts = [f"{name} led epochs {sorted({commit.epoch for commit in commits})}"]
     for words, has_snapshot in (("without", False), ("with", True)):
         found = sorted(commit.ms for commit in commits if commit.has_snapshot == has_snapshot)

@@ -109,7 +109,8 @@ def check_command(segment: Path, *options: str) -> list[str]:
 
 
 def starts() -> Starts:
-    """Measured in a copy of the code, so that the compiled kernels of this tree stay."""
+    """The first start and the next start of `dump --json`. They run in a copy of the code, so that
+    the compiled kernels of this tree stay."""
     with tempfile.TemporaryDirectory(prefix="kraftlake-bench-") as folder:
         tree = Path(folder, "tree")
         for package in _PACKAGES:

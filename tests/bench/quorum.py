@@ -2,10 +2,10 @@
 
 python -m tests.bench.quorum FOLDER [--part PART] [--seconds N] [--warm-up N]
 
-Three parts, each of some minutes. `latency`: 20,000 records a second of 256 bytes, which is what a
-TestRaftServer writes, by both kinds in turn, with several lingers. `rate`: ours is given more and
-more until it doesn't hold it. `observer`: a fourth node of ours follows, and how far it lags behind
-the leader is looked at every tenth of a second.
+Three parts, each of some minutes. `latency`: 20,000 records a second of 256 bytes, as a
+TestRaftServer writes them, by both kinds in turn, with several lingers. `rate`: ours gets more and
+more records per second until it commits fewer than it gets. `observer`: a fourth node of ours
+follows, and its lag behind the leader is measured every tenth of a second.
 
 Rates are those of the high watermark, which both tell in the same way; latencies, from append to
 commit, are what each leader prints. FOLDER decides which disk is measured. The rows go to standard

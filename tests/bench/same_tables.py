@@ -1,8 +1,8 @@
 """Whether two lakes hold the same rows: `python -m tests.bench.same_tables LAKE OTHER`.
 
-For changes that must leave every table as it is, row for row: build one lake by the code of before
-and one by that of after, from the same captures with the same --captured-at, and the second with
-the first one's _redaction.key.
+Use it for a change of the code that must leave every table as it is, row for row. Build one lake by
+the old code and one by the new code, from the same captures with the same --captured-at. Give the
+second lake the _redaction.key of the first.
 """
 
 from __future__ import annotations

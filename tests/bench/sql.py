@@ -145,7 +145,7 @@ def _size(lake: str) -> int:
 
 
 def main() -> None:
-    """The command."""
+    """Runs as a command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("lake")
     parser.add_argument("--rounds", type=int, default=5)

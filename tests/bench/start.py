@@ -2,10 +2,10 @@
 
 python -m tests.bench.start FOLDER [--records N] [--partitions N] [--plain]
 
-The log is that of a cluster with so many partitions, most of whose records change them. The replica
-is a process of its own, as a user starts it: the only voter of its quorum. What its machine was
-given is read from its metrics. --plain: without the bulk reader's compiled code, as where numpy
-isn't installed. The lines belong in tests/bench/QUORUM.md.
+The log is that of a cluster with --partitions partitions; most of its records change a partition.
+The replica is a process of its own, as a user starts it: the only voter of its quorum. Its metrics
+show which records its state machine has got. --plain: without the bulk reader's compiled code, as
+where numpy isn't installed. The lines belong in tests/bench/QUORUM.md.
 """
 
 from __future__ import annotations

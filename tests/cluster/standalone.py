@@ -91,7 +91,7 @@ class Daemon:
         return [self._process.pid, *descendants(self._process.pid)]
 
     def stop(self) -> None:
-        """Ends the process in order; kills what is left then."""
+        """Ends the process in order. Then kills what is left of it."""
         if self._process is None or not self.is_running:
             return
         started = self.processes

@@ -37,7 +37,8 @@ from replica.doctor.rehearsal.runs import Rehearsal, ScenarioSafety, judge, rehe
 from replica.doctor.rehearsal.step import Scenario
 from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.timeline.elections import Election, elections_of
-from replica.doctor.timeline.events import Event, timeline
+from replica.doctor.timeline.event import Event
+from replica.doctor.timeline.events import timeline
 from replica.doctor.timeline.state import state_at
 from replica.doctor.verdict.evidence import ClusterEvidence
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster, clusters_of

@@ -9,7 +9,7 @@ from typing import Any
 from replica.doctor.health.exposure import NOW
 from replica.doctor.preflight.answer import ChangeSafety
 from replica.doctor.timeline.causes import ElectionCause
-from replica.doctor.timeline.events import Event
+from replica.doctor.timeline.event import Event
 from replica.metadata.image.partition import Partition
 from replica.model.keys import NO_NODE
 from tests.contradictions.against_truth import TruthRule

@@ -1,5 +1,4 @@
-"""Rules about several captures of a cluster: what the lake and timeline call gone is gone, and
-nothing else is gone."""
+"""Rules about several captures of a cluster: which records are gone, and which disk went back."""
 
 from __future__ import annotations
 
@@ -16,9 +15,9 @@ from tests.contradictions.answers import Answers, Rule
 
 
 def truncations_are_what_vanished(answers: Answers) -> Iterator[str]:
-    """Records that a replica held, and that a later capture of it lacks. The capture must have
-    files of these offsets, and no damage that may hide them. Records after a run of zeros were
-    never synced."""
+    """gold.truncations has exactly the synced entries that a replica held, and that a later capture
+    of it lacks. The capture must have files of these offsets, and no damage that may hide them.
+    Entries after a run of zeros were never synced."""
     if answers.in_lake is None or not answers.earlier:
         return
     gone = _gone(answers, synced=True)
@@ -33,7 +32,8 @@ def truncations_are_what_vanished(answers: Answers) -> Iterator[str]:
 
 
 def truncations_of_timeline_are_what_vanished(answers: Answers) -> Iterator[str]:
-    """timeline and the lake use the same captures."""
+    """The timeline names a truncation only where a replica lost entries from one capture to the
+    next."""
     gone = {key.node_id: ranges for key, ranges in _gone(answers).items()}
     for event in answers.events:
         if event.event == TRUNCATION:
@@ -63,7 +63,8 @@ def a_disk_that_went_back_is_named(answers: Answers) -> Iterator[str]:
 
 
 def only_a_disk_that_went_back_is_named(answers: Answers) -> Iterator[str]:
-    """A voter that is excluded from a majority without a reason may be missing in it."""
+    """recover leaves out as gone back only a voter whose disk went back. Any other voter may be
+    needed for the majority."""
     back = answers.given.went_back
     if not answers.earlier:
         return

@@ -1,4 +1,5 @@
-"""Which rules of check code can make findings of, by what each definition names."""
+"""Finds the rules of check of which some code can make findings. A rule counts if a definition
+names it, directly or by another definition."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ Definition = tuple[str, str]
 
 
 def named_by(folders: Iterable[str]) -> dict[Definition, set[Definition]]:
-    """For each definition of the modules below these folders those that it names. A module of the
-    catalogue has rules; to name a part of a rule, such as its id, makes no finding of it."""
+    """For each definition in the modules below these folders: the definitions that it names. A
+    module of the catalogue defines rules. Code that names a part of a rule, such as its id, makes
+    no finding of the rule, so this doesn't count."""
     found: dict[Definition, set[Definition]] = {}
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
@@ -72,7 +74,7 @@ def _named(statement: ast.stmt, known: dict[str, Definition]) -> Iterator[Defini
 def reached(
     roots: Iterable[Definition], names: dict[Definition, set[Definition]]
 ) -> set[Definition]:
-    """The definitions that these name, and that those name, and so on."""
+    """The roots, the definitions that they name, the definitions that those name, and so on."""
     found: set[Definition] = set()
     waiting = [*roots]
     while waiting:
@@ -85,7 +87,7 @@ def reached(
 
 @cache
 def rules_of_a_lake() -> set[str]:
-    """The ids of the rules of which the code of lakes can make findings."""
+    """The ids of the rules of which the code that builds lakes can make findings."""
     names = named_by((*(f"pipelines/{layer}" for layer in _LAYERS), _JUDGES))
     in_verdicts = _VERDICT.replace("/", ".")
     names = {one: of for one, of in names.items() if not one[0].startswith(in_verdicts)}

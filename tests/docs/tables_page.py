@@ -20,7 +20,7 @@ a lake.
 
 
 def markdown(contracts: Iterable[Contract] = TABLES) -> str:
-    """The whole page."""
+    """The text of docs/reference/tables.md."""
     tables = (line for one in contracts for line in _table(one))
     return "\n".join([_HEAD, *tables, *_changes()])
 

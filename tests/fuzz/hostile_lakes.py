@@ -95,7 +95,7 @@ BY_SPARK = [
 
 
 def make_base(place: Path) -> None:
-    """A sound lake of a recorded cluster."""
+    """Makes a sound lake of a recorded cluster."""
     words = ["ingest", "--lake", str(place), "--build", str(DATA)]
     ended, said, _ = _run(words, place.parent, 900)  # it may compile the bulk reader first
     assert ended == 0, said

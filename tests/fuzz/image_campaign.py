@@ -1,4 +1,5 @@
-"""Holds the reducer to Kafka's image code on random sequences of records; stops at a difference.
+"""Compares the replay with Kafka's image code on random sequences of records. Stops at a
+difference.
 
     python -m tests.fuzz.image_campaign --first 0 --sequences 1000
 

@@ -1,11 +1,11 @@
-"""`kraftlake ingest` killed with -9: what a later run makes of what it left behind.
+"""Kills `kraftlake ingest` with -9, and compares the tables after a later run.
 
     python -m tests.fuzz.ingest_kills --kills 100 --seed 1 --write
 
-kills ingests of the recorded captures at random moments, some times on one lake, runs them to
-their end and compares all bronze tables with those of a run that nobody disturbed; INGEST_KILLS.md
-says how the last campaigns went. With --engine spark, Spark's drivers are killed; with --engine
-spark --executors, executors of a cluster and their Python workers.
+It kills ingests of the recorded captures at random moments, several times on one lake. Then it runs
+them to their end, and compares all bronze tables with those of an ingest that was not killed.
+INGEST_KILLS.md has the results of the last campaigns. --engine spark kills Spark's drivers.
+--engine spark --executors kills the executors of a cluster, and their Python workers.
 """
 
 from __future__ import annotations

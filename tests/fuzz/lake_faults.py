@@ -287,7 +287,7 @@ def a_checkpoint(rng: random.Random, table: Path) -> str:
 
 
 def _real_checkpoint(table: Path, sidecar: dict[str, Any]) -> None:
-    """A plain checkpoint that names a sidecar."""
+    """Writes a plain checkpoint that names a sidecar."""
     import pyarrow as pa
     from pyarrow import parquet
 

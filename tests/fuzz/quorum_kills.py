@@ -2,9 +2,9 @@
 
     python -m tests.fuzz.quorum_kills --kills 100 --write
 
-Each replica is a process with a load of its own. What the appender was told is committed must be in
-the log of all three in the end, where it was told, and once; of what nobody told it, nothing may be
-there twice. --write adds a row to RESULTS.md.
+Each replica is a process with a load of its own. In the end, all three logs must hold each record
+whose commit was acknowledged: once, and at the acknowledged offset. A record without an answer may
+be there once or not at all. --write adds a row to RESULTS.md.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
     python -m tests.fuzz.replica_campaign --seed 1 --frames 1000000 --write
 
 Three voters, each a process with its log. On thousands of connections they get requests with
-hostile values in every API and version, broken batches, damaged frames, noise, lengths that lie,
-frames that never end or come byte by byte, and connections that say nothing. All the while readers
-are served and the voters replicate within a bound, or the run ends; in the end all logs hold what
-was acknowledged and nothing that nobody sent, and nobody's vote or epoch has changed. --write adds
-to RESULTS.md.
+hostile values in every API and version, broken batches, damaged frames, noise, false lengths,
+frames that never end or come byte by byte, and silent connections. The run fails if readers are not
+served, or the voters don't replicate, within a time limit. At the end, all logs must hold the
+acknowledged records, and only records that were sent; no vote and no epoch may have changed.
+--write adds to RESULTS.md.
 """
 
 from __future__ import annotations

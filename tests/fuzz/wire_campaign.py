@@ -1,12 +1,12 @@
-"""Throws damaged frames at the wire: at its decoders, or at a server over TCP.
+"""Gives damaged frames to the decoders of replica.wire, or sends them to a server over TCP.
 
     python -m tests.fuzz.wire_campaign --seed 1 --frames 1000000
     python -m tests.fuzz.wire_campaign --seed 1 --frames 20000 --server
 
-Frames are recorded ones of real Kafka (tests/golden/wire.jsonl) and empty ones of every API and
-version, then damaged. Frame number n of a seed is the same in every run, so a failure is repeated
-by --only n. A decoder may answer with a message, which must then come back from its own bytes, or
-with an error of ours; the memory of the process may not grow.
+The frames are recorded from real Kafka (tests/golden/wire.jsonl), or are empty messages of every
+API and version; then they are damaged. Frame number n of a seed is the same in every run, so --only
+n repeats a failure. A decoder must raise an error of kraftlake, or return a message that encodes
+and decodes to itself. The memory of the process must not grow.
 """
 
 from __future__ import annotations

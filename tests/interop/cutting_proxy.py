@@ -50,7 +50,7 @@ class Faults:
     discarded: int = 0
 
     def heal(self, *, loses: bool) -> None:
-        """All ways pass again, without delay. loses: whether waiting frames are lost."""
+        """Lets all ways pass again, without delay. loses: whether waiting frames are lost."""
         if loses:
             self.lost = (time.monotonic(), self.cut)
         self.cut = frozenset()
@@ -67,16 +67,16 @@ class Link:
     """
 
     def sent(self, frame: bytes) -> None:
-        """The client's request has arrived."""
+        """Note that the client's request has arrived."""
 
     def asked(self) -> None:
-        """The oldest sent request has gone on to the node."""
+        """Note that the oldest request of the client has gone on to the node."""
 
     def answered(self, frame: bytes) -> None:
-        """The node's answer has arrived."""
+        """Note that the node's answer has arrived."""
 
     def told(self) -> None:
-        """The oldest answer has gone on to the client."""
+        """Note that the oldest answer has gone on to the client."""
 
 
 Watch = Callable[[int | None, int], Link]

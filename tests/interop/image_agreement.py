@@ -1,4 +1,4 @@
-"""Compares the reducer with Kafka's own image code on random sequences of records."""
+"""Compares the replay with Kafka's own image code on random sequences of records."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def release_of(version: str) -> Release:
 
 
 def hold_equal(driver: ImageDriver, seed: int) -> Counter[str]:
-    """Runs the sequence of a seed through both, and compares after each delta: the images, the
-    refused records, and the snapshots written from Kafka's image. The reducer doesn't get records
-    of configs that the release leaves out of its image.
+    """Replays the sequence of a seed in both, and compares after each delta: the images, the
+    refused records, and the snapshots written from Kafka's image. Our replay doesn't get records of
+    configs that the release leaves out of its image.
 
     Returns counts of what was compared, and of each named fault. After a fault that changes the
-    image the reducer continues from Kafka's image. Raises UnexplainedError at any other difference.
+    image, our replay continues from Kafka's image. Raises UnexplainedError at any other difference.
     """
     commits = Sequence(Random(seed), release_of(driver.version)).commits(_COMMITS)
     records = [record for commit in commits for batch in commit for record in batch]

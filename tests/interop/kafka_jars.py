@@ -35,7 +35,8 @@ def tools_class_path(version: str = NEWEST) -> str:
 
 
 def broker_class_path(version: str) -> str:
-    """The class path of any release of Kafka, in VERSIONS or not, perhaps without the tools."""
+    """The class path of a release of Kafka, which need not be in VERSIONS. For a release that isn't
+    in VERSIONS, Kafka's tools are left out."""
     if version in VERSIONS:
         return class_path(version)
     return f"{Jars('kafka-broker', version, (_broker(version), _LOGGER)).fetched()}/*"

@@ -1,21 +1,23 @@
-"""The faults of Kafka's image code that random records meet, each foretold from them. They are the
-same in 4.1, 4.3 and 4.4, and but for one in 3.9.
+"""The faults of Kafka's image code that random records meet. This module predicts each of them from
+the records. Kafka 4.1, 4.3 and 4.4 have all of them, and 3.9 has all but one.
 
-All come from looking at the image before the delta (the records published together) where the
-delta so far should count. For a delta the module says what Kafka's image must be; it excuses no
-difference that it hasn't foretold.
+A delta is the records that are published together. All faults have one cause: Kafka looks at the
+image before the delta where the delta so far should count. For each delta this module says what
+Kafka's image must be. A difference that it hasn't predicted is an error.
 
-- LOST: a record of a topic that isn't there, or up to 4.2 CLEAR_ELR after a topic was created and
-  removed, leaves a topic without image in the delta. Applying it throws, and all its records are
-  lost (TopicsDelta.getOrCreateTopicDelta; KAFKA-19497 is one way there).
-- ABORT_UNDONE: a record after ABORT in the same commit lets the aborted ones be applied, as the
-  delta is dropped only at the next flush (MetadataBatchLoader.maybeFlushBatches).
-- LEAKED_CONFIGS: REMOVE_TOPIC deletes configs only of topics that had some before the delta
-  (ConfigurationsDelta.replay). The orphans that snapshots of real clusters hold come from here.
-- LOST_CREDENTIAL: once a mechanism's last user is removed, credentials that the same delta sets
+- LOST: a record of a topic that doesn't exist leaves a topic without image in the delta. Up to 4.2
+  so does CLEAR_ELR after a topic was created and removed. Applying such a delta throws, and all its
+  records are lost (TopicsDelta.getOrCreateTopicDelta; KAFKA-19497 is one such case).
+- ABORT_UNDONE: after an ABORT, a further record in the same commit causes the aborted records to be
+  applied, because Kafka drops the delta only at the next flush
+  (MetadataBatchLoader.maybeFlushBatches).
+- LEAKED_CONFIGS: REMOVE_TOPIC deletes the configs only of topics that had configs before the delta
+  (ConfigurationsDelta.replay). The orphaned configs in snapshots of real clusters come from this.
+- LOST_CREDENTIAL: after a mechanism's last user is removed, credentials that the same delta sets
   later (in the order of a hash map) are lost (ScramDelta.apply).
-- SECOND_REMOVAL: to remove twice in one delta what was there before it is no error to Kafka.
-- ODD_CLEAR: whether CLEAR_ELR finds its topic, too, Kafka asks the image before the delta.
+- SECOND_REMOVAL: Kafka refuses no second removal, in one delta, of an entity that existed before
+  the delta.
+- ODD_CLEAR: Kafka looks for the topic of CLEAR_ELR in the image before the delta.
 """
 
 from __future__ import annotations
@@ -220,7 +222,7 @@ def losing_mechanisms(delta: Delta) -> frozenset[int]:
 
 
 class UnexplainedError(AssertionError):
-    """Kafka and the reducer differ in a way that no named fault predicts."""
+    """Kafka and the replay differ in a way that no named fault predicts."""
 
 
 def faults_in(

@@ -23,7 +23,8 @@ client's connection."""
 
 
 def client_id(frame: bytes) -> bytes:
-    """The client id of a request, which has START at least; empty for none."""
+    """The client id of a request; empty if it has none. frame: the request, which is at least as
+    long as START."""
     length = START.unpack_from(frame)[3]
     return frame[START.size : START.size + max(length, 0)]
 

@@ -1,4 +1,4 @@
-"""The reducer against the MetadataBatchLoader and image writer of each release of Kafka, on random
+"""The replay against the MetadataBatchLoader and image writer of each release of Kafka, on random
 records.
 
 tests/fuzz/image_campaign.py runs the same comparison for as long as you like.
@@ -34,7 +34,7 @@ def compared(version: str, sequences: int) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_the_reducer_makes_of_a_few_records_what_the_newest_kafka_makes_of_them() -> None:
+def test_the_replay_makes_of_a_few_records_what_the_newest_kafka_makes_of_them() -> None:
     class_path_or_skip()
     counts = compared(NEWEST, 10)
     assert counts["records"] > 2000
@@ -42,7 +42,7 @@ def test_the_reducer_makes_of_a_few_records_what_the_newest_kafka_makes_of_them(
 
 
 @pytest.mark.slow
-def test_the_reducer_makes_of_random_records_what_kafka_makes_of_them(kafka_version: str) -> None:
+def test_the_replay_makes_of_random_records_what_kafka_makes_of_them(kafka_version: str) -> None:
     counts = compared(kafka_version, SEQUENCES)
     is_kafka_4 = numbers(kafka_version) >= (4, 0)
     assert counts["records"] > 18_000
@@ -55,12 +55,12 @@ def test_the_reducer_makes_of_random_records_what_kafka_makes_of_them(kafka_vers
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS[1:])
-def test_the_reducer_refuses_of_hostile_records_those_that_kafka_4_refuses(
+def test_the_replay_refuses_of_hostile_records_those_that_kafka_4_refuses(
     data: Path, version: str
 ) -> None:
-    """Each record a commit, so that no record is lost with others; what Kafka loses at the end of a
-    transaction (known_faults) is none of the reducer's, so markers are judged on their own. Kafka
-    3.9 takes brokers with nameless listeners and partitions of no topic."""
+    """Each record is a commit, so that no record is lost with others. At the end of a transaction
+    Kafka may lose records (known_faults) that the replay doesn't lose, so markers are judged on
+    their own. Kafka 3.9 accepts brokers with nameless listeners, and partitions of no topic."""
     class_path_or_skip(version)
     logged = list(records_in(data / "generated-all-types" / "00000000000000000000.log"))
     no_op = new_record("NO_OP_RECORD", 0, {})

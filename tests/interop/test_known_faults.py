@@ -77,7 +77,7 @@ def test_configs_of_a_topic_configured_and_removed_in_one_delta_are_orphans() ->
     assert judged(*records, again, kafka=after(config("1"), again)[0]) == {LEAKED_CONFIGS}
 
 
-def test_a_reducer_that_forgets_a_topic_s_configs_is_found_out() -> None:
+def test_a_replay_that_forgets_a_topic_s_configs_is_found_out() -> None:
     base = after(topic(), config("1"))[0]
     delta = Delta(base, ((0, remove_topic()),), ends_commit=True)
     forgetful = after(config("1"))[0], frozenset[int]()

@@ -156,7 +156,7 @@ def before_the_log(part: Message, offset: int) -> None:
 
 
 def back(part: Message, offset: int) -> None:
-    """Gives the first records once more."""
+    """Puts the first records into the answer once more."""
     part["records"] = value_batch(0, 5, 1, [NO_OP])
 
 
@@ -228,7 +228,7 @@ def slow(port: int) -> Way:
 
 
 async def giant_frame(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """An answer that claims 2 GiB, and sends as much as the client takes."""
+    """Answers with a frame that claims 2 GiB, and sends as much of it as the client takes."""
     await reader.read(1)
     writer.write(b"\x7f\xff\xff\xff")
     for _ in count():

@@ -52,7 +52,7 @@ def test_what_happened_counts_the_changes_and_says_who_is_behind(
     assert "no log says who made them" in changes
     deleted = [line for line in told if " UTC  topic deleted: " in line]
     assert len(deleted) == 3, "of many changes the latest deletions are told first"
-    assert "before it: among them config set: topic after-700-38: retention.ms; " in changes
+    assert "before it: among them topic deleted: after-700-11; topic deleted: add-" in changes
     split = kraftlake("what-happened", data / DYNAMIC / "split").lines
     (behind,) = (line for line in split if line.startswith("behind "))
     assert re.search("node 2 by [0-9]+ records?, [0-9.]+ s", behind)
@@ -109,7 +109,31 @@ def test_the_few_latest_changes_are_told_one_by_one_with_those_of_one_request_to
     ]
     told = kraftlake("what-happened", node).lines
     assert any(line.endswith("  topic deleted: moved (offset 3678)") for line in told)
+    (changes,) = (line for line in told if line.startswith("changes "))
+    named = changes.partition(" among them ")[2]
+    assert named.startswith("topic deleted: moved; config set: topic moved: segment.bytes now ")
     ended = kraftlake("state", "--topic", "moved", node)
     assert (ended.code, ended.out) == (2, "")
     assert "--topic moved: it was deleted at offset 3678, " in ended.err
     assert "`kraftlake history --topic moved` with the same directories" in ended.err
+
+
+def test_a_deleted_acl_stands_in_the_first_lines_and_the_configs_of_a_new_topic_do_not(
+    kraftlake: Kraftlake, node: Path
+) -> None:
+    """The users of a healthy cluster may be refused because of it."""
+    acl = {
+        "resourceType": 2, "resourceName": "orders", "patternType": 3, "principal": "User:ann",
+        "host": "*", "operation": 3, "permissionType": 3,
+    }  # fmt: skip
+    given = "A" * 22
+    record(node, "ACCESS_CONTROL_ENTRY_RECORD", later_ms=2 * HOUR_MS, id=given, **acl)
+    record(node, "REMOVE_ACCESS_CONTROL_ENTRY_RECORD", later_ms=1000, id=given)
+    record(node, "TOPIC_RECORD", later_ms=2000, name="new", topicId=TOPIC)
+    config = {"resourceType": 2, "resourceName": "new", "name": "retention.ms", "value": "60000"}
+    record(node, "CONFIG_RECORD", later_ms=0, **config)
+    told = kraftlake("what-happened", node).lines
+    (changes,) = (line for line in told if line.startswith("changes "))
+    deleted = "ACL deleted: User:ann from * allowed Read on topic orders"
+    assert f" among them {deleted}; `kraftlake timeline " in changes
+    assert any(f"  {deleted} (offset 3675)" in line for line in told)

@@ -12,6 +12,7 @@ import pytest
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
+from tests.replica.doctor.check.editing import flip
 
 DYNAMIC, STATIC = "kafka-4.1.1-dynamic", "kafka-3.7.2-static"
 DYNAMIC_ID, STATIC_ID = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
@@ -47,10 +48,11 @@ def test_what_is_shown_changes_neither_the_verdict_nor_the_exit_code(
     words = ("--severity", level, "--family", "files", f"{STATIC}/split")
     ended = kraftlake("check", *words)
     assert ended.code == 1
-    assert ended.lines[0].startswith("ATTENTION   Nodes 2 and 11 will discard 22 records")
+    assert ended.lines[0].startswith("ATTENTION   Node 2: its log goes up to offset 749, and ends ")
+    assert ended.lines[2].startswith("also        Nodes 2 and 11 will discard 22 records")
     assert any(line.startswith("warning  log-div") for line in ended.lines) is (level != "error")
     assert ended.lines[-1].startswith(
-        "5 directories or files checked: 0 errors, 2 warnings, 3 notes"
+        "5 directories or files checked: 0 errors, 3 warnings, 3 notes"
     )
     assert kraftlake("check", "--json", *words).summary["exit_code"] == 1
 
@@ -135,7 +137,7 @@ def test_the_summary_counts_what_is_not_shown_and_names_each_verdict(kraftlake: 
     ended = kraftlake("check", *about_files, f"{STATIC}/split")
     assert (ended.code, ended.findings) == (1, [])
     counts = {name: ended.summary[name] for name in ("checked", "errors", "warnings", "notes")}
-    assert counts == {"checked": 5, "errors": 0, "warnings": 2, "notes": 3}
+    assert counts == {"checked": 5, "errors": 0, "warnings": 3, "notes": 3}
     ended = kraftlake("check", "--json", f"{DYNAMIC}/final/3", "--no-replay")
     assert ended.summary["directories"][0]["verdict"] == "no-fault-found"
 
@@ -273,3 +275,10 @@ def test_a_file_on_its_own_is_not_called_ok_nor_its_cluster_healthy(
         f"{', and 1 more' if name.endswith('.checkpoint') else ''}."
     )
     assert any(line.endswith(f" no fault found  {path}") for line in ended.lines)
+
+
+def test_damage_is_told_with_its_place(kraftlake: Kraftlake, node: Path) -> None:
+    (log,) = [one for one in node.rglob("*.log") if one.name.endswith("2722.log")]
+    flip(log, 70)
+    told = [one for one in kraftlake("check", node).lines if "CRC-32C doesn't match" in one]
+    assert f". Found: offset 2722, in {METADATA}/{log.name} at byte 0." in told[0]

@@ -68,6 +68,14 @@ def test_the_worst_broker_and_the_numbers_come_first(records: list[object], expe
     assert told(*records) == expected
 
 
+def test_brokers_that_are_the_last_voters_take_the_majority_and_are_told_once() -> None:
+    """Node 11 is a voter and a broker. Without a majority no partition gets another leader."""
+    assert told(voter_records(11), a_partition(1, replicas=(11,)), MIN_ISR) == (
+        "Once broker 11 is gone, the quorum has no majority and at least 1 of 2 partitions has no "
+        "leader."
+    )
+
+
 @pytest.mark.parametrize(
     ("is_sure", "said"),
     [

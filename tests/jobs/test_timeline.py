@@ -118,4 +118,6 @@ def test_a_timeline_that_cannot_be_given_is_refused_in_one_line(
 def test_an_unknown_event_is_refused_with_those_that_there_are(kraftlake: Kraftlake) -> None:
     ended = kraftlake("timeline", "--event", "fired", SPLIT)
     assert ended.code == 2
-    assert ended.error.startswith("--event fired: expected one of election, snapshot, divergence")
+    assert ended.error.startswith(
+        "--event fired: expected one of election, elections_without_winner, snapshot, divergence"
+    )

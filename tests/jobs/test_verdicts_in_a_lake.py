@@ -58,9 +58,25 @@ def behind(folder: Path) -> Path:
     return folder
 
 
+def old_log(folder: Path) -> Path:
+    """The voters were formatted anew, and a broker has the longer log of the quorum before."""
+    before, now = (
+        ScriptedQuorum("a broker's old log in a lake", Layout(voters=3, observers=1))
+        for _ in range(2)
+    )
+    before.begin("orders", "payments", "refunds")
+    now.begin("invoices")
+    for quorum in (before, now):
+        quorum.settle()
+    capture = now.capture()
+    files = {**capture.files, 4: before.capture().files[4]}
+    write_capture(replace(capture, files=files), str(folder))
+    return folder
+
+
 CASES = (
     "split", "endless-elections", "stale", "clean-failover", "stopped", "alone", "behind",
-    "registered", "registered in an earlier epoch", "two-quorums",
+    "registered", "registered in an earlier epoch", "two-quorums", "old log",
 )  # fmt: skip
 
 
@@ -117,6 +133,8 @@ def write_case(data: Path, nodes: Path, name: str) -> None:
         stopped(nodes)
     elif name == "behind":
         behind(nodes)
+    elif name == "old log":
+        old_log(nodes)
     elif name.startswith("registered"):
         older_than_its_process(data, nodes, in_an_earlier_epoch="epoch" in name)
     else:
@@ -138,6 +156,10 @@ def cluster_of(nodes: Path) -> str:
 @pytest.mark.parametrize("name", [one for one in CASES if one not in ("behind", "two-quorums")])
 def test_the_table_has_the_verdict_of_check(lake: LakeOfCases, name: str) -> None:
     expected = verdict_by_check(lake.nodes[name])
+    if name == "old log":
+        assert expected.facts[0].rules == ("conflict",)
+        assert expected.state is not None
+        assert expected.state.source != "node 4", "no leader has what the broker holds"
     if name.startswith("registered"):
         assert "stale-voter" in {rule for fact in expected.facts for rule in fact.rules}
     row = lake.verdict(name)

@@ -1,4 +1,5 @@
-"""A job that waits for another job, which is killed meanwhile; and the first job's output then."""
+"""Lets a job wait for another job, which is killed meanwhile. Gives the output of the waiting
+job."""
 
 from __future__ import annotations
 

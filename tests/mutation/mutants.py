@@ -114,7 +114,8 @@ def _variants(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_last_yield(node: ast.Expr) -> bool:
-    """Whether the function would no longer be a generator; compile() would report this too late."""
+    """Whether the expression is a yield. A generator without its last yield would be an ordinary
+    function, and compile() reports this too late."""
     return isinstance(node.value, ast.Yield | ast.YieldFrom)
 
 

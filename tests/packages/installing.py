@@ -85,8 +85,8 @@ def _requirements(extra: str) -> list[str]:
 
 
 def _needed(found: dict[str, Distribution], texts: Iterable[str]) -> dict[str, Distribution]:
-    """`found` and, by name, the installed packages of the requirements and of their requirements in
-    turn."""
+    """Adds to `found`, by name, the installed packages that these requirements need, and those that
+    these packages need. Gives `found`. texts: requirements (PEP 508)."""
     for requirement in map(Requirement, texts):
         wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
         if wanted and requirement.name not in found:

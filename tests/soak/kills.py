@@ -29,7 +29,8 @@ class Kill:
 
 
 class LeaderKills:
-    """`run` kills about every `every_s` seconds; every node runs again when it ends."""
+    """Kills leaders. `run` kills the leading controller about every `every_s` seconds, and starts
+    it again soon afterwards. When `run` ends, every node runs."""
 
     def __init__(self, cluster: KafkaCluster, every_s: float, draw: Random) -> None:
         self.kills: list[Kill] = []

@@ -157,7 +157,8 @@ class About:
 
 
 def _unknown(option: str, name: str, what: str, known: Collection[str]) -> UsageError:
-    """The error about an unknown name."""
+    """The error for a name that isn't among the `known` names. It suggests similar names. option:
+    the option that has the name. what: the word for what is named, such as topic."""
     close = get_close_matches(name, known, n=_NEAREST, cutoff=0.6)
     if close:
         hint = f"did you mean {listed(close, last='or')}?"

@@ -121,7 +121,8 @@ def _newest_verdict(history: ClusterHistory, end_offset: int) -> dict[str, Any] 
 
 
 def _unstartable(history: ClusterHistory, capture_group: str) -> dict[int, str]:
-    """The nodes of the newest captures that refuse to start with their directories."""
+    """The nodes of the newest captures that refuse to start with their directories, each with what
+    was found. capture_group: the newest capture group."""
     group = DATA_FUSION.literal(capture_group)
     captures = f"SELECT capture_id, node_id FROM {STATUS} WHERE {history.mine()}"
     found = f"SELECT capture_id, rule, file, message FROM {FINDINGS} WHERE {history.mine()}"

@@ -35,8 +35,9 @@ def entities_at(
     take: Callable[[LoggedChange], None] | None = None,
 ) -> tuple[int, Iterable[StateEntity]]:
     """(the end offset of the moment, the entities of the state there). Raises UsageError for a
-    moment whose state isn't known. redactor: removes secrets of directories; a lake's secrets are
-    hidden already. take: is called with each change of directories that led to the state."""
+    moment whose state isn't known. redactor: removes the secrets from the state of directories; a
+    lake's secrets are hidden already. take: gets each change that led to the state; only
+    directories have such changes."""
     if asked.lake is None:
         return _of_directories(asked, redactor, take)
     history = history_of(asked)

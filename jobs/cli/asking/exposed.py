@@ -185,6 +185,12 @@ def _rests_on(source: ClusterSource, unled: NoLeader | None) -> Iterator[_Note]:
             f"? where it depends on {counted(unknown, 'partition')} whose min.insync.replicas no "
             "log holds: --broker-config server.properties gives the default",
         )
+    if cluster.voters & cluster.live_brokers:
+        yield _Note(
+            "leaderless",
+            "at least so many where has_majority is false: without a majority a partition whose "
+            "leader is gone gets no other",
+        )
     if has_too_many_pairs(cluster):
         live = len(cluster.live_brokers)
         yield _Note(
@@ -207,8 +213,8 @@ def _rests_on(source: ClusterSource, unled: NoLeader | None) -> Iterator[_Note]:
 
 
 def _of_voters(cluster: Cluster) -> Iterator[str]:
-    """Which voters are counted, of which of them no directory was given, and why others are not
-    counted."""
+    """Sentences about the voters: which of them are counted for a majority, of which of these no
+    directory was given, and why the other voters are not counted."""
     left = cluster.voters_up
     if left:
         told = f"counts {_voters(left)}, of which no log shows that they run"

@@ -3,7 +3,7 @@ with the numbers of partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.exposure import Exposure
@@ -38,8 +38,10 @@ def exposure_line(
 ) -> str:
     """The line. brokers, voters: the exposures to the failure of each of them. unled: why the
     quorum has no leader. is_conditional: whether the figures rest on what no log shows."""
-    told = [_of_brokers(len(cluster.partitions), now, sorted(brokers, key=worst_first))]
-    told += _of_voters(now, voters)
+    total = len(cluster.partitions)
+    worst = _worst_of(now, brokers) if total else ()
+    told = [_of_brokers(total, now, worst, is_live=bool(brokers))]
+    told += _of_voters(now, voters, {one.failure.gone for one in worst})
     if unled is not None:
         told.append(_of_leader(unled))
     if is_conditional:
@@ -47,18 +49,23 @@ def exposure_line(
     return " ".join(map(sentence, told))
 
 
-def _of_brokers(total: int, now: Exposure, brokers: Sequence[Exposure]) -> str:
+def _worst_of(now: Exposure, brokers: Sequence[Exposure]) -> Sequence[Exposure]:
+    """The failures of brokers that do most harm; none where no failure does more than there is."""
+    worst = min(map(worst_first, (now, *brokers)))
+    return [one for one in brokers if worst_first(one) == worst != worst_first(now)]
+
+
+def _of_brokers(total: int, now: Exposure, worst: Sequence[Exposure], *, is_live: bool) -> str:
+    """is_live: whether a broker is live."""
     if not total:
         return "the cluster has no partition"
     harmed = [*_harmed(now, now, total)]
-    if not brokers:
+    if not is_live:
         left = "" if not harmed else f": {listed(harmed)} now"
         return f"no broker is live by the log{left}"
-    worst = worst_first(brokers[0])
-    if worst != worst_first(now):
-        alike = [one.failure.gone[0] for one in brokers if worst_first(one) == worst]
-        harmed = [*_harmed(brokers[0], now, total)]
-        return f"once {_one_of('broker', alike)} is gone, {listed(harmed)}"
+    if worst:
+        which = _one_of("broker", [one.failure.gone[0] for one in worst])
+        return f"once {which} is gone, {listed([*_harmed(worst[0], now, total)])}"
     if not harmed:
         one = "a partition" if total > 1 else "the partition"
         return f"no broker's failure leaves {one} without a leader or below min.insync.replicas"
@@ -68,15 +75,17 @@ def _of_brokers(total: int, now: Exposure, brokers: Sequence[Exposure]) -> str:
 def _harmed(one: Exposure, now: Exposure, total: int) -> Iterator[str]:
     """Clauses about the harm of a failure. now: the harm without a failure."""
     harm, of_all = one.harm, f" of {counted(total, 'partition')}"
+    least = ""
     if one.has_majority is False and now.has_majority is not False:
         yield "the quorum has no majority"
+        least = "at least "
     if harm.leaderless:
         already = now.harm.leaderless if one is not now else 0
         since = f" ({already} now)" if already else ""
         unclean = ""
         if harm.needs_unclean:
             unclean = f", for {harm.needs_unclean} of which only an unclean election finds one"
-        yield f"{harm.leaderless}{of_all} {_have(harm.leaderless)} no leader{since}{unclean}"
+        yield f"{least}{harm.leaderless}{of_all} {_have(harm.leaderless)} no leader{since}{unclean}"
         of_all = ""
     if harm.below_min_isr:
         refuse = f"refuse{'s' * (harm.below_min_isr == 1)} writes with acks=all"
@@ -91,13 +100,15 @@ def _harmed(one: Exposure, now: Exposure, total: int) -> Iterator[str]:
         )
 
 
-def _of_voters(now: Exposure, voters: Sequence[Exposure]) -> Iterator[str]:
-    """The voters without which the quorum has no majority."""
+def _of_voters(
+    now: Exposure, voters: Sequence[Exposure], told: Collection[tuple[str, ...]]
+) -> Iterator[str]:
+    """The voters without which the quorum has no majority. told: brokers of which it is told."""
     if now.has_majority is False:
         yield "the voters that are up are no majority now"
         return
     needed = [one.failure.gone[0] for one in voters if one.has_majority is False]
-    if needed:
+    if {(one,) for one in needed} - {*told}:
         yield f"once {_one_of('voter', needed)} is gone, the quorum has no majority"
 
 

@@ -90,7 +90,8 @@ def run(options: HistoryOptions) -> int:
 
 
 def _short(row: Row) -> Row:
-    """The change as a table shows it: a registration has a thousand characters."""
+    """The change as a table shows it: long values are cut, because a broker's registration has a
+    thousand characters."""
     old, new = row.old, row.new
     if old is not None and new is not None and max(len(old), len(new)) > _MOST_OF_VALUE:
         old, new = _differing(old, new)

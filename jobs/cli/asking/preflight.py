@@ -61,8 +61,9 @@ RUNBOOKS = (STOP, ROLL, DECOMMISSION, REASSIGN, UPGRADE, DOWNGRADE, VOTERS, MIGR
 
 
 def run(options: PlanOptions) -> int:
-    """Prints the answers. Returns 0 if every change is safe, 4 if every change is safe but a change
-    has needs, 1 if a change is unsafe, and 3 otherwise. Raises KraftlakeError."""
+    """Prints the answers. Returns 0 if every change is safe, 4 if every change is safe and the
+    answer about one of them holds only under conditions (needs) that nobody has checked, 1 if a
+    change is unsafe, and 3 otherwise. Raises KraftlakeError."""
     changes = _changes(options)
     if not changes:
         raise UsageError("plan: name a change, such as --stop-broker 2 (see --help)")

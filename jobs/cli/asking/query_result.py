@@ -85,12 +85,17 @@ def write_answer(answer: QueryResult, form: str) -> None:
             complain(f"({counted(count, 'row')})")
 
 
-def write_timed(columns: Sequence[str], rows: Iterable[Any], form: str, clock: ZonedClock) -> None:
-    """Prints rows, which are named tuples with a field `at`: a time in ms, or None. JSON has the
-    ms, the other forms have the time in the clock's zone. columns: the names of the rows' fields.
-    form: as for write_answer."""
+def write_timed(
+    columns: Sequence[str], rows: Iterable[tuple[Any, ...]], form: str, clock: ZonedClock
+) -> None:
+    """Prints rows. Their column `at` is a time in ms, or None: JSON has the ms, the other forms
+    have the time in the clock's zone. form: as for write_answer."""
     if form != "json":
-        rows = (r if r.at is None else r._replace(at=clock.text(r.at)) for r in rows)
+        at = columns.index("at")
+        rows = (
+            row if row[at] is None else (*row[:at], clock.text(row[at]), *row[at + 1 :])
+            for row in rows
+        )
     write_answer(QueryResult(tuple(columns), iter(rows)), form)
 
 

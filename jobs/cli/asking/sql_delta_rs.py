@@ -127,7 +127,8 @@ class AnswerBatches:
 
 
 def read(query: LakeQuery) -> AnswerBatches:
-    """The result of `answer` before its values are Python's. Raises QueryError."""
+    """The rows of the answer as Arrow batches. `answer` converts them to Python's values. Raises
+    QueryError."""
     builder = _builder(query.memory or default_bound(), {_PLAN_ALONE: "true"})
     _register(builder, query.lake, query.tables)
     for statement in sql_views.statements(query.views, sql_views.DATA_FUSION, query.ends):

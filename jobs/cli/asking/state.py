@@ -1,5 +1,5 @@
 """`kraftlake state`: a cluster's metadata at an offset or a time, from a lake or from directories.
-From a lake also the differences between two states."""
+From a lake it also shows the differences between two states."""
 
 from __future__ import annotations
 

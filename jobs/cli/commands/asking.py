@@ -166,7 +166,7 @@ class StateOptions:
     group: Text = option("--group G", "With --effective: this group.", default=None)
     since: bool = option(
         "--since",
-        "With --exposure: add since which record each failure would do this harm.",
+        "With --exposure: also name the record since which each failure would do this harm.",
         default=False,
     )
     broker_config: options.BrokerConfig = None

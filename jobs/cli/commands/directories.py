@@ -198,8 +198,9 @@ class CheckOptions:
     )
     config: Texts = option(
         "--config FILE",
-        "A node's server.properties: also say whether the node starts, and joins. Name those of "
-        "all nodes. Without PATH, the log directories lie where the settings say.",
+        "A node's server.properties: also say whether the node starts, and whether it joins its "
+        "quorum. Name the files of all nodes. Without PATH, the log directories lie where the "
+        "settings say.",
         default=None,
     )
     release: Text = option(

@@ -289,7 +289,7 @@ class ObserveOptions:
     )
     cluster_id: str = option(
         "--cluster-id ID",
-        "The cluster's id, for a principal to which no node may send it.",
+        "The cluster's id. Required where no node sends it to this principal.",
         default="",
     )
     listen: str = option(

@@ -21,8 +21,8 @@ class IngestOptions:
     batches at several known places have the known offset, epoch and CRC. --verify reads all bytes.
 
     A running node may write to its directory, so ingest copies what it reads. --shared copies
-    nothing: Spark's executors list, hash and read the directories, thousands of them. A capture
-    whose files change meanwhile is left out, with a row in bronze.damage.
+    nothing: Spark's executors list, hash and read the directories, even thousands of them. A
+    capture whose files change meanwhile is left out, with a row in bronze.damage.
 
     --dry-run lists the replicas, files, bytes and offsets that are new, and decodes no records.
 
@@ -99,7 +99,7 @@ class IngestOptions:
         if self.captured_at is not None or self.order:
             raise UsageError("--captured-at and --order are for captures, not for what is followed")
         if self.run_id is not None:
-            raise UsageError("--run-id is for one run, and a stream has one for each look")
+            raise UsageError("--run-id is the id of one run, and what follows logs makes many runs")
 
     @property
     def is_stream(self) -> bool:
@@ -236,7 +236,8 @@ class MaintainOptions:
     lake: options.Lake
     retain_days: int = option(
         "--retain-days DAYS",
-        "Keep files of earlier versions for so many days at least; 0 for what each table asks for.",
+        "Keep files of earlier versions for DAYS days at least; 0: for as long as each table's "
+        "retention says.",
         default=0,
         min=0,
     )
@@ -280,7 +281,9 @@ class ForgetOptions:
         "--cluster C", "All captures of cluster C. May be repeated.", default=None
     )
     confirmed: bool = option(
-        "--yes", "Take the captures out. Without it, only show which.", default=False
+        "--yes",
+        "Take the captures out. Without it, only show which captures would be taken out.",
+        default=False,
     )
     vacuum: bool = option(
         "--vacuum",

@@ -8,7 +8,7 @@ from replica.errors import UsageError
 
 @command("cli.asking.preflight:run", "Is a change safe? Brokers, voters, partitions, upgrades.")
 class PlanOptions:
-    """Judge whether a planned change of a cluster is safe, unsafe or unknown, or nothing to do.
+    """Judge a planned change of a cluster: safe, unsafe, unknown, or nothing to do.
 
     unsafe means that Kafka refuses the change, or the change can never finish, or partitions lose
     their leader or fall below min.insync.replicas, or the quorum loses its majority. Each reason

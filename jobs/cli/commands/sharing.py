@@ -242,7 +242,7 @@ class PublishOptions:
     lake: options.OptionalLake = None
     table: str = option(
         "--table T",
-        "The table: one of gold, but for gold.metadata_history, or own.NAME.",
+        "The table: own.NAME, or any of gold but gold.metadata_history.",
         default="gold.metadata_changes",
     )
     bootstrap: Text = option(

@@ -90,9 +90,9 @@ def member_cells(
 
 
 def _role(member: JudgedDirectory) -> str:
-    """The node's role, such as `voter` or `voter (observer by its own log)`. Until the node has the
-    newest voter set, it neither votes nor stands for election like a voter, or does so though it is
-    none."""
+    """The node's role, such as `voter` or `voter (observer by its own log)`. A node acts by the
+    voter set in its own log. If that set is out of date, a voter may act as an observer, or an
+    observer as a voter."""
     if member.role is None:
         return "-"
     own = member.role_by_own_log

@@ -59,8 +59,8 @@ class LogDifference:
 
     @cached_property
     def settled_losses(self) -> tuple[Losses | None, bool]:
-        """As in replica.doctor.check.lineage; of one replica at two moments, only by the replica's
-        own log."""
+        """The result of replica.doctor.check.lineage.settled_losses. For two moments of one
+        replica, the losses are counted only by what the two logs prove."""
         if self.same_replica:
             return losses(self.divergence, self.logs.commitment), False
         return settled_losses(self.divergence, self.logs)

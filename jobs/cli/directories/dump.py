@@ -70,14 +70,15 @@ def run(options: DumpOptions) -> int:
 
 
 class _Rising:
-    """Tells which numbers are among some others. Both are given in ascending order."""
+    """A set of numbers that is read while it is searched. The numbers come in ascending order, and
+    so must the numbers for which `hold` is asked."""
 
     def __init__(self, numbers: Iterable[int]) -> None:
         self._numbers = iter(numbers)
         self._next = next(self._numbers, None)
 
     def hold(self, number: int) -> bool:
-        """Whether the number is among the other numbers."""
+        """Whether the number is in the set."""
         while self._next is not None and self._next < number:
             self._next = next(self._numbers, None)
         return self._next == number

@@ -1,5 +1,6 @@
 """The files that `dump` reads from the user's paths, in order, with their partitions. A line names
-each partition that is no metadata log. Also the small files of a log directory as plain values."""
+each partition that is no metadata log. This module also gives the small files of a log directory as
+plain values."""
 
 from __future__ import annotations
 

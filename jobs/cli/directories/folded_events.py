@@ -8,12 +8,12 @@ from itertools import groupby
 
 from jobs.cli.clock import ZonedClock
 from replica.doctor.timeline.decisive import FEATURES, FENCED, REGISTERED, UNFENCED
-from replica.doctor.timeline.events import Event
-from replica.doctor.timeline.fencings import AFTER_RESTART, ASKED
+from replica.doctor.timeline.event import Came, Event
 from replica.doctor.timeline.reassignments import REPLICAS
 from replica.words import listed
 
 _CONTROLLER = REGISTERED[0]
+_KINDS = {"acl": "ACL", "scram": "SCRAM"}
 _MAX_TIMES = 5
 """The most restarts of one line of which each is told with its time."""
 
@@ -43,11 +43,11 @@ def _restarts(events: Sequence[Event]) -> set[int]:
             found.add(number)
         elif event.event == FENCED:
             stopped.pop(event.name, None)
-            if event.detail.startswith(ASKED):
+            if event.came is Came.ASKED:
                 stopped[event.name] = number
         elif event.event == UNFENCED and event.name in stopped:
             number_of_stop = stopped.pop(event.name)
-            if event.detail.startswith(AFTER_RESTART):
+            if event.came is Came.RESTARTED:
                 found |= {number_of_stop, number}
     return found
 
@@ -61,13 +61,20 @@ def text_of(events: Sequence[Event], clock: ZonedClock) -> str:
     if first.event == REPLICAS:
         return f"replicas changed: {first.name}: {first.detail}"
     if len(events) == 1:
-        return f"{first.event.replace('_', ' ')}: {first.name} {first.detail}".rstrip()
+        return line_of(first)
     began = [one for one in events if one.event != UNFENCED]
     if len(began) <= _MAX_TIMES and clock.day(first.at) == clock.day(last.at):
         return f"restarted: {listed([_restart_text(one, events, clock) for one in began])}"
     times = Counter(one.name for one in events if one.event != FENCED)
     names = [name if count == 1 else f"{name} ({count} times)" for name, count in times.items()]
     return f"restarted: {listed(names)}, between {clock.words(first.at)} and {clock.words(last.at)}"
+
+
+def line_of(event: Event) -> str:
+    """An event in one line, such as `ACL deleted: User:ann from * allowed Read on topic orders`."""
+    kind, _, what = event.event.partition("_")
+    words = f"{_KINDS.get(kind, kind)} {what.replace('_', ' ')}".rstrip()
+    return f"{words}: {event.name} {event.detail}".rstrip()
 
 
 def _restart_text(began: Event, events: Sequence[Event], clock: ZonedClock) -> str:

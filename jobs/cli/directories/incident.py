@@ -10,23 +10,27 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from jobs.cli.clock import ZonedClock
-from jobs.cli.directories.folded_events import folded, text_of
+from jobs.cli.directories.folded_events import folded, line_of, text_of
 from replica.doctor.health.cluster import PartitionKey
 from replica.doctor.health.leaderless import Outage
+from replica.doctor.health.signs_of_life import FENCED_LATER
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.timeline.asked_for import AskedForChanges
 from replica.doctor.timeline.decisive import FENCED, MAY_LOSE_RECORDS, REGISTERED, UNFENCED
-from replica.doctor.timeline.events import UNWON, Event
-from replica.doctor.timeline.fencings import ASKED
+from replica.doctor.timeline.event import Came, Event
+from replica.doctor.timeline.events import OF_HISTORY, UNWON
+from replica.doctor.timeline.latest_changes import ACCESS_REMOVED
 from replica.doctor.timeline.reassignments import REPLICAS
 from replica.doctor.verdict.verdict import Verdict
 from replica.shell_text import line
 from replica.words import counted, listed, named, shortened
 
 _MAX_BEHIND, _MAX_NAMED = 5, 3
+_TAKEN_AWAY = frozenset({"topic_deleted", *ACCESS_REMOVED})
 _GRAVE = frozenset({*MAY_LOSE_RECORDS, UNWON, "topic_deleted"})
+_CREATIONS = frozenset({"topic_created", "acl_created", REPLICAS})
 _LIGHT = frozenset(
-    {*REGISTERED, UNFENCED, "topic_created", "config_set", "config_removed", REPLICAS}
+    {*REGISTERED, UNFENCED, REPLICAS, *(one for one in OF_HISTORY if one not in _TAKEN_AWAY)}
 )
 
 
@@ -100,7 +104,7 @@ class Incident:
         return frozenset(
             event.at
             for event in self.events
-            if event.event == FENCED and not event.detail.startswith(ASKED)
+            if event.event == FENCED and event.came is not Came.ASKED
         )
 
     @property
@@ -124,9 +128,8 @@ class Incident:
             earlier = self.asked_for.earlier(self.end_ms)
             more = f" and {counted(earlier, 'earlier one')}" if earlier else ""
             lists = f"`{listing}` with the same directories lists them{more}"
-            harm = [one for one in reversed(self.recent) if _harms(one)][:_MAX_NAMED]
-            if harm:
-                said = "; ".join(f"{one.event.replace('_', ' ')}: {one.name}" for one in harm)
+            if harmful := _harmful(self.recent):
+                said = "; ".join(map(line_of, harmful))
                 lists = f"among them {said}; {lists}"
             how = f"{lists}; no log says who made them"
             none = (
@@ -154,13 +157,18 @@ def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
     return [events[number] for number in sorted(graded[:most])]
 
 
-def _harms(event: Event) -> bool:
-    """Whether the change may take records or guarantees away: it deletes a topic, or it sets how
-    long records are kept, or how many replicas have to be in sync."""
-    return event.event in _GRAVE or (
-        event.event in ("config_set", "config_removed")
-        and event.name.rpartition(" ")[2].startswith(("retention.", "min.insync."))
-    )
+def _harmful(recent: Sequence[Event]) -> list[Event]:
+    """The latest changes that may be what users notice, the newest first: deleted topics, access
+    that was taken away, and new values of what existed before. What was created, and the configs
+    that a topic was created with, harm nobody."""
+    created = {one.at for one in recent if one.event == "topic_created"}
+    found = [
+        one
+        for one in reversed(recent)
+        if one.event not in _CREATIONS and not (one.event == "config_set" and one.at in created)
+    ]
+    found.sort(key=lambda one: one.event not in _TAKEN_AWAY)
+    return found[:_MAX_NAMED]
 
 
 def incident_events(incident: Incident, clock: ZonedClock) -> list[IncidentEvent]:
@@ -197,7 +205,7 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
         who = listed(names) if names else counted(outage.at_first, "partition")
         had = [f"{who} had no leader"]
         if outage.began.at in unasked:
-            had[0] += " by then at the latest (a broker is fenced some time after it stopped)"
+            had[0] += f" by then at the latest ({FENCED_LATER})"
         if outage.most > outage.at_first and outage.most_at is not None:
             had.append(f"{outage.most} had none at {clock.words(outage.most_at)}")
         if ended is not None:

@@ -15,7 +15,8 @@ NEED = "all nodes were stopped before you copied the first directory; if they ru
 
 
 def static_voters_need(voters: Iterable[int]) -> str:
-    """What a start of a static quorum needs, as no log of it names its voters."""
+    """The condition for starting a static quorum, whose log doesn't name the voters: the settings
+    of each node must name them. voters: the ids of the voters."""
     shown = named("voter", [str(one) for one in voters])
     return (
         f"controller.quorum.voters of each node names {shown}; `kraftlake check --config` judges a "
@@ -26,9 +27,10 @@ def static_voters_need(voters: Iterable[int]) -> str:
 def log_range(start: int, first: int | None, end: int) -> str:
     """The offsets of a log, such as `log 1913 to 1924 (older batches from 519 on still there)`.
 
-    start: the log start offset. first: the first offset of the first batch in the .log files; None
-    where there is no batch. end: LEO, exclusive. Kafka deletes only whole segments, so batches
-    below the log start are legal.
+    start: the log start offset.
+    first: the first offset of the first batch in the .log files; None where there is no batch.
+        Kafka deletes only whole segments, so batches below the log start are legal.
+    end: the log end offset (exclusive).
     """
     told = f"log {start} to {end - 1}" if end > start else "log without a record"
     if first is None or first == start:

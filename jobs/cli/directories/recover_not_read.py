@@ -7,6 +7,7 @@ plan that replaces the voters of one cluster would stop the voters of another.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -54,7 +55,8 @@ class NoPlan:
 def in_a_plan(text: str) -> str:
     """The text of another command, as it reads above and in the output of `recover --plan`
     itself."""
-    return text.replace("`kraftlake recover --plan`", "the plan")
+    begun = re.sub(r"(^|\. )`kraftlake recover --plan`", r"\1The plan", text)
+    return begun.replace("`kraftlake recover --plan`", "the plan")
 
 
 def not_read(damages: Iterable[Damage]) -> tuple[Damage, ...]:

@@ -107,8 +107,8 @@ class PlannedQuorum:
         )
 
     def name_others(self) -> RecoverStep:
-        """The step before the first step that changes anything: a directory that was not given is
-        no lost disk."""
+        """The step before any step that changes something: the user names the directories that were
+        not given. Such a directory isn't a lost disk."""
         text = "Name the directories of all other controllers too"
         if self.voters:
             nodes = named("node", [str(voter.node_id) for voter in self.not_given])

@@ -1,5 +1,5 @@
-"""The step of a recovery plan for a node that has a metadata log in several log directories: Kafka
-refuses to start it before all but one are away."""
+"""The step of a recovery plan for a node that has a metadata log in several log directories. Kafka
+refuses to start the node until only one of these logs is left."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SecondLogs:
 
 
 def second_logs(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[SecondLogs]:
-    """The nodes of a plan that have several metadata logs, but those that stay stopped."""
+    """The nodes of a plan that have several metadata logs, except the nodes that stay stopped."""
     if not partition_of(by_key[plan.winner.key]).is_metadata:
         return
     stopped = {voter.key.node_id for voter in plan.doubted}

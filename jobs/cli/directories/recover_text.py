@@ -242,8 +242,9 @@ def _of_another(
 
 
 def _in_conflict(standing: RankedReplica) -> Iterator[str]:
-    """What Kafka would do to a log that holds other records of one epoch than the first log: it
-    compares the ends of epochs, and so truncates only behind them."""
+    """What Kafka would do to a log that has other records than the first log in the same epoch.
+    Kafka compares only the offsets at which epochs end. So it keeps such records below that offset,
+    and truncates only those above it."""
     end = standing.log.end_offset
     end = end if standing.truncates_to is None else min(end, standing.truncates_to)
     kept = () if standing.snapshot_id is not None else below(standing.at_risk, end)

@@ -122,8 +122,9 @@ def _is_in_the_log(release: str) -> bool:
 
 
 def _control_records(options: RestoreOptions) -> tuple[ControlMessage, ...]:
-    """kraft.version and the voters, from the checkpoint 0-0 of the formatted directory. None where
-    the records don't go into that checkpoint."""
+    """The records of kraft.version and of the voters, from the checkpoint 0-0 of the formatted
+    directory. Empty where no such directory was given, and for a release that boots from
+    bootstrap.checkpoint, which doesn't hold such records."""
     if options.formatted is None or not _is_in_the_log(options.release):
         return ()
     path = os.path.join(options.formatted, _CHECKPOINT)
@@ -325,8 +326,8 @@ def of_lake(
 def _readable(
     rows: Iterator[Sequence[Any]], redacted: Counter[str]
 ) -> Iterator[tuple[str, str, int | None]]:
-    """Kind, value and offset of the entities with their secrets. Entities without
-    them are counted."""
+    """(kind, value, offset) of each entity, without SCRAM credentials and delegation tokens whose
+    secret is redacted. These are counted in `redacted`, by their kind."""
     for kind, value, offset in rows:
         if kind in ("scram", "delegation_token") and REDACTED in value:
             redacted[kind] += 1  # a redacted value is no base64

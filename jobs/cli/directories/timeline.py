@@ -15,6 +15,7 @@ from jobs.cli.output import ProgressLine, coloured, complain, write_line, write_
 from replica.doctor.timeline.asked_for import kinds_text
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.causes import ElectionCause
+from replica.doctor.timeline.event import COLUMNS, Event
 from replica.doctor.timeline.events import (
     DIVERGENCE,
     ELECTION,
@@ -22,7 +23,6 @@ from replica.doctor.timeline.events import (
     OF_HISTORY,
     TRUNCATION,
     UNWON,
-    Event,
     timeline,
 )
 from replica.doctor.timeline.gaps import gaps_of, times_that_go_back
@@ -61,8 +61,8 @@ def run(options: TimelineOptions) -> int:
         else:
             from jobs.cli.asking.query_result import write_timed  # text needs no csv
 
-            rows = (event for _, events in chosen for event in events)
-            write_timed(Event._fields, rows, form, clock)
+            rows = (event.shown for _, events in chosen for event in events)
+            write_timed(COLUMNS, rows, form, clock)
         for branch, found in told:
             said = [*times_that_go_back(branch)] if form == "text" else []
             for gap in gaps_of(branch, found.unknown):

@@ -42,6 +42,7 @@ from replica.doctor.health.leaderless import BEFORE
 from replica.doctor.timeline.asked_for import DAY_MS, HOUR_MS
 from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.timeline.decisive import decisive
+from replica.doctor.timeline.event import COLUMNS
 from replica.doctor.timeline.events import timeline
 from replica.doctor.timeline.gaps import gaps_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
@@ -209,7 +210,7 @@ def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
     """The rows of `kraftlake what-happened --json` about an incident."""
     yield verdict_row(incident.verdict)
     for event in (*incident.events, *incident.recent):
-        yield {"kind": "event", **event._asdict()}
+        yield {"kind": "event", **dict(zip(COLUMNS, event.shown, strict=True))}
     for outage in incident.outages:
         yield {
             "kind": "outage",

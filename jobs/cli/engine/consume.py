@@ -126,8 +126,10 @@ class _Printing:
 
 
 def _start(text: str) -> tuple[ResetPolicy, FetchPosition | None]:
-    """The offset at which to start. A missing offset is an error. From earliest or latest, lost
-    records are skipped with a line."""
+    """The policy for an offset that the log lacks, and the position at which to start; None for the
+    position that the policy names. With `earliest` and `latest` reading continues after a loss, and
+    a line names the loss. With an offset a loss is an error. Raises UsageError for any other
+    text."""
     if text in ("earliest", "latest"):
         return ResetPolicy(text), None
     found = _START.fullmatch(text)

@@ -143,10 +143,12 @@ def forks_in(text: str, event_count: int) -> tuple[Fork, ...]:
 
 
 def read_done(path: str, events: int) -> dict[int, Result]:
-    """The results by their numbers, in the order of the file. Empty where there is no file yet.
+    """The results in the file of a campaign, by the numbers of their runs. Empty where there is no
+    file yet.
 
-    A last line that was cut off when the program stopped is removed. Raises UsageError, which names
-    the line, for a line of a campaign with other events.
+    A last line that was cut off when the program stopped is removed from the file. Raises
+    UsageError, which names the line, for a line that is no result of a run, and for a run with
+    another number of events than `events`.
     """
     if not Path(path).exists():
         return {}

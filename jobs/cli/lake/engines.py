@@ -1,5 +1,6 @@
-"""The runner of a job's stages: in Spark's executors, or in processes of this machine. Also the
-checks before a job writes to a lake, and the line that says that the job waits."""
+"""Chooses and opens the runner of a job's stages: Spark's executors, or processes of this machine.
+This module also has the checks before a job writes to a lake, and prints the line that says that
+the job waits."""
 
 from __future__ import annotations
 

@@ -23,8 +23,9 @@ class CommandProgress:
     from any thread."""
 
     def __init__(self, command: str, *, is_shown: bool, has_lines: bool = True) -> None:
-        """is_shown: whether a terminal shows more than the lines before the steps. has_lines:
-        whether there are such lines; not where the work is a part of another command's."""
+        """is_shown: whether a terminal also shows the line with the time and the share of the work.
+        has_lines: whether a line is printed before each step; False where the work is a part of
+        another command."""
         self._command = command
         self._has_lines = has_lines
         self._is_shown = is_shown and sys.stderr.isatty()

@@ -44,7 +44,8 @@ def draft_of(output: Path) -> Iterator[Path]:
 
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    """Makes the folder, and holds it. Raises BusyError, OSError."""
+    """Makes the folder, and locks it until the block ends. Raises BusyError where another process
+    has the lock, OSError."""
     while True:
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
@@ -62,7 +63,8 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def _is_at(handle: int, folder: Path) -> bool:
-    """Whether the open folder still has this name. Its last holder may have removed it."""
+    """Whether the open folder still has this name. The process that had the lock before may have
+    removed it. Raises UsageError where another user made the folder."""
     held = os.fstat(handle)
     if held.st_uid != os.geteuid():
         raise UsageError(f"{folder}: another user made this folder: name another place")

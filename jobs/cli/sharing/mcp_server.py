@@ -194,7 +194,8 @@ def _add_what_is(server: MCPServer, served: Served) -> None:
         name: Annotated[str | None, Field(description="Such as orders-0; * may be used")] = None,
         cluster: Cluster = None,
     ) -> dict[str, Any]:
-        """The cluster's metadata as it was at an offset or a time; the newest without both."""
+        """The cluster's metadata as it was at an offset or a time. Without both it is the newest
+        metadata."""
         return await served.ask(
             "state",
             at_offset=at_offset,

@@ -1,7 +1,7 @@
 """`kraftlake register`: names for a lake's tables and views in a Hive metastore.
 
-Also a Spark application with the same options; without --catalog it registers in the metastore of
-that session's own settings:
+spark-submit can start it, too, with the same options. Without --catalog it then registers in the
+metastore of that session's own settings:
 
     spark-submit --conf spark.sql.catalogImplementation=hive jobs/register.py --lake /data/lake
 """

@@ -90,7 +90,8 @@ def section(identity: str, name: str, title: str, *parts: str) -> Html:
 
 
 def details(summary: str, *parts: str, **attributes: object) -> Html:
-    """What opens below its summary. is_open=True shows it at once."""
+    """An element of which only the summary is shown until the reader opens it. is_open=True opens
+    it from the beginning."""
     is_open = "" if attributes.pop("is_open", False) else None
     return element("details", element("summary", summary), *parts, open=is_open, **attributes)
 
@@ -134,7 +135,7 @@ def mark(class_: str) -> Html:
 
 
 def keys(fills: Fills) -> Html:
-    """What the fills of drawings mean."""
+    """The legend of a drawing: what each fill means."""
     entries = (
         element("li", mark(f"fill-key {one.fill}"), Html(" "), one.text) for one in fills.key()
     )

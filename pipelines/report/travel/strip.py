@@ -47,7 +47,8 @@ def draw(identity: str, history: ClusterHistory, evidence: Evidence, fills: Fill
 
 
 def _told(steps: ReportSteps, leaderless: AtMost, short: AtMost) -> str:
-    """The most of both troubles in a sentence."""
+    """A sentence with the largest number of partitions without leader, and the largest number of
+    partitions with fewer in-sync replicas than replicas."""
     if not steps.partitions.names:
         return "There was no partition."
     troubled = [

@@ -3,20 +3,27 @@ records and in time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.lineage import LogParting
 from replica.doctor.quorum.log_ends import Behind, OwnEnd, lag_ms, own_ends_of
+from replica.model.keys import ReplicaKey
 
 
 def behind_newest(
-    logs: Sequence[Examined], partings: Iterable[LogParting]
+    logs: Sequence[Examined], partings: Iterable[LogParting], beside: Collection[ReplicaKey] = ()
 ) -> tuple[Behind | None, ...]:
     """For each of these logs of one cluster how far it is behind the newest of them; None where
-    that isn't known: for a file, a copy that breaks off, and a log without records. partings:
-    the places where these logs diverge."""
-    told = [one if _tells_its_end(one) else None for one in logs]
+    that isn't known: for a file, a copy that breaks off, a log without records, and a log of
+    another history. partings: the places where these logs diverge. beside: the replicas whose logs
+    are another history."""
+
+    def is_compared(own: Examined) -> bool:
+        is_beside = own.replica is not None and own.owner.key in beside
+        return _tells_its_end(own) and not is_beside
+
+    told = [one if is_compared(one) else None for one in logs]
     newest = max((one for one in told if one is not None), key=_position, default=None)
     if newest is None:
         return (None,) * len(told)

@@ -155,7 +155,11 @@ def judge_group(
         if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
     )
     gathered = [gather(examined) for examined in group]
-    telling = {id(one) for one in newest_directories(group)}  # by id: others may be equal
+    parts = by_partition(gathered, lambda facts: facts.partition)
+    compared = [_compared(part, earlier) for part in parts]
+    of_metadata = tuple(_of_metadata(parts, compared))
+    # by id: others may be equal
+    telling = {id(one) for one in newest_directories(group, of_metadata)}
     replays = [
         replay_log(facts.examined, ends, watch, newest=newest and id(facts.examined) in telling)
         if replay and facts.partition.is_metadata
@@ -167,8 +171,6 @@ def judge_group(
         _judged(facts, replayed, logs[cluster_id_of(facts.examined)])
         for facts, replayed in zip(gathered, replays, strict=True)
     )
-    parts = by_partition(gathered, lambda facts: facts.partition)
-    compared = [_compared(part, earlier) for part in parts]
     named = [members_of([facts.examined for facts in part]) for part in parts]
     between = [
         finding
@@ -176,7 +178,6 @@ def judge_group(
         for finding in _judge_between(part, clusters, own)
     ]
     mixture = mixture_in(group, formatted)
-    of_metadata = tuple(_of_metadata(parts, compared))
     emptied = _emptied([one for one in gathered if id(one.examined) in telling], compared, mixture)
     partings = tuple(
         (logs.members[0][0].owner.cluster_id, parting)

@@ -72,7 +72,8 @@ def _wrong_offsets(
 def _wrong_times(
     content: TimeIndex, segment: SegmentFile, *, is_cut: bool
 ) -> Iterator[tuple[int, int, str]]:
-    """The same for each wrong entry of a time index."""
+    """(index of the entry, its offset, what is wrong) for each wrong entry of a time index. is_cut:
+    as in _wrong_offsets."""
     if not content.entries:
         return
     starts, lasts, newest = _times(segment)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from replica.doctor.check.examined import Examined
+from replica.doctor.check.examined import Examined, by_cluster
 from replica.doctor.check.known_quorum import (
+    ComparedLogs,
     EarlierRounds,
     compared_logs,
     known_quorum_of,
@@ -17,6 +18,7 @@ from replica.doctor.check.membership import mixture_in
 from replica.doctor.check.partition import partition_of
 from replica.doctor.check.replay_fold import FoldedImages, NewestState, Watch
 from replica.doctor.check.replaying import replay_log
+from replica.doctor.quorum.branch import contradicted_logs
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.format.formatted import FormattedDirectory
 from replica.history.voters import is_voter
@@ -72,16 +74,32 @@ class ClusterState:
         return self.examined.shown if self.examined.breaks_off else ""
 
 
-def newest_directories(group: Iterable[Examined]) -> list[Examined]:
-    """The directory to replay for each cluster. Directories whose log can be read completely are
+def newest_directories(
+    group: Iterable[Examined], compared: Iterable[ComparedLogs]
+) -> list[Examined]:
+    """The directory to replay for each cluster. The log of an observer with an entry that a proof
+    contradicts is the last choice: no voter has it, so no leader will. The log of a voter may be of
+    another quorum, with proofs of its own. Directories whose log can be read completely are
     preferred to others; among them, the directory whose log an election would prefer; among equal
-    logs, the directory of the lowest node id."""
+    logs, the directory of the lowest node id. compared: the clusters' logs."""
+    wrong: set[int] = set()  # by id: others may be equal
+
+    def preference(examined: Examined) -> tuple[bool, bool, tuple[int, int], int]:
+        return id(examined) not in wrong, *_preference(examined)
+
+    for logs in compared:
+        keys = contradicted_logs(logs.group, logs.commitment)
+        wrong.update(
+            id(examined)
+            for examined, log in logs.members
+            if log.key in keys and role_of(examined, examined.stated_voters) is QuorumRole.OBSERVER
+        )
     best: dict[str | None, Examined] = {}
     for examined in group:
         if end_of(examined) is None or not partition_of(examined).is_metadata:
             continue
         held = best.get(cluster_id_of(examined))
-        if held is None or _preference(held) < _preference(examined):
+        if held is None or preference(held) < preference(examined):
             best[cluster_id_of(examined)] = examined
     return list(best.values())
 
@@ -96,18 +114,16 @@ def newest_states(
     judged. watch: see Watch. earlier: earlier rounds of the same replicas. formatted: log
     directories without a metadata log."""
     mixture = mixture_in(group, formatted)
-    return [
-        cluster_state(
-            examined,
-            replay_log(examined, (), watch, newest=True),
-            mixture.doubted(
-                known_quorum_of(compared_logs(cluster_members(examined, group), earlier)),
-                cluster_id_of(examined),
-            ),
-            group,
-        )
-        for examined in newest_directories(group)
-    ]
+    of_metadata = [one for one in group if partition_of(one).is_metadata]
+    compared = [compared_logs(members, earlier) for members in by_cluster(of_metadata)]
+    found = []
+    for examined in newest_directories(group, compared):
+        of_cluster = (one for one in compared if any(each is examined for each, _ in one.members))
+        logs = next(of_cluster, None) or compared_logs([examined], earlier)
+        quorum = mixture.doubted(known_quorum_of(logs), cluster_id_of(examined))
+        replayed = replay_log(examined, (), watch, newest=True)
+        found.append(cluster_state(examined, replayed, quorum, group))
+    return found
 
 
 def cluster_members(examined: Examined, group: Iterable[Examined]) -> list[Examined]:

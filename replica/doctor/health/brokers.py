@@ -14,7 +14,7 @@ from replica.doctor.health.copy_first import copies_first
 
 
 def judge_brokers(cluster: Cluster) -> Iterator[Finding]:
-    """The rules about brokers and their directories."""
+    """Findings of the rules about brokers and their directories."""
     yield from _absent(cluster)
     yield from _in_directories(cluster)
     yield from _cordoned(cluster)

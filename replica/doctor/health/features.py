@@ -50,7 +50,8 @@ def registered_nodes(cluster: Cluster) -> list[RegisteredNode]:
 
 
 def judge_features(cluster: Cluster) -> Iterator[Finding]:
-    """The rules about levels that could be raised, and about nodes that block a level."""
+    """Findings of the rules about levels that could be raised, and about nodes that block a
+    level."""
     registered = registered_nodes(cluster)
     if not registered or cluster.metadata_version is None:
         return

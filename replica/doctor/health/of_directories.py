@@ -165,7 +165,8 @@ class _SeenChanges:
         self._has_changes = False
 
     def marker(self, kind: str, offset: int) -> int | None:
-        """The first change that takes effect, if this marker shows it."""
+        """Take the marker of a transaction. Returns the offset of the first change that takes
+        effect, if this marker decides it; else None."""
         if kind == _BEGIN and self.unmarked is not None:
             return self.unmarked
         if kind == _END and (self._has_changes or self._is_open is None):
@@ -174,7 +175,8 @@ class _SeenChanges:
         return None
 
     def change(self, _: str, offset: int) -> int | None:
-        """The first change that takes effect, if this record shows it."""
+        """Take a record that changes the state. Returns the offset of the first change that takes
+        effect, if this record decides it; else None."""
         if self._is_open is False:
             return offset
         self._has_changes = True

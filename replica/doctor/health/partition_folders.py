@@ -156,8 +156,8 @@ def _missing(
 
 
 def _alone(partition: Partition, broker_id: int) -> str:
-    """What is said of a replica that Kafka lets lead though its log is gone; "" for one that
-    fetches from another."""
+    """A clause that says that no other broker may lead this partition, so that Kafka lets this
+    replica lead though its log is gone; "" if the replica fetches from another one."""
     alone = (broker_id,)
     if partition.isr == alone:
         return ", the only in-sync replica"

@@ -18,7 +18,7 @@ Racks: TypeAlias = Mapping[int, str]
 
 
 def judge_placement(cluster: Cluster) -> Iterator[Finding]:
-    """The rules about preferred leaders, racks and numbers of replicas."""
+    """Findings of the rules about preferred leaders, racks and numbers of replicas."""
     yield from cluster.about_partitions(health.NOT_PREFERRED, dict(_not_preferred(cluster)))
     yield from cluster.about_partitions(health.ONE_RACK, dict(_in_one_rack(cluster)))
     yield from cluster.about_partitions(health.NO_SPARE_REPLICA, dict(_without_spare(cluster)))

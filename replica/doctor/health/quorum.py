@@ -21,7 +21,7 @@ _ENOUGH = 3
 
 
 def judge_quorum(cluster: Cluster) -> Iterator[Finding]:
-    """The rules about controllers and voters; no findings if the voters are unknown."""
+    """Findings of the rules about controllers and voters; none if the voters are unknown."""
     if not cluster.voters:
         return
     yield from _without_vote(cluster)

@@ -16,7 +16,7 @@ LONG_MS = 24 * 60 * 60 * 1000
 
 
 def judge_reassignments(cluster: Cluster) -> Iterator[Finding]:
-    """The rules about running and about stuck reassignments."""
+    """Findings of the rules about running and about stuck reassignments."""
     running: list[Subject] = []
     stuck: list[Subject] = []
     offsets = cluster.offsets("partitions")

@@ -41,9 +41,9 @@ def brokers_down(cluster: Cluster) -> Mapping[int, int]:
 def shortened_while_down(
     cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]
 ) -> tuple[Shortened, ...]:
-    """What was shortened while brokers were down that are down still. steps: gives the changes that
-    led to the state, newest first; it is called only if a broker is down, and read as far as the
-    first fencing."""
+    """The configs that were shortened while a broker was down, for each broker that is still down.
+    steps: gives the changes that led to the state, newest first; it is called only if a broker is
+    down, and read as far as the first fencing."""
     down = set(brokers_down(cluster))
     if not down:
         return ()
@@ -61,7 +61,7 @@ def shortened_while_down(
 
 @dataclass
 class _Back:
-    """What is taken back of the newest state."""
+    """What the newest state had earlier, as far as changes were undone."""
 
     values: dict[_Key, str | None] = field(default_factory=dict)
     """The earlier values of the configs; None if there was none."""

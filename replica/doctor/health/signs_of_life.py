@@ -13,6 +13,10 @@ from replica.doctor.health.cluster import Beginning, Cluster
 from replica.doctor.health.past import VisibleChange
 from replica.metadata.changes.brokers_seen import is_fencing, seen_by
 
+FENCED_LATER = "by default a broker is fenced 9 s or more after its last heartbeat"
+"""Why what a broker's stop caused may have begun before its fencing. A log doesn't hold
+broker.session.timeout.ms, and Kafka looks for silent brokers a few times in this time."""
+
 
 class LastSign(NamedTuple):
     """What is known about the stop of a broker.

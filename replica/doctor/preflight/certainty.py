@@ -35,7 +35,8 @@ _LEADER_FIRST = (
 
 def grounded(found: Preflight, cluster: Cluster, no_leader: NoLeader | None = None) -> Preflight:
     """The result of a judgement, with the doubts about the judged state. no_leader: why the cluster
-    accepts no change, by its verdict; None where it does. There is no order of steps then."""
+    accepts no change, by its verdict; None if it accepts changes. If it accepts none, the result
+    has no order of steps."""
     if not cluster.is_led:
         no_leader = NoLeader("had no leader when the directories were copied", is_sure=True)
     named = {reason.subject for reason in found.reasons}

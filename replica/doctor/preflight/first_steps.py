@@ -92,8 +92,8 @@ def _needed(cluster: Cluster, key: PartitionKey, partition: Partition) -> int:
 def _is_short(
     cluster: Cluster, key: PartitionKey, partition: Partition, gone: frozenset[int]
 ) -> bool:
-    """Whether the stop takes a leader or guarantees from a partition, even with all replicas in
-    sync."""
+    """Whether fewer replicas than min.insync.replicas, or no replica, would be left after the stop,
+    even with all replicas in sync."""
     rest = [
         one
         for one in partition.replicas

@@ -54,6 +54,12 @@ def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[Branc
     return tuple(sorted(parts, key=lambda part: part.start))
 
 
+def contradicted_logs(group: GroupComparison, commitment: Commitment) -> frozenset[ReplicaKey]:
+    """The logs with an entry that a proof contradicts: no leader that the quorum elects has it. The
+    branch doesn't end in such a log if there is another one."""
+    return frozenset(log.key for log in group.holding if _is_contradicted(group, commitment, log))
+
+
 def overruled_parts(
     group: GroupComparison, commitment: Commitment, branch: Sequence[BranchPart]
 ) -> tuple[BranchPart, ...]:
@@ -87,7 +93,8 @@ def _shared(group: GroupComparison, branch: Sequence[BranchPart], key: ReplicaKe
 
 def _tip(group: GroupComparison, commitment: Commitment) -> ReplicaLog | None:
     """The log in which the branch ends; None if all logs are empty."""
-    clean = [log for log in group.holding if not _is_contradicted(group, commitment, log)]
+    contradicted = contradicted_logs(group, commitment)
+    clean = [log for log in group.holding if log.key not in contradicted]
     return max(
         clean or group.holding,
         # the lowest key wins among equals, so that the order of the logs changes nothing

@@ -58,7 +58,7 @@ def late_voters(quorum: KnownQuorum) -> tuple[KnownVoter, ...]:
 
 
 def own_disk_needs(voters: Iterable[KnownVoter]) -> Iterator[str]:
-    """The condition of a start of each of these late voters."""
+    """For each of these late voters the condition under which its node may start, as a sentence."""
     for voter in voters:
         yield (
             f"node {voter.key.node_id} has to start with its own disk, not with an older copy: its "
@@ -68,7 +68,7 @@ def own_disk_needs(voters: Iterable[KnownVoter]) -> Iterator[str]:
 
 
 def if_its_own(voters: Iterable[KnownVoter]) -> str:
-    """The step that starts these late voters, up to its condition."""
+    """The step that starts these late voters, as a sentence that ends with the condition."""
     late = list(voters)
     nodes = named("node", [str(voter.key.node_id) for voter in late])
     seconds = min(map(_seconds, late))

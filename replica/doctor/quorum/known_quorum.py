@@ -330,7 +330,7 @@ def _known(
         or (then is not None and max(epochs, default=UNDEFINED_EPOCH) > then.epoch),
         next((files.lacks_own[log.key] for log in own if log.key in files.lacks_own), None),
         next((files.cut[log.key] for log in own if log.key in files.cut), ""),
-        _behind_ms(own, held_end, files.behind_ms),
+        _behind_ms(own, files.behind_ms),
         next((later[log.key] for log in own if log.key in later), None),
         any(_forgets_votes(log, files) for log in own),
         None if any(log.key in files.hidden for log in own) else held_end,
@@ -352,12 +352,10 @@ def _forgets_votes(log: ReplicaLog, files: QuorumFiles) -> bool:
     return log.quorum_epoch == UNDEFINED_EPOCH or max(epochs) > log.quorum_epoch
 
 
-def _behind_ms(
-    own: Sequence[ReplicaLog], held_end: int, behind_ms: Mapping[ReplicaKey, int]
-) -> int | None:
+def _behind_ms(own: Sequence[ReplicaLog], behind_ms: Mapping[ReplicaKey, int]) -> int | None:
     """How long (ms) before the newest log the logs of one voter end; None if one of its disks is
-    not so far behind, or if its log diverges from the newest log, which is reported instead."""
-    if any(log.key not in behind_ms or log.end_offset > held_end for log in own):
+    not so far behind."""
+    if any(log.key not in behind_ms for log in own):
         return None
     return min(behind_ms[log.key] for log in own)
 

@@ -109,8 +109,8 @@ class KnownVoter:
     """The time of the last of these entries, in ms since 1970 (UTC); None where it isn't known."""
 
     def lacking(self, log_end: int) -> str:
-        """What its disk lacks of the newest log, and since when, as the end of a sentence; "" where
-        nobody knows it. log_end: the end (exclusive) of the newest log."""
+        """What its disk lacks of the newest log, and since when, as the end of a sentence; "" if
+        this is unknown. log_end: the end (exclusive) of the newest log."""
         if self.disk_end is None:
             return ""
         if self.disk_end >= log_end:
@@ -145,10 +145,10 @@ class KnownVoter:
             if self.registered_later is not None:
                 return str(self.registered_later)
             return "other files show more of it than its directory has now"
-        return (
-            f"its directory is of epoch {self.known_epoch}, and it led or voted in epoch "
-            f"{self.attested_epoch}"
-        )
+        own = f"its directory is of epoch {self.known_epoch}"
+        if self.known_epoch is None:
+            own = "its directory holds neither records nor a vote"
+        return f"{own}, and it led or voted in epoch {self.attested_epoch}"
 
     @property
     def why_doubted(self) -> str:

@@ -255,8 +255,8 @@ def _on_no_majority(group: GroupComparison, quorum: KnownQuorum) -> dict[Replica
 
 
 def _lacked(led_by: Mapping[ReplicaKey, Sequence[RankedReplica]]) -> dict[ReplicaKey, Ranges]:
-    """The entries of each replica that a voter lacks which may win. They were never committed if
-    each of these voters holds all committed entries."""
+    """For each replica, its entries that are missing from at least one voter that may win. They
+    were never committed if each voter that may win holds all committed entries."""
     of_each = zip(*led_by.values(), strict=True)
     return {one[0].log.key: union(*(standing.at_risk for standing in one)) for one in of_each}
 
@@ -264,8 +264,8 @@ def _lacked(led_by: Mapping[ReplicaKey, Sequence[RankedReplica]]) -> dict[Replic
 def _may_lose(
     standing: RankedReplica, place: int, led_by: Mapping[ReplicaKey, Sequence[RankedReplica]]
 ) -> Ranges:
-    """The entries of a replica that some voter lacks which may win. place: of the replica in every
-    ranking."""
+    """The entries of a replica that the first voter that may win holds, and that another voter that
+    may win lacks. place: the index of the replica in every ranking."""
     if len(led_by) < 2:
         return ()
     at_risk = union(*(standings[place].at_risk for standings in led_by.values()))

@@ -62,7 +62,8 @@ class Registration(NamedTuple):
 
 
 class LogsBehind(NamedTuple):
-    """The newest log, and those that may be older than their processes."""
+    """The newest log, and the ends of the logs that may lack records which their processes had
+    read."""
 
     newest: ReplicaLog
     ends: tuple[LogEnd, ...]

@@ -6,11 +6,12 @@ changes             the typed changes that the branch's records make, without th
 causes              what probably made an election necessary
 elections           which node won which epoch, and by which cause
 unwon               elections that nobody won since the log's last record
+event               an event of a timeline
 decisive            the few events by which a person understands an incident
 events              elections, important changes, snapshots and truncations, by clock time
 state               the state after the branch's records, at any of its offsets
 asked_for           counts the changes of topics, configs and ACLs, of which there may be very many
-latest_changes      the latest changes of configs and topics
+latest_changes      the latest changes that people asked for
 details             what a change did, in a few words
 fencings            when brokers that were fenced had last been alive, and how they came back
 partition_events    elections of partitions by which records may have been lost

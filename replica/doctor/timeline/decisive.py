@@ -6,15 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from replica.doctor.timeline.causes import ElectionCause
 from replica.doctor.timeline.details import FROM_NOTHING, RESTARTED
-from replica.doctor.timeline.events import (
-    DIVERGENCE,
-    ELECTION,
-    TRUNCATION,
-    UNWON,
-    WENT_BACK,
-    Event,
-)
-from replica.doctor.timeline.fencings import BACK
+from replica.doctor.timeline.event import Came, Event
+from replica.doctor.timeline.events import DIVERGENCE, ELECTION, TRUNCATION, UNWON, WENT_BACK
 from replica.doctor.timeline.partition_events import NEW_DIRECTORY, UNCLEAN
 
 FENCED, UNFENCED = "broker_fenced", "broker_unfenced"
@@ -51,7 +44,7 @@ def decisive(events: Iterable[Event]) -> Sequence[Event]:
         elif what in FEATURES:
             is_decisive = birth is None or (event.at > birth.at and event.offset > birth.offset)
         elif what == UNFENCED:
-            is_decisive = event.detail.startswith(BACK)
+            is_decisive = event.came in (Came.RESTARTED, Came.BACK)
         elif what in (*REGISTERED, *_UNTIL):
             is_stuck = newest.get((_UNTIL.get(what, ""), event.name), -1) < number
             is_again = what not in REGISTERED or event.detail.startswith(RESTARTED)

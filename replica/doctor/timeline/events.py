@@ -28,6 +28,7 @@ from replica.doctor.timeline.details import (
     is_new_process,
 )
 from replica.doctor.timeline.elections import Election, elections_of
+from replica.doctor.timeline.event import Event
 from replica.doctor.timeline.fencings import Fencings
 from replica.doctor.timeline.holders import Holders
 from replica.doctor.timeline.latest_changes import ChangeGroup, LatestChanges
@@ -75,31 +76,6 @@ EVENTS = (
 _OF_CONFIGS = ("config_set", "config_removed")
 _OLDEST = 0
 """The time at which changes of the bootstrap count: a cluster is formatted with them."""
-
-
-class Event(NamedTuple):
-    """One event."""
-
-    cluster_id: str | None
-    at: int
-    """The time in ms since 1970 (UTC)."""
-    event: str
-    """The kind of event."""
-    name: str
-    """The node, broker, feature or other entity to which it happened."""
-    detail: str
-    """What happened, in one sentence."""
-    cause: str | None
-    """For an election the value of an ElectionCause; None for all other events."""
-    offset: int
-    """The offset of the record; for a snapshot the offset in its id; for a divergence the offset of
-    the first entry that the branch lacks."""
-    leader_epoch: int
-    """The leader epoch of that record, snapshot id or entry."""
-    nodes: tuple[int, ...]
-    """The ids of the nodes whose logs hold the record, or whose directories show the event."""
-    commitment: str | None
-    """The commitment of the record, as gold.metadata_changes has it; None for a snapshot."""
 
 
 class Timeline(NamedTuple):
@@ -208,16 +184,18 @@ def _of_change(
 ) -> Event:
     _, name, (what, old, new) = change.named
     values = [None if text is None else json.loads(text) for text in (old, new)]
+    came = None
     nodes = holders.nodes(change.offset, change.leader_epoch, change.tail)
     if what in _OF_CONFIGS:
         detail = detail_of_config(change.named.write.key[-1], *values)
     elif what in OF_HISTORY:
         detail = ""
     else:
-        detail = fencings.detail(change) or detail_of(what, *values)
+        detail, came = fencings.detail(change)
+        detail = detail or detail_of(what, *values)
     return Event(
         cluster_id, change.at, what, name, detail, None,
-        change.offset, change.leader_epoch, nodes, change.commitment,
+        change.offset, change.leader_epoch, nodes, change.commitment, came,
     )  # fmt: skip
 
 

@@ -13,17 +13,15 @@ from replica.doctor.quorum.log_ends import OwnEnd
 from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.timeline.changes import LoggedChange
 from replica.doctor.timeline.details import is_new_process
+from replica.doctor.timeline.event import Came
 from replica.metadata.changes.brokers_seen import is_fencing, seen_by
 
-ASKED = "had asked for its shutdown"
-"""The first words of the detail if a broker lost its leaders before it stopped."""
-
-
-BACK = "came back "
-"""The first words of the detail if a broker was unfenced that was fenced before."""
-AFTER_RESTART = f"{BACK}after a restart"
-"""The first words of this detail if another process came back than was fenced."""
 _TOLD = ("broker_fenced", "broker_unfenced")
+
+
+Told = tuple[str, Came | None]
+"""The detail of an event, and how a broker came to be so; ("", None) where there is nothing to
+say."""
 
 
 class _Seen(NamedTuple):
@@ -49,7 +47,7 @@ class Fencings:
     _fenced: dict[int, _Fenced] = field(default_factory=dict)
     """The last fencing of each broker on the branch."""
     _own_ends: Mapping[int, OwnEnd] = field(init=False)
-    _told: dict[tuple[int, BranchTail | None, int], str] = field(default_factory=dict)
+    _told: dict[tuple[int, BranchTail | None, int], Told] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._own_ends = own_ends(self.members)
@@ -73,17 +71,17 @@ class Fencings:
             for broker in seen_by(table, write.key, old, new):
                 self._seen[broker] = _Seen(change.at, change.offset, is_shutdown)
 
-    def detail(self, change: LoggedChange) -> str:
+    def detail(self, change: LoggedChange) -> Told:
         """When a broker was last alive, for a change that fenced it, and how it came back, for one
-        that unfenced it; "" for others."""
+        that unfenced it; nothing for others."""
         if change.named.change.change not in _TOLD:
-            return ""
-        return self._told.get((change.offset, change.tail, change.named.write.key), "")
+            return "", None
+        return self._told.get((change.offset, change.tail, change.named.write.key), ("", None))
 
-    def _before(self, broker: int, change: LoggedChange) -> str:
+    def _before(self, broker: int, change: LoggedChange) -> Told:
         seen = self._seen.get(broker)
         if seen is not None and seen.is_shutdown:
-            return f"{ASKED}{_before(seen.at, change)}"
+            return f"had asked for its shutdown{_before(seen.at, change)}", Came.ASKED
         told = "is seen nowhere in the log before"
         if seen is not None:
             told = (
@@ -91,19 +89,20 @@ class Fencings:
             )
         own = self._own_ends.get(broker)
         if own is None or own.at is None or own.offset >= change.offset:
-            return told
+            return told, Came.UNASKED
         is_later = seen is None or own.at >= seen.at
         ends = f"; its own copy of the log ends{_before(own.at, change)}" if is_later else ""
-        return f"{told}{ends}"
+        return f"{told}{ends}", Came.UNASKED
 
-    def _back(self, broker: int, change: LoggedChange) -> str:
+    def _back(self, broker: int, change: LoggedChange) -> Told:
         fenced = self._fenced.get(broker)
         if fenced is None:
-            return ""
+            return "", None
         is_new = is_new_process(fenced.registration, change.named.write.new)
-        told = AFTER_RESTART if is_new else f"{BACK}without a restart"
+        came = Came.RESTARTED if is_new else Came.BACK
+        told = f"came back {'after' if is_new else 'without'} a restart"
         took = (change.at - fenced.at) / 1000
-        return f"{told}, {took:.1f} s after it was fenced" if took >= 0 else told
+        return f"{told}, {took:.1f} s after it was fenced" if took >= 0 else told, came
 
 
 def _before(at: int, change: LoggedChange) -> str:

@@ -1,4 +1,5 @@
-"""Keeps the latest changes that may do harm although nothing is broken: of topics and configs."""
+"""Keeps the latest changes that may do harm although nothing is broken: of topics, configs, ACLs,
+credentials and quotas."""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ from replica.words import listed
 
 MOST = 5
 """The maximum number of changes that are listed: the latest deletions, then the latest others."""
-_DELETIONS = 3
-_CREATED, _DELETED, _SET, _REMOVED = (
-    "topic_created", "topic_deleted", "config_set", "config_removed",
-)  # fmt: skip
+_DELETIONS, _WITHDRAWALS = 3, 2
+_CREATED, _DELETED, _REMOVED = "topic_created", "topic_deleted", "config_removed"
+ACCESS_REMOVED = ("acl_deleted", "scram_credential_removed")
+"""The changes that take access away from a user."""
 _SHOWN_NAMES = 3
 
 
@@ -51,13 +52,12 @@ class LatestChanges:
 
     _groups: deque[ChangeGroup] = field(default_factory=lambda: deque(maxlen=MOST))
     _deletions: deque[ChangeGroup] = field(default_factory=lambda: deque(maxlen=_DELETIONS))
+    _withdrawals: deque[ChangeGroup] = field(default_factory=lambda: deque(maxlen=_WITHDRAWALS))
 
     def take(self, change: LoggedChange) -> None:
-        """Take the next change. The configs of a topic that is deleted go with it, and count as no
-        change of their own."""
+        """Take the next change of OF_HISTORY. The configs of a topic that is deleted go with it,
+        and count as no change of their own."""
         what = change.named.change.change
-        if what not in (_CREATED, _DELETED, _SET, _REMOVED):
-            return
         if what == _REMOVED and self._goes_with(change):
             return
         if self._groups and self._groups[-1].has(change):
@@ -67,14 +67,16 @@ class LatestChanges:
         self._groups.append(group := ChangeGroup(change, [change.named.name], change.at))
         if what == _DELETED:
             self._deletions.append(group)
+        if what in ACCESS_REMOVED:
+            self._withdrawals.append(group)
 
     def _goes_with(self, change: LoggedChange) -> bool:
         return any(change.at == one.first.at for one in self._deletions)
 
     def since(self, at: int) -> Iterator[ChangeGroup]:
-        """The groups from this time (ms since 1970) on; if there are many, the latest deletions and
-        the latest others."""
-        deletions = [one for one in self._deletions if one.last_at >= at]
+        """The groups from this time (ms since 1970) on; if there are many, the latest deletions (of
+        topics, then of access) and the latest others."""
+        deletions = [one for one in (*self._deletions, *self._withdrawals) if one.last_at >= at]
         kept = {id(one) for one in deletions}
         others = [one for one in self._groups if one.last_at >= at and id(one) not in kept]
         others = others[max(len(others) + len(deletions) - MOST, 0) :]

@@ -61,7 +61,8 @@ class Reassigned:
 
 @dataclass
 class Reassignments:
-    """Takes the changes of a log one by one, in its order."""
+    """The ends of reassignments, in groups by topic. `take` takes the changes of a log one by one,
+    in the order of the log."""
 
     _found: list[Reassigned] = field(default_factory=list)
     _newest: dict[tuple[str, int, BranchTail | None], Reassigned] = field(default_factory=dict)
@@ -103,6 +104,7 @@ def _brokers(
     what: str, old: Partition, new: Partition
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The brokers before a reassignment and after it, if it ends with this change and has moved a
-    replica. What ends a reassignment may make two changes: the other one isn't asked."""
+    replica. The record that ends a reassignment may make two changes; the result is None for the
+    change of the replicas, so that the reassignment counts once."""
     is_ending = bool(old.adding_replicas or old.removing_replicas)
     return moved(old.hosts, new.hosts) if is_ending == (what in _ENDED) else None

@@ -83,7 +83,7 @@ class StoppedBefore(NamedTuple):
 
 
 class Since(NamedTuple):
-    """Since when a state of several things lasts."""
+    """Since when several things, such as partitions without leader, have been in one state."""
 
     first_ms: int
     """The time at which the first of them reached this state, in ms since 1970 (UTC)."""
@@ -137,7 +137,8 @@ def _noting_created(
     keys: Collection[PartitionKey],
     created: dict[PartitionKey, int | None],
 ) -> Iterator[VisibleChange]:
-    """The steps. Notes when those of these partitions were created that they create."""
+    """The steps, unchanged. For each step that creates one of these partitions, the step's time is
+    noted in `created`."""
     for step in steps:
         for table, key, before in step.before:
             if table == "partitions" and before is None and key in keys:

@@ -70,7 +70,17 @@ class JudgedCluster:
     @cached_property
     def behind(self) -> tuple[Behind | None, ...]:
         """For each member how far it is behind the newest log: see behind_newest."""
-        return behind_newest([one.examined for one in self.members], self.partings)
+        logs = [one.examined for one in self.members]
+        return behind_newest(logs, self.partings, self._beside())
+
+    def _beside(self) -> frozenset[ReplicaKey]:
+        """The replicas whose logs conflict with the log that tells the state."""
+        told = self.state
+        if told is None or told.quorum is None or told.examined.replica is None:
+            return frozenset()
+        own = told.examined.replica.key
+        pairs = ({one.a, one.b} for one in told.quorum.conflicts)
+        return frozenset().union(*(pair - {own} for pair in pairs if own in pair))
 
     def findings_of(self, member: JudgedDirectory) -> Iterator[Finding]:
         """The findings about a directory, also those that compare it with others."""
@@ -261,8 +271,9 @@ def _state(judged: JudgedCluster) -> KnownState | None:
 
 
 def _beyond_voters(judged: JudgedCluster, end: int) -> str:
-    """As in KnownState. A voter's log that ends as much earlier as a copy of running nodes may do
-    says nothing, unless records with changes are behind it that may not be committed."""
+    """The text for KnownState.beyond_voters. It is "" if the logs of voters are only as far behind
+    as a copy of running nodes may be, unless some records behind their ends may not be committed.
+    end: the end offset (exclusive) of the state."""
     cluster = judged.cluster
     whole = [one for one in judged.members if one.examined.is_directory]
     voters = [one for one in whole if one.role is QuorumRole.VOTER]

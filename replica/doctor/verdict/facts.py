@@ -13,6 +13,7 @@ from replica.doctor.check.catalogue import (
     files,
     groups,
     health,
+    log,
     partition_folders,
     snapshots,
     startup,
@@ -24,7 +25,7 @@ from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
-from replica.doctor.verdict.margin import QuorumMargin
+from replica.doctor.verdict.margin import QuorumMargin, majority_facts
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
 from replica.doctor.verdict.verdict import (
@@ -37,9 +38,8 @@ from replica.doctor.verdict.verdict import (
     Verdict,
     decide,
 )
-from replica.model.voters import majority
 from replica.severity import Severity
-from replica.words import counted, listed, named, sentence, shortened
+from replica.words import counted, listed, sentence, shortened
 
 AT_RISK = frozenset(
     {
@@ -56,6 +56,18 @@ AT_RISK = frozenset(
 _CAUSES = frozenset({groups.VOTER_SETS_DIFFER.id, groups.INITIAL_VOTERS_DIFFER.id})
 """The rules that find why a cluster has two histories. Their facts come before the facts of
 AT_RISK, which name the effects."""
+_DAMAGED_LOG = frozenset(
+    {
+        log.CRC_MISMATCH.id, log.FRAMING.id, log.OFFSET_GAP.id, log.OFFSET_GOES_BACK.id,
+        log.EPOCH_GOES_BACK.id,
+    }
+)  # fmt: skip
+"""The rules about damage inside a log."""
+_LEADS_WITHOUT = (
+    "A voter with such a log may lead with wrong records, or help to elect a leader that lacks "
+    "committed records."
+)
+"""Kafka cuts a log at its damage when it starts, or doesn't see the damage."""
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
@@ -118,7 +130,7 @@ class VerdictDraft:
         notice."""
         added = tuple(more)
         findings = (*self.findings, *added)
-        of_files = _of_files(findings, self.mentioned)
+        of_files = _of_files(findings, self.mentioned, self.margin.voters)
         return decide(
             self.cluster_id,
             self.margin.added_to((*self.felt, *of_files, *self.of_health), findings),
@@ -149,7 +161,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
         of_health = tuple(told[fact] for fact in of_health)
     return VerdictDraft(
         evidence.cluster_id,
-        (*outage, *_of_majority(evidence)),
+        (*outage, *majority_facts(evidence)),
         evidence.findings,
         of_health,
         QuorumMargin.of(evidence),
@@ -186,51 +198,9 @@ def _notes(findings: Iterable[Finding]) -> int:
     return sum(one.severity is Severity.INFO for one in findings)
 
 
-def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The facts that voters don't count, because their disks are unreliable or were replaced: if
-    the voters that are left are no majority, or, with replaced disks, only just a majority. Without
-    a majority committed records may be only on unreliable disks, whatever the missing disks
-    hold."""
-    left, needed = evidence.reliable, majority(len(evidence.voters))
-    none = f"the voters that are left are no majority ({len(left)} of {len(evidence.voters)})"
-    if evidence.unreliable and len(left) < needed:
-        disks = "disk of voter" if len(evidence.unreliable) == 1 else "disks of voters"
-        yield Fact(
-            Level.AT_RISK,
-            Severity.WARNING,
-            f"The {disks} {listed(evidence.unreliable)} can't be relied on, and {none}: committed "
-            "records may be lost.",
-            "Start no controller that is stopped, and keep a copy of each directory. `kraftlake "
-            "recover --plan` says how the quorum can go on.",
-        )
-    if not evidence.replaced or len(left) > needed:
-        return
-    disks = (
-        "doesn't count with the disk that its node has"
-        if len(evidence.replaced) == 1
-        else "don't count with the disks that their nodes have"
-    )
-    told = sentence(f"{named('voter', evidence.replaced)} {disks}").removesuffix(".")
-    if len(left) < needed:
-        yield Fact(
-            Level.OUTAGE,
-            Severity.ERROR,
-            f"{told}, and {none}: the quorum elects no leader.",
-            "Give these nodes their own disks. `kraftlake recover --plan` says how the quorum can "
-            "go on without them.",
-        )
-        return
-    yield Fact(
-        Level.ATTENTION,
-        Severity.WARNING,
-        f"{told}: the quorum needs each of the other voters ({listed(left)}), and stops "
-        "when one of them stops.",
-        f"Keep the other voters ({listed(left)}) running. `kraftlake recover --plan` says how "
-        f"{named('voter', evidence.replaced)} is made to count again.",
-    )
-
-
-def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> Iterator[Fact]:
+def _of_files(
+    findings: Sequence[PlacedFinding], mentioned: Collection[str], voters: Collection[str]
+) -> Iterator[Fact]:
     urgent = [
         one
         for one in findings
@@ -251,12 +221,26 @@ def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> 
         # a fact about possible data loss names its evidence, such as the other log of a conflict
         is_cause = rule.id in causes
         is_told = is_cause or rule.id in AT_RISK or rule.id in _HAPPENED
-        evidence = found[0].finding.message if is_told else ""
+        evidence = found[0].finding.message if is_told else _place_of_damage(found[0].finding)
         fact = _of_place(rule, _places(where), evidence)
         if rule.id in OLD_DISKS:
             messages = [one.finding.message for one in found[:_SHOWN]]
             fact = replace(fact, text=old_disks_text(rule.id, _begun(_places(where)), messages))
+        damaged = [one for one in where if one.removeprefix("node ") in voters]
+        if rule.id in _DAMAGED_LOG and damaged:
+            step = f"Keep {_places(damaged)} stopped. {fact.next_step}"
+            text = f"{fact.text} {_LEADS_WITHOUT}"
+            fact = replace(fact, level=Level.AT_RISK, text=text, next_step=step)
         yield replace(fact, level=Level.AT_RISK, severity=Severity.ERROR) if is_cause else fact
+
+
+def _place_of_damage(finding: Finding) -> str:
+    """Where the damage of a file begins, such as `offset 142, in 00000000000000000000.log at byte
+    11830`; "" for a finding that isn't about damage, or whose place in the file isn't known."""
+    if finding.severity is not Severity.ERROR or finding.position is None:
+        return ""
+    offset = "" if finding.offset is None else f"offset {finding.offset}, "
+    return f"{offset}in {finding.file} at byte {finding.position}"
 
 
 def _place_of(rule: Rule, causes: Collection[str]) -> tuple[bool, int]:

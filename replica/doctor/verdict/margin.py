@@ -1,6 +1,6 @@
 """Some voters can't be counted, because they are down or behind, or because their disks lack what
-they had. This module adds to the facts about them which of the other voters the quorum now
-needs."""
+they had. This module says what that means for the quorum: whether a majority is left, which of the
+other voters it now needs, and whether the voters that lack records can elect a leader."""
 
 from __future__ import annotations
 
@@ -11,17 +11,22 @@ from typing import NamedTuple
 from replica.doctor.check.catalogue import health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.old_disks import OLD_DISKS
-from replica.doctor.verdict.verdict import Fact
+from replica.doctor.verdict.verdict import Fact, Level
 from replica.model.voters import majority
-from replica.words import named
+from replica.severity import Severity
+from replica.words import listed, named, sentence
 
 _RULES = OLD_DISKS | {health.VOTER_ON_FENCED_BROKER.id}
 """The rules about voters that are behind or down, or whose disks lack what they had."""
 
 
 class QuorumMargin(NamedTuple):
-    """voters: the ids of all voters, such as `2`. countable: the voters that the quorum can count
-    on: no finding doubts their disk, and no fenced broker runs on their node."""
+    """The voters that the quorum can still count on.
+
+    voters: the ids of all voters, such as `2`.
+    countable: the ids of the voters without a finding that doubts their disk, and without a fenced
+        broker on their node.
+    """
 
     voters: tuple[str, ...]
     countable: tuple[str, ...]
@@ -39,7 +44,7 @@ class QuorumMargin(NamedTuple):
     def added_to(self, facts: Iterable[Fact], findings: Iterable[PlacedFinding]) -> Iterator[Fact]:
         """The facts. If just a majority can be counted on, the facts about the other voters also
         say that the quorum stops when one more voter stops. findings: those about files."""
-        behind = {one.where for one in findings if one.finding.rule.id in OLD_DISKS}
+        behind = _behind(findings)
         left = [one for one in self.countable if f"node {one}" not in behind]
         is_just = len(left) == majority(len(self.voters)) < len(self.voters)
         for fact in facts:
@@ -52,3 +57,78 @@ class QuorumMargin(NamedTuple):
                 yield replace(fact, text=text)
             else:
                 yield fact
+
+
+def majority_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
+    """The facts that voters don't count, because their disks are unreliable or were replaced: if
+    the voters that are left are no majority, or, with replaced disks, only just a majority. Without
+    a majority committed records may be only on unreliable disks, whatever the missing disks
+    hold."""
+    left, needed = evidence.reliable, majority(len(evidence.voters))
+    none = f"the voters that are left are no majority ({len(left)} of {len(evidence.voters)})"
+    if evidence.unreliable and len(left) < needed:
+        yield Fact(
+            Level.AT_RISK,
+            Severity.WARNING,
+            f"{_unreliable(evidence)}, and {none}: committed records may be lost.",
+            "Start no controller that is stopped, and keep a copy of each directory. `kraftlake "
+            "recover --plan` says how the quorum can go on.",
+        )
+    yield from _outvoted(evidence)
+    if not evidence.replaced or len(left) > needed:
+        return
+    disks = (
+        "doesn't count with the disk that its node has"
+        if len(evidence.replaced) == 1
+        else "don't count with the disks that their nodes have"
+    )
+    told = sentence(f"{named('voter', evidence.replaced)} {disks}").removesuffix(".")
+    if len(left) < needed:
+        yield Fact(
+            Level.OUTAGE,
+            Severity.ERROR,
+            f"{told}, and {none}: the quorum elects no leader.",
+            "Give these nodes their own disks. `kraftlake recover --plan` says how the quorum can "
+            "go on without them.",
+        )
+        return
+    yield Fact(
+        Level.ATTENTION,
+        Severity.WARNING,
+        f"{told}: the quorum needs each of the other voters ({listed(left)}), and stops "
+        "when one of them stops.",
+        f"Keep the other voters ({listed(left)}) running. `kraftlake recover --plan` says how "
+        f"{named('voter', evidence.replaced)} is made to count again.",
+    )
+
+
+def _outvoted(evidence: ClusterEvidence) -> Iterator[Fact]:
+    """The fact that a majority of the voters may elect a leader without the newest records: voters
+    that are behind, with the votes of voters whose disks are unreliable. Voters that are only
+    behind are no danger, because a majority holds each committed record."""
+    behind = [one for one in evidence.reliable if f"node {one}" in _behind(evidence.findings)]
+    votes, needed = len(behind) + len(evidence.unreliable), majority(len(evidence.voters))
+    if not (evidence.unreliable and behind) or votes < needed:
+        return
+    if len(evidence.reliable) < needed:  # which is said already
+        return
+    lack = "lacks" if len(behind) == 1 else "lack"
+    yield Fact(
+        Level.AT_RISK,
+        Severity.WARNING,
+        f"{_unreliable(evidence)}, and {named('voter', behind)} {lack} the newest records: "
+        f"together they are {votes} of {len(evidence.voters)} voters, and may elect a leader that "
+        "lacks committed records.",
+        f"Keep {named('node', evidence.unreliable)} stopped, and keep a copy of each directory. "
+        "`kraftlake recover --plan` says in which order to start, and how such a node joins again.",
+    )
+
+
+def _unreliable(evidence: ClusterEvidence) -> str:
+    disks = "disk of voter" if len(evidence.unreliable) == 1 else "disks of voters"
+    return f"The {disks} {listed(evidence.unreliable)} can't be relied on"
+
+
+def _behind(findings: Iterable[PlacedFinding]) -> frozenset[str]:
+    """The nodes, such as `node 2`, whose logs are behind or lack what they had."""
+    return frozenset(one.where for one in findings if one.finding.rule.id in OLD_DISKS)

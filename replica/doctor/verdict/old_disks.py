@@ -12,8 +12,11 @@ _VOTER = re.compile(r"voter \d+: ")
 
 
 class _Words(NamedTuple):
-    """one, several: what is wrong with one disk, and with several; "" where the findings say it.
-    then: a sentence on what that means; "" where the findings say it."""
+    """The words about disks with a finding of one rule.
+
+    one, several: what is wrong with one disk, and with several; "" where the findings say it.
+    then: a sentence on what that means; "" where the findings say it.
+    """
 
     one: str
     several: str

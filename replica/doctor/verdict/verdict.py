@@ -255,9 +255,12 @@ def decide(
     """The verdict by these facts and gaps.
 
     Facts are sorted by level and severity, with facts that need an action first; the sort is
-    stable. Steps against a loss of data come first, because no other step can undo a loss. Steps
-    that close gaps are steps of the verdict only where no fact has any. well: the headline if
-    nothing is wrong and nothing is missing.
+    stable. Steps against a loss of data come first, because no other step can undo a loss. If no
+    fact has a step, the verdict's steps are those that close gaps.
+
+    well: the headline if nothing is wrong and nothing is missing.
+    notes: the number of notes.
+    state: the state that the verdict is about.
     """
     ordered = tuple(sorted(facts, key=_weight))
     missing = tuple(gaps)

@@ -124,7 +124,7 @@ _TABLES = _slicing_tables()
 
 @inner
 def crc_by_tables(source: Bytes, start: int, end: int) -> int:
-    """The CRC of the same bytes, by tables (slicing-by-8). It works on every CPU."""
+    """The CRC of the bytes start <= i < end, by tables (slicing-by-8). It works on every CPU."""
     checksum = np.uint64(_ONES)
     position = start
     while position + 8 <= end:

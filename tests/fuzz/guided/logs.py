@@ -131,7 +131,7 @@ def _fetched(data: bytes) -> None:
 
 
 def _snapshot(data: bytes) -> None:
-    """The doctor finds no fault in a snapshot that the engine accepts."""
+    """Reads a snapshot. If the engine accepts it, the doctor must find no fault in it."""
     _, content = _input(data)
     disk = SimulatedDisk(Random(1))
     disk.make_directory("s")
@@ -157,10 +157,11 @@ def _snapshots() -> Iterable[bytes]:
 
 
 def _directory(data: bytes) -> None:
-    """A log that opens is the same after the next opening, which then has nothing to repair.
+    """Opens a log twice. If it opens, the second opening must find the same log, and have nothing
+    to repair.
 
-    After the first byte come the sizes of leader-epoch-checkpoint and of a snapshot (int16 each),
-    these two files, and the segment.
+    After the first byte of the input come the sizes of leader-epoch-checkpoint and of a snapshot
+    (int16 each), these two files, and the segment.
     """
     if len(data) < 5:
         return
@@ -213,7 +214,7 @@ def _directories() -> Iterable[bytes]:
 
 
 def _compressed(data: bytes) -> None:
-    """The first byte of the input chooses the codec; the rest is the compressed data."""
+    """Decompresses the input. Its first byte chooses the codec; the rest is the compressed data."""
     if not data:
         return
     codec, content = data[0] % 6, data[1:]

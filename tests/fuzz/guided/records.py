@@ -119,7 +119,8 @@ def _image_of(records: Iterable[bytes]) -> Image:
 
 
 def _replay(data: bytes) -> None:
-    """A snapshot of the state from a snapshot has the same content."""
+    """Replays records to a state, and writes the state as a snapshot. A replay of that snapshot
+    must give the same snapshot again."""
     image = _image_of(_parts(data))
     list(image.entities())
     replay = Replay()

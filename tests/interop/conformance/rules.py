@@ -199,8 +199,9 @@ class _Logs(_Rule):
         return ends
 
     def _check_committed(self, first: dict[tuple[int, int], Batch], ends: dict[int, int]) -> None:
-        """A leader's epoch begins at or above everything that older epochs committed, so its
-        LeaderChange record replaces nothing of that, and no other batch lies there."""
+        """Check that a leader's epoch begins at or above everything that older epochs committed, so
+        that its LeaderChange record replaces nothing committed, and that no other batch lies at
+        that offset."""
         for (offset, epoch), batch in first.items():
             older = max((end for of, end in ends.items() if of < epoch), default=0)
             self.judged["committed"] += 1
@@ -230,8 +231,8 @@ class _Logs(_Rule):
 
 
 def _check_watermarks(trace: Trace, judged: Counter[str]) -> None:
-    """A leader's high watermark never falls in its epoch, and a majority of its voters, by some
-    voter set that is in force then, has fetched up to it."""
+    """Check that a leader's high watermark never falls in its epoch, and that a majority of its
+    voters, by some voter set that is in force then, has fetched up to it."""
     for case in Watching(trace).cases():
         reply = case.exchange.reply
         if not isinstance(reply, FetchResponse | DescribeQuorumResponse):

@@ -149,7 +149,7 @@ class Watching:
                 return node
 
     def _leads(self, node: Witness, epoch: int) -> Witness:
-        """The node, which has shown that it leads."""
+        """The witness of a node that has just shown that it leads the epoch."""
         own = node.key.node_id
         known = replace(node.led_by(epoch, own), voted=node.key)
         if known.term is not None or known.has_resigned:
@@ -167,7 +167,7 @@ class Watching:
         return (log.voters,) if following is None else (log.voters, following[0])
 
     def _at_position(self, node: Witness, position: OffsetAndEpoch) -> Witness:
-        """The node, which has shown the end of its log."""
+        """The witness of a node that has just shown that its log ends at this position."""
         logs = [node.log, node.latest_log]
         if node.tail_epoch is not None:
             logs.append(self.world.extended(node.log, position.offset, node.tail_epoch))

@@ -172,7 +172,8 @@ class Witness:
         )
 
     def led_by(self, epoch: int, leader_id: int) -> Witness:
-        """The witness, which has shown that it knows this leader of the epoch, or none."""
+        """The witness after the node has shown that it knows this leader of the epoch. leader_id:
+        NO_NODE where the node knows no leader."""
         known = self.at(epoch)
         if epoch < self.epoch or leader_id == NO_NODE:
             return known

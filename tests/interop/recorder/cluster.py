@@ -40,8 +40,8 @@ class RecordedCluster:
     def __init__(
         self, folder: Path, shape: Shape, tools: Tools, migrated: Migrated | None = None
     ) -> None:
-        """migrated: what the nodes' directories have by a migration from ZooKeeper. They are not
-        formatted then."""
+        """migrated: what the nodes' directories have by a migration from ZooKeeper. Such
+        directories are not formatted again."""
         self.folder, self.shape, self.tools, self.migrated = folder, shape, tools, migrated
         self.cluster_id = CLUSTER_ID if migrated is None else migrated.cluster_id
         is_both = shape.kind in (Kind.COMBINED, Kind.JBOD)

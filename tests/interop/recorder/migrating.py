@@ -17,8 +17,8 @@ class Migrated(NamedTuple):
 
 
 def migrated(folder: Path) -> Migrated:
-    """Migrates a cluster in this folder, whose topics are made before, during and after the copy of
-    its metadata. It does not run any more then."""
+    """Migrates a cluster in this folder. Its topics are made before, during and after the copy of
+    its metadata. At the end the cluster is stopped."""
     topics: dict[str, int] = {}
     with MigratingCluster(folder) as cluster:
 

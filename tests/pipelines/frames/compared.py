@@ -26,7 +26,7 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Sources:
-    """The sources' frames of all directories below a path."""
+    """The DataFrames of the three sources, of all directories below a path."""
 
     logs: DataFrame
     snapshots: DataFrame

@@ -61,7 +61,7 @@ def _formatted_twice(data: Path, root: Path) -> None:
 
 
 def _two_disks(data: Path, root: Path) -> None:
-    """A node with a metadata log on each of its disks, of which the second ends earlier."""
+    """Writes a node that has a metadata log on each of two disks. The second log ends earlier."""
     for name in ("disk-1", "disk-2"):
         shutil.copytree(data / STATIC / "1", root / name)
         edit_text(root / name / "meta.properties", STATIC_ID, TWICE_ID)
@@ -70,7 +70,8 @@ def _two_disks(data: Path, root: Path) -> None:
 
 
 def _later_kafka(data: Path, root: Path) -> None:
-    """A cluster of one node, in whose log a record of a later Kafka stands between snapshots."""
+    """Writes a cluster of one node. Its log has a record of a later Kafka, between two
+    snapshots."""
     node = Path(shutil.copytree(data / STATIC / "1", root / "1"))
     edit_text(node / "meta.properties", STATIC_ID, LATER_ID)
     log = segment(node, 0)

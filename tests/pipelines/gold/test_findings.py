@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pipelines.tables import bronze, gold
+from replica.doctor.check.catalogue import groups
 from replica.doctor.check.group import JudgedDirectory
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.judging import judge_health
@@ -93,7 +94,11 @@ def test_findings_are_those_of_check_on_the_same_directories(
         for member in first_seen
         for finding in member.findings
     ]
-    expected += [_told(finding, finding.file) for finding in group.findings]
+    expected += [
+        _told(finding, finding.file)
+        for finding in group.findings
+        if finding.rule is not groups.VOTER_BEHIND  # the lake judges the voters of newer captures
+    ]
     mine = [row for row in findings if f"/{cluster}/{capture}/" in row.file]
     assert first_seen
     assert sorted(map(_row_told, mine), key=str) == sorted(expected, key=str)

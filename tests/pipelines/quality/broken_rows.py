@@ -1,4 +1,4 @@
-"""Per table, rows that satisfy its suite; per condition of ours, rows that break it."""
+"""Rows that satisfy each table's suite, and rows that break each condition of a suite."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Example:
-    """rows: of the table; other: of the table that its suite joins, as far as the join needs it."""
+    """rows: rows of a table. other: the rows that its suite joins, as far as it needs them."""
 
     rows: tuple[Row, ...]
     other: tuple[Row, ...] = ()

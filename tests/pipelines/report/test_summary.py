@@ -240,8 +240,8 @@ def test_moved_replicas_are_told_and_an_outage_may_be_older_than_the_fencing(
     report, _ = reported(rows)
     outage, moves, _ = report.clusters[0].summary.when[-3:]
     assert outage.endswith(
-        "up to 1 of them; the outage may have begun earlier, for a broker is fenced some time "
-        "after it stopped."
+        "up to 1 of them; the outage may have begun earlier: by default a broker is fenced 9 s or "
+        "more after its last heartbeat."
     )
     assert "of 1 partition were moved at " in moves
     assert moves.endswith(": orders-1: 11 and 12 -> 12 and 13.")

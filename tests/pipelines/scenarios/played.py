@@ -66,8 +66,9 @@ class Moment:
 
 @dataclass(frozen=True)
 class Played:
-    """A scenario that was run. moments: in their order, TOLD always among them. branch: what is
-    committed at the end; where promises were broken, the log of the last leader."""
+    """A scenario that was run. moments: the captured moments, in the order of ORDER; TOLD is always
+    among them. branch: what is committed at the end; where promises were broken, the log of the
+    last leader."""
 
     scenario: NamedScenario
     cluster_id: str

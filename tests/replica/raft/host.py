@@ -128,7 +128,8 @@ class Disk:
 
 
 class Host:
-    """`raft` with its disk. sends: requests since the last `take`. replies: by request id."""
+    """A core and its disk. sends: the requests since the last call of `take`. replies: the
+    responses by request id."""
 
     def __init__(self, configuration, disk=None, now=0, draw=lambda bound: 0):
         self.config = configuration

@@ -101,7 +101,8 @@ class Killing:
         self.counts[f"killed in {doing}"] += 1
 
     def _judge_before_opening(self) -> None:
-        """A reader of the unopened directory also sees what was promised."""
+        """Check, before the log is opened, that a reader of its directory sees everything that was
+        promised."""
         if not Path(self.partition).is_dir():
             return
         found = read_directory(self.partition)
@@ -146,7 +147,8 @@ class Killing:
         self.counts["snapshots there"] += len(there)
 
     def _judge_vote(self) -> None:
-        """The disk has the last vote that was printed, or the next one, which was being written."""
+        """Check that the disk has the last vote that was printed, or the next vote, which was being
+        written."""
         voted = QuorumStateFile(LocalDisk(), self.partition).read()
         if voted is None:
             assert self.vote == 0

@@ -115,7 +115,8 @@ def _listeners(fields: Mapping[str, Any]) -> str:
 
 
 def _leaderless(cluster: Cluster) -> Iterator[Html]:
-    """Topic by topic, the topics with the most such partitions first."""
+    """A table of the topics that have partitions without leader. The topics with the most such
+    partitions come first."""
     topics: Mapping[str, str] = cluster.values("topics")
     every = Counter(topic for topic, _ in cluster.partitions)
     without: Counter[str] = Counter()
@@ -143,7 +144,12 @@ def _brokers_text(ids: Collection[int]) -> str:
 
 
 class _Setting(NamedTuple):
-    """A config of one kind of resource. of: a broker; "" for all topics together."""
+    """A config of a resource.
+
+    kind: the type of the resource.
+    of: the name of the resource, such as a broker's id; "" for all topics together.
+    name: the name of the config.
+    """
 
     kind: int
     of: str
@@ -151,7 +157,8 @@ class _Setting(NamedTuple):
 
 
 def _configs(image: Image) -> Iterator[Html]:
-    """The configs that somebody set: of topics how many have which value."""
+    """A table of the configs that somebody set. For a config of topics it has the number of topics
+    with each value."""
     found: dict[_Setting, Counter[str]] = defaultdict(Counter)
     for (kind, resource, name), value in image.tables["configs"].values.items():
         of = "" if kind == TOPIC_RESOURCE else resource

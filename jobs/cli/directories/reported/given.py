@@ -1,4 +1,4 @@
-"""The directories of one cluster, round by round, as the report asks them."""
+"""The directories of one cluster, round by round, in the form from which the report is made."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Capture:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """The directories of the cluster that were captured together. group: names it in rows."""
+    """The directories of the cluster that were captured together. group: the name of the round in
+    rows."""
 
     group: str
     name: str | None

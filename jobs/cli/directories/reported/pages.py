@@ -92,7 +92,7 @@ def _view(
     number: int,
     progress: ProgressLine,
 ) -> ClusterView:
-    """The view of a branch's cluster, the page's cluster with this number."""
+    """The view of the cluster of a branch. number: the number of the cluster on the page."""
     of_cluster = judgements[branch.cluster_id]
     _, newest, verdict = of_cluster[-1]
     now = datetime.now(UTC)
@@ -132,7 +132,8 @@ def _round(given: GivenRounds, place: int, cluster: JudgedCluster, now: datetime
 def _evidence(
     given: GivenCluster, walked: Walked, parted: Parted, fenced_unasked: Collection[int]
 ) -> Evidence:
-    """fenced_unasked: see known_outages."""
+    """The evidence on a cluster, in the form that the page of a lake has. fenced_unasked: see
+    known_outages."""
     lost = parted.lost(walked)
     quorum = given.newest.judged.quorum
     voters = () if quorum is None else sorted(one.node_id for one in quorum.voters)

@@ -34,7 +34,8 @@ _PARTED = (Relation.DIVERGED.value, Relation.CONFLICT.value)
 
 
 class Parted:
-    """What the logs of a cluster's rounds show, one beside the other."""
+    """The differences between the logs of a cluster: between the replicas of a round, and between
+    two rounds."""
 
     def __init__(self, given: GivenCluster, reader: LogRecordReader) -> None:
         self._given = given
@@ -156,7 +157,7 @@ def _holds(ranges: Ranges, offset: int) -> bool:
 
 
 def _pairs(each: Round) -> Iterator[dict[str, Any]]:
-    """A row for each two logs of a round, as gold.divergence_points has them."""
+    """A row for each pair of logs of a round, as gold.divergence_points has them."""
     for a, b, divergence, lost, _ in settled_pairs(each.compared):
         yield {
             "node_a": a.node_id,

@@ -195,8 +195,8 @@ LEADER_LACKS_OWN_RECORDS = warning(
 )
 VOTER_BEHIND = warning(
     "voter-behind",
-    "A voter's log ends ten seconds or more before the newest log, of which it is a part: the node "
-    "was stopped or cut off, its disk was restored, or it was copied earlier.",
+    "A voter's log ends ten seconds or more before the newest log: the node was stopped or cut "
+    "off, its disk was restored, or it was copied earlier.",
     "Appends two records a second to the leader's log, also when nothing happens: a voter whose "
     "log ends so early follows no leader, or its disk is older than what it acknowledged.",
     "If its disk was restored from an older copy, keep the node stopped (`kraftlake recover "

@@ -25,7 +25,7 @@ _ENVELOPES = {
 
 
 def write_tomorrow(source: Path, target: Path) -> None:
-    """A copy of a recorded folder of Kafka 4.4 with newer records. File sizes and positions are
+    """Copies a recorded folder of Kafka 4.4, with newer records in it. File sizes and positions are
     unchanged."""
     shutil.copytree(source, target)
     changed = 0

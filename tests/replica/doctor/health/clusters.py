@@ -49,7 +49,7 @@ def a_broker(
 def a_controller(
     controller_id: int, *, level: int = 27, port: int = CONTROLLER_PORT
 ) -> MetadataRecord:
-    """A registered controller at host cN."""
+    """A registered controller. Controller N is at the host cN."""
     return new_record(
         "REGISTER_CONTROLLER_RECORD",
         0,
@@ -67,7 +67,7 @@ def a_controller(
 
 
 def voters(*ids: int) -> KRaftVoters:
-    """The voter set at hosts cN."""
+    """A voter set of these node ids. Voter N is at the host cN."""
     return KRaftVoters(
         0,
         tuple(

@@ -76,3 +76,11 @@ def test_of_a_log_that_can_t_be_read_nobody_knows_what_it_held() -> None:
         "holds records that can't be read: without them it may help to elect a leader that lacks "
         "committed records"
     )
+
+
+def test_an_emptied_directory_is_of_no_epoch() -> None:
+    """Somebody deleted the files of a metadata log, and left its directory."""
+    emptied = KnownVoter(ONE, VoterDoubt.STALE, None, 3)
+    assert emptied.why_stale == (
+        "its directory holds neither records nor a vote, and it led or voted in epoch 3"
+    )

@@ -19,13 +19,13 @@ WORD = "hunter2"
 
 
 def tls(place: Place, **settings: object) -> None:
-    """A controller with a TLS listener. In a name, _ stands for a dot."""
+    """Writes a controller with a TLS listener. In the name of a setting, _ stands for a dot."""
     place.configure(listener_security_protocol_map="CONTROLLER:SSL", **settings)
     place.format(place.data)
 
 
 def sasl(place: Place, **settings: object) -> None:
-    """A controller with a SASL listener."""
+    """Writes a controller with a SASL listener."""
     place.configure(listener_security_protocol_map="CONTROLLER:SASL_PLAINTEXT", **settings)
     place.format(place.data)
 

@@ -10,7 +10,8 @@ import pytest
 from replica.doctor.check.examined import Examined, examine
 from replica.doctor.check.group import judge_group
 from replica.doctor.timeline.causes import ElectionCause
-from replica.doctor.timeline.events import DIVERGENCE, ELECTION, Event, timeline
+from replica.doctor.timeline.event import Event
+from replica.doctor.timeline.events import DIVERGENCE, ELECTION, timeline
 from replica.doctor.verdict.evidence_of_directories import clusters_of, evidence_of
 from replica.format.discovery import discover
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from replica.doctor.timeline.decisive import decisive
 from replica.doctor.timeline.details import RESTARTED
-from replica.doctor.timeline.events import Event
-from replica.doctor.timeline.fencings import AFTER_RESTART
+from replica.doctor.timeline.event import Came, Event
 
 
 def _event(
@@ -47,7 +46,7 @@ def test_every_feature_that_changes_after_the_birth_decides_also_in_a_log_withou
 
 def test_a_broker_that_comes_back_is_told_only_where_it_was_fenced_before() -> None:
     up, down = _event("broker_unfenced", "broker 1"), _event("broker_fenced", "broker 1")
-    back = up._replace(detail=f"{AFTER_RESTART}, 3.0 s after it was fenced")
+    back = up._replace(came=Came.RESTARTED)
     assert decisive([up]) == []
     assert decisive([up, down, back]) == [down, back]
 

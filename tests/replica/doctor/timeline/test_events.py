@@ -10,7 +10,8 @@ import pytest
 
 from replica.doctor.check.examined import examine
 from replica.doctor.timeline.branch import branches_of
-from replica.doctor.timeline.events import Event, timeline
+from replica.doctor.timeline.event import Event
+from replica.doctor.timeline.events import timeline
 from replica.format.discovery import discover
 from replica.message.primitives import uuid_text
 from tests.replica.doctor.check.editing import append, metadata, segment

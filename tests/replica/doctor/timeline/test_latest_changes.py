@@ -11,7 +11,7 @@ from replica.metadata.image.versions import Write
 
 
 def change(second: int, what: str, name: str) -> LoggedChange:
-    kind = KIND_OF["config" if what.startswith("config") else "topic"]
+    kind = KIND_OF[what.partition("_")[0]]
     write = Write(kind, name, None, None, second, "")
     return LoggedChange(
         1000 * second, 1, "proven", NamedChange(write, name, Change(what, None, None))
@@ -44,3 +44,11 @@ def test_topics_that_were_created_one_after_another_are_one_group() -> None:
     ]  # fmt: skip
     assert kept(*created, at=6000)[0].name == group.name, "the last of them is recent"
     assert kept(*created, at=6001) == []
+
+
+def test_access_that_was_taken_away_is_told_whatever_was_changed_after_it() -> None:
+    """A client that is refused is an incident in which no check finds a fault."""
+    taken = [change(second, "acl_deleted", f"ann {second}") for second in range(3)]
+    configs = [change(second, "config_set", f"config {second}") for second in range(3, 9)]
+    told = [one.name for one in kept(*taken, *configs)]
+    assert told == ["ann 1", "ann 2", "config 6", "config 7", "config 8"]

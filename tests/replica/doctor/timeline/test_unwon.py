@@ -11,7 +11,8 @@ import pytest
 from replica.doctor.check.examined import examine
 from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.timeline.decisive import decisive
-from replica.doctor.timeline.events import UNWON, Event, timeline
+from replica.doctor.timeline.event import Event
+from replica.doctor.timeline.events import UNWON, timeline
 from replica.format.discovery import discover
 from replica.simulate.node import Layout
 from replica.simulate.scenarios.quorum import ScriptedQuorum

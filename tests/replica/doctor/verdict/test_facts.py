@@ -113,31 +113,6 @@ def test_several_brokers_that_are_down_are_told_as_several() -> None:
     assert verdict.headline == "Brokers 3 and 4 are down. They hold replicas."
 
 
-def test_disks_that_leave_no_majority_put_committed_records_at_risk() -> None:
-    of_two = ClusterEvidence(nodes=2, voters=("1", "2"), unreliable=("2",))
-    verdict = verdict_on(of_two)
-    assert verdict.level is Level.AT_RISK
-    assert verdict.headline == (
-        "The disk of voter 2 can't be relied on, and the voters that are left are no majority (1 "
-        "of 2): committed records may be lost."
-    )
-    assert "recover --plan" in verdict.next_steps[0]
-    assert verdict_on(replace(of_two, voters=THREE)).level is Level.HEALTHY, "2 of 3 are a majority"
-    of_three = verdict_on(replace(of_two, voters=THREE, unreliable=("1", "2")))
-    assert of_three.headline.startswith("The disks of voters 1 and 2 can't be relied on")
-    assert verdict_on(replace(of_two, unreliable=())).level is Level.HEALTHY
-
-
-def test_unreliable_and_replaced_disks_are_counted_once_for_both_facts() -> None:
-    of_both = ClusterEvidence(nodes=3, voters=THREE, unreliable=("1",), replaced=("2",))
-    facts = verdict_on(of_both).facts
-    assert {fact.level for fact in facts} == {Level.OUTAGE, Level.AT_RISK}
-    assert all("the voters that are left are no majority (1 of 3)" in one.text for one in facts)
-    of_five = replace(of_both, voters=("1", "2", "3", "4", "5"))
-    (fact,) = verdict_on(of_five).facts
-    assert "each of the other voters (3, 4 and 5)" in fact.text
-
-
 @pytest.mark.parametrize("cause", [groups.VOTER_SETS_DIFFER, groups.INITIAL_VOTERS_DIFFER])
 def test_why_there_are_two_histories_stands_before_what_came_of_it(cause: Rule) -> None:
     came_of_it = (groups.CONFLICT, groups.COMMITTED_DATA_AT_RISK)

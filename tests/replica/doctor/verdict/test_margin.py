@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from replica.doctor.check.catalogue import RULES_BY_ID, groups, health
+from replica.doctor.check.catalogue import RULES_BY_ID, groups, health, log
 from replica.doctor.check.rule import Finding, Rule, Subject
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.old_disks import OLD_DISKS
-from tests.replica.doctor.verdict.test_facts import about
+from replica.doctor.verdict.verdict import Level
+from tests.replica.doctor.verdict.test_facts import THREE, about
 
 MARGIN = " While only nodes 1 and 3 run and are caught up, the quorum stops when one of them stops."
 
@@ -53,3 +56,59 @@ def test_more_and_fewer_than_a_majority_have_no_margin() -> None:
     ):
         assert told
         assert not any("While only" in one for one in told)
+
+
+def test_disks_that_leave_no_majority_put_committed_records_at_risk() -> None:
+    of_two = ClusterEvidence(nodes=2, voters=("1", "2"), unreliable=("2",))
+    verdict = verdict_on(of_two)
+    assert verdict.level is Level.AT_RISK
+    assert verdict.headline == (
+        "The disk of voter 2 can't be relied on, and the voters that are left are no majority (1 "
+        "of 2): committed records may be lost."
+    )
+    assert "recover --plan" in verdict.next_steps[0]
+    assert verdict_on(replace(of_two, voters=THREE)).level is Level.HEALTHY, "2 of 3 are a majority"
+    of_three = verdict_on(replace(of_two, voters=THREE, unreliable=("1", "2")))
+    assert of_three.headline.startswith("The disks of voters 1 and 2 can't be relied on")
+    assert verdict_on(replace(of_two, unreliable=())).level is Level.HEALTHY
+
+
+def test_a_damaged_disk_and_a_voter_that_is_behind_may_elect_a_leader_without_records() -> None:
+    """Kafka cuts a damaged log where the damage begins, and then votes for any longer log."""
+    behind = PlacedFinding("node 3", groups.VOTER_BEHIND.at("", "voter 3: its log ends early"))
+    evidence = ClusterEvidence(nodes=3, voters=THREE, unreliable=("2",), findings=(behind,))
+    verdict = verdict_on(evidence)
+    assert verdict.level is Level.AT_RISK
+    assert verdict.headline == (
+        "The disk of voter 2 can't be relied on, and voter 3 lacks the newest records: together "
+        "they are 2 of 3 voters, and may elect a leader that lacks committed records."
+    )
+    assert verdict.next_steps[0].startswith("Keep node 2 stopped, ")
+    for harmless in (
+        replace(evidence, voters=("1", "2", "3", "4", "5")),
+        replace(evidence, unreliable=()),
+        replace(evidence, findings=()),
+    ):
+        assert verdict_on(harmless).level is not Level.AT_RISK
+
+
+def test_unreliable_and_replaced_disks_are_counted_once_for_both_facts() -> None:
+    of_both = ClusterEvidence(nodes=3, voters=THREE, unreliable=("1",), replaced=("2",))
+    facts = verdict_on(of_both).facts
+    assert {fact.level for fact in facts} == {Level.OUTAGE, Level.AT_RISK}
+    assert all("the voters that are left are no majority (1 of 3)" in one.text for one in facts)
+    of_five = replace(of_both, voters=("1", "2", "3", "4", "5"))
+    (fact,) = verdict_on(of_five).facts
+    assert "each of the other voters (3, 4 and 5)" in fact.text
+
+
+def test_damage_in_a_voter_s_log_is_a_risk_and_in_an_observer_s_none() -> None:
+    """Rehearsed, a voter with a flipped bit leads in half of the runs, with the wrong record."""
+    damage = PlacedFinding("node 2", Finding(log.CRC_MISMATCH, "1.log", "made", 1248, 14))
+    evidence = ClusterEvidence(nodes=3, voters=THREE, unreliable=("2",), findings=(damage,))
+    verdict = verdict_on(evidence)
+    assert verdict.level is Level.AT_RISK
+    assert " Found: offset 14, in 1.log at byte 1248. A voter with such a log " in verdict.headline
+    assert verdict.next_steps[0].startswith("Keep node 2 stopped. Node 2: Keep a copy ")
+    of_broker = replace(evidence, voters=("1", "3", "4"), unreliable=())
+    assert verdict_on(of_broker).level is Level.ATTENTION

@@ -88,8 +88,8 @@ def flooded(folder, lines=LINES, topic=OPAQUE):
 
 @contextmanager
 def asking(ports, count, frame):
-    """`count` connections to each port, in threads. Strangers send the frame on them again as soon
-    as they have an answer, or are closed."""
+    """Opens `count` connections to each port, in threads. Each connection sends the frame again
+    after each answer. A closed connection is replaced."""
     over = threading.Event()
 
     def ask(port):

@@ -9,7 +9,8 @@ from tests.replica.node.running import quorum_of_three
 
 @pytest.fixture
 def in_quorum(tmp_path):
-    """Runs `story(leader, followers)`. changed: settings of all nodes."""
+    """A function that runs `story(leader, followers)` in a new quorum. Its named arguments are
+    settings of all nodes."""
 
     def run(story, **changed):
         async def main():

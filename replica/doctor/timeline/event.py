@@ -1,0 +1,56 @@
+"""An event of a timeline."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+
+class Came(Enum):
+    """How a broker came to be fenced or unfenced."""
+
+    ASKED = "asked"
+    """It was fenced, and had asked for its shutdown."""
+    UNASKED = "unasked"
+    """It was fenced, and had not asked for its shutdown: it had stopped some time before."""
+    RESTARTED = "restarted"
+    """It came back, as another process than was fenced."""
+    BACK = "back"
+    """It came back as the same process."""
+
+
+class Event(NamedTuple):
+    """One event."""
+
+    cluster_id: str | None
+    at: int
+    """The time in ms since 1970 (UTC)."""
+    event: str
+    """The kind of event."""
+    name: str
+    """The node, broker, feature or other entity to which it happened."""
+    detail: str
+    """What happened, in one sentence."""
+    cause: str | None
+    """For an election the value of an ElectionCause; None for all other events."""
+    offset: int
+    """The offset of the record; for a snapshot the offset in its id; for a divergence the offset of
+    the first entry that the branch lacks."""
+    leader_epoch: int
+    """The leader epoch of that record, snapshot id or entry."""
+    nodes: tuple[int, ...]
+    """The ids of the nodes whose logs hold the record, or whose directories show the event."""
+    commitment: str | None
+    """The commitment of the record, as gold.metadata_changes has it; None for a snapshot."""
+    came: Came | None = None
+    """How a broker came to be fenced or unfenced; None for all other events. The detail says it to
+    people."""
+
+    @property
+    def shown(self) -> tuple[object, ...]:
+        """The values of COLUMNS."""
+        return self[: len(COLUMNS)]
+
+
+COLUMNS = Event._fields[:-1]
+"""The fields of an event that `timeline` and `what-happened` print."""
