@@ -4,6 +4,7 @@ expectation  the types of expectations and suites
 suites       one suite for each table, as data
 predicates   conditions that SQL can't express, as functions of a value
 suite_sql    the rows that a suite judges, with facts about their neighbours, as SQL
+neighbours   such facts over Arrow, without SQL
 judge        counts the broken rows, in the task that reads or makes them
 table_results   the counts of all tasks added up: a verdict for each expectation of a table
 results      the results of a run, and their rows and pages in the lake

@@ -7,7 +7,7 @@ keys, no NULL in columns that promise none), without a line in its suite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -42,15 +42,17 @@ class Action(StrEnum):
         meaning: str,
         condition: str | Callable[..., bool],
         columns: tuple[str, ...],
+        doubtful: Callable[..., Sequence[int]] | None = None,
     ) -> Expectation:
         """An expectation of type ROW with this action.
 
         condition: SQL that Spark and DataFusion understand alike; a row for which it is NULL breaks
         it. Or a function as in Expectation.predicate, for a condition that SQL can't express.
+        doubtful: as in Expectation.
         """
         predicate = None if isinstance(condition, str) else condition
         told = condition if isinstance(condition, str) else condition.__name__
-        return Expectation(ROW, columns, {"condition": told}, self, meaning, predicate)
+        return Expectation(ROW, columns, {"condition": told}, self, meaning, predicate, doubtful)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,9 @@ class Expectation:
     """A sentence that holds for every good row."""
     predicate: Callable[..., bool] | None = None
     """Set for a condition that SQL can't express: a function of the values of `columns`."""
+    doubtful: Callable[..., Sequence[int]] | None = None
+    """A function of the Arrow arrays of `columns`, which gives the rows that `predicate` has to
+    judge. All other rows satisfy it. None where it has to judge every row."""
 
     def __post_init__(self) -> None:
         # we write the expectations, so a mistake in one is a bug, which must show at import: only a
@@ -104,9 +109,29 @@ class Join:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """A column of the row next to a row, among the rows with the same values in `within`; NULL
+    where there is no such row."""
+
+    column: str
+    within: tuple[str, ...]
+    by: str
+    """The column of ints that orders these rows, NULL first."""
+    is_before: bool
+    """Whether it is the row before; the row behind otherwise."""
+
+    @property
+    def sql(self) -> str:
+        """SQL over the table's row `t`, which Spark and DataFusion understand alike."""
+        function, within = "lag" if self.is_before else "lead", ", ".join(self.within)
+        over = f"(PARTITION BY {within} ORDER BY t.{self.by} NULLS FIRST)"
+        return f"{function}(t.{self.column}) OVER {over}"
+
+
+@dataclass(frozen=True)
 class Suite:
-    """The expectations of one table. Their conditions may also use `derived` and the columns of
-    `joined`."""
+    """The expectations of one table. Their conditions may also use `derived`, `beside` and the
+    columns of `joined`."""
 
     contract: Contract
     own: tuple[Expectation, ...]
@@ -114,9 +139,13 @@ class Suite:
     derived: Mapping[str, str]
     """Column name -> SQL over the table's row `t` and its neighbours (window functions), which
     Spark and DataFusion understand alike: where it orders rows, it says NULLS FIRST."""
+    beside: Mapping[str, Beside]
+    """More such columns, which need no SQL where the rows are in memory."""
     joined: Join | None
     least_rows: int
     """A table with fewer rows breaks the suite."""
+    never_null: frozenset[str] = frozenset()
+    """Columns whose type lets no value of the judged rows be NULL, as in a Parquet file."""
 
     @property
     def name(self) -> str:
@@ -133,9 +162,10 @@ class Suite:
         meaning = f"the table has {self.least_rows} rows or more"
         yield Expectation(ROW_COUNT, (), least, Action.STOP, meaning)
         required = [column.name for column in self.contract.columns if not column.nullable]
+        judged = [f"`{name}` IS NOT NULL" for name in required if name not in self.never_null]
         yield Action.STOP.unless(
             "no value is missing where the contract wants one",
-            " AND ".join(f"`{name}` IS NOT NULL" for name in required),
+            " AND ".join(judged) or "true",
             (*required,),
         )
         keys = self.contract.keys
@@ -146,8 +176,9 @@ def suite(
     contract: Contract,
     *own: Expectation,
     derived: Mapping[str, str] = MappingProxyType({}),
+    beside: Mapping[str, Beside] = MappingProxyType({}),
     joined: Join | None = None,
     least_rows: int = 0,
 ) -> Suite:
     """The suite of a table. The parameters are the fields of Suite."""
-    return Suite(contract, own, derived, joined, least_rows)
+    return Suite(contract, own, derived, beside, joined, least_rows)

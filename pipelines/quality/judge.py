@@ -7,13 +7,15 @@ its clusters, and the driver adds the counts up (pipelines.quality.table_results
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from datafusion import SessionContext
 from pyarrow.dataset import Dataset
@@ -22,6 +24,7 @@ from pyspark.sql.types import VariantType
 from pipelines.delta.few_rows import in_types
 from pipelines.dialects import DATA_FUSION
 from pipelines.quality.expectation import ROW_COUNT, Action, Expectation, Suite
+from pipelines.quality.neighbours import with_neighbours
 from pipelines.quality.suite_sql import (
     broken_count,
     is_broken,
@@ -38,6 +41,8 @@ from replica.metadata.variant_reader import decode_variant
 SAMPLE = 5
 """The most keys of broken rows that are kept."""
 _CONTEXT = "_is_context"
+_READING: Mapping[str, Any] = {"use_threads": False, "batch_readahead": 1, "fragment_readahead": 1}
+"""How data files are read: the tasks of a build share the processors and the memory already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +99,16 @@ def judge_layer(tables: Mapping[Contract, pa.Table]) -> dict[Contract, Judged]:
     """Judges rows of some tables of one layer, all of the same clusters. tables: by contract, in
     the contract's types; the table that a suite joins must be there, too."""
     context = SessionContext()
-    for contract, rows in tables.items():
-        _register(context, contract.name, rows)
+    present = {
+        contract: _register(context, SUITES[contract.name], rows)
+        for contract, rows in tables.items()
+    }
     found: dict[Contract, Judged] = {}
     admitted: dict[str, str] = {}
     for suite in suites_of([*tables]):
         rows = tables[suite.contract]
-        judgements, left_out, query = _judge(_answers(context), suite, admitted)
+        judged = judged_rows(suite, admitted, present[suite.contract])
+        judgements, left_out, query = _judge(_answers(context), suite, judged)
         if left_out:  # a suite that joins this table sees only its admitted rows
             admitted[suite.name] = query
             rows = _in_contract(suite.contract, _answers(context)(query))
@@ -117,11 +125,11 @@ def judge(
     judged rows. suite: by default kraftlake's own suite of this table.
     """
     context = SessionContext()
-    is_context = [True] * context_rows + [False] * (rows.num_rows - context_rows)
-    flagged = rows.append_column(_CONTEXT, pa.array(is_context, pa.bool_()))
-    _register(context, contract.name, flagged)
+    is_context = pa.array(np.arange(rows.num_rows) < context_rows)
     suite = suite or SUITES[contract.name]
-    judgements, left_out, _ = _judge(_answers(context), suite, {}, f"NOT {_CONTEXT}")
+    present = _register(context, suite, rows.append_column(_CONTEXT, is_context))
+    judged = f"SELECT * FROM ({judged_rows(suite, {}, present)}) WHERE NOT {_CONTEXT}"
+    judgements, left_out, _ = _judge(_answers(context), suite, judged)
     return Judged(contract, rows.slice(context_rows), judgements, left_out)
 
 
@@ -134,7 +142,7 @@ def judge_stored(
     judgements: list[Judgement] = []
     left_out: list[LeftOut] = []
     for suite in suites_of(contracts):
-        found, bad, query = _judge(answer, suite, admitted)
+        found, bad, query = _judge(answer, suite, judged_rows(suite, admitted))
         judgements += found
         left_out += bad
         if bad:
@@ -143,12 +151,31 @@ def judge_stored(
 
 
 def judge_files(contract: Contract, files: Dataset) -> Judged:
-    """Judges the rows of data files of one table whose suite joins no other table. Columns are read
-    as they are needed. Gives no admitted rows."""
+    """Judges the rows of data files of one table whose suite joins no other table and leaves no
+    rows out. Columns are read as they are needed. Gives no admitted rows."""
+    never_null = frozenset(field.name for field in files.schema if not field.nullable)
+    suite = replace(SUITES[contract.name], never_null=never_null)
+    assert all(one.action is not Action.QUARANTINE for one in suite.expectations), suite.name
     context = SessionContext()
-    context.register_dataset(table_name(contract.name), files)
-    judgements, left_out, _ = _judge(_answers(context), SUITES[contract.name], {})
-    return Judged(contract, contract.arrow_schema.empty_table(), judgements, left_out)
+    rows = files.to_table(columns=_named(suite), **_READING)
+    judged = judged_rows(suite, {}, _register(context, suite, rows))
+
+    def read(names: Collection[str]) -> Iterable[pa.RecordBatch]:
+        if {*names} <= {*rows.column_names}:
+            yield from rows.select([*names]).to_batches()
+        else:
+            yield from files.to_batches(columns=[*names], **_READING)
+
+    counts = _Counts(_answers(context), suite, judged, read)
+    return Judged(contract, contract.arrow_schema.empty_table(), counts.judgements())
+
+
+def _named(suite: Suite) -> list[str]:
+    """The table's columns that the suite's SQL may need: each whose name is a word of it."""
+    columns = suite.contract.column_names
+    conditions = [broken_count(one) for one in suite.expectations if one.predicate is None]
+    words = {*re.findall(r"\w+", " ".join((judged_rows(suite), *conditions))), "cluster_id"}
+    return [name for name in columns if name in words]
 
 
 def _answers(context: SessionContext) -> Answer:
@@ -159,16 +186,20 @@ def _answers(context: SessionContext) -> Answer:
     return answer
 
 
-def _register(context: SessionContext, name: str, rows: pa.Table) -> None:
-    nothing = pa.RecordBatch.from_pylist([], rows.schema)
-    context.register_record_batches(table_name(name), [rows.to_batches() or [nothing]])
+def _register(context: SessionContext, suite: Suite, rows: pa.Table) -> list[str]:
+    """Makes rows of the suite's table known to DataFusion. Gives their columns."""
+    told = with_neighbours(suite, rows)
+    nothing = pa.RecordBatch.from_pylist([], told.schema)
+    context.register_record_batches(table_name(suite.name), [told.to_batches() or [nothing]])
+    names: list[str] = told.column_names
+    return names
 
 
 def _judge(
-    answer: Answer, suite: Suite, admitted: Mapping[str, str], where: str = "true"
+    answer: Answer, suite: Suite, judged: str
 ) -> tuple[tuple[Judgement, ...], tuple[LeftOut, ...], str]:
-    """The judgements, the rows that are left out, and the SQL of the admitted rows."""
-    judged = f"SELECT * FROM ({judged_rows(suite, admitted)}) WHERE {where}"
+    """The judgements, the rows that are left out, and the SQL of the admitted rows. judged: SQL of
+    the judged rows."""
     counts = _Counts(answer, suite, judged)
     judgements = counts.judgements()
     broken = {number for one in judgements for number, count in enumerate(one.broken) if count}
@@ -189,6 +220,8 @@ class _Counts:
     suite: Suite
     judged: str
     """SQL of the judged rows."""
+    read: Callable[[Collection[str]], Iterable[pa.RecordBatch]] | None = None
+    """Gives columns of the judged rows, where `judged` may lack some that predicates need."""
 
     def judgements(self) -> tuple[Judgement, ...]:
         """The counts of each cluster."""
@@ -242,19 +275,34 @@ class _Counts:
 
     def _broken_by_predicate(self, expectation: Expectation) -> dict[str, list[str]]:
         """By cluster, the keys of the rows that break the expectation by its predicate."""
-        assert expectation.predicate is not None, expectation.meaning
-        names = [*expectation.columns]
-        keys = [*self.suite.contract.keys]
-        columns = ", ".join(quoted(dict.fromkeys((*names, *keys))))
-        query = f"SELECT {columns}, {self._cluster} AS _cluster FROM ({self.judged})"
+        if not any(_bad(expectation, batch) for batch in self._columns(expectation.columns)):
+            return {}
+        keys = self.suite.contract.keys
         found: defaultdict[str, list[str]] = defaultdict(list)
-        for batch in self.answer(query):
-            values = zip(*(batch.column(name).to_pylist() for name in names), strict=True)
-            bad = [place for place, row in enumerate(values) if not expectation.predicate(*row)]
-            for place in bad:  # a batch of views can't be filtered
+        cluster = [name for name in ("cluster_id",) if name in self.suite.contract.column_names]
+        for batch in self._columns(dict.fromkeys((*expectation.columns, *keys, *cluster))):
+            for place in _bad(expectation, batch):  # a batch of views can't be filtered
                 (row,) = batch.slice(place, 1).to_pylist()
-                found[row["_cluster"]].append(_object({key: row[key] for key in keys}))
+                told = _object({key: row[key] for key in keys})
+                found[row.get("cluster_id") or ""].append(told)
         return dict(found)
+
+    def _columns(self, names: Collection[str]) -> Iterable[pa.RecordBatch]:
+        if self.read is not None:
+            return self.read(names)
+        return self.answer(f"SELECT {', '.join(quoted(names))} FROM ({self.judged})")
+
+
+def _bad(expectation: Expectation, batch: pa.RecordBatch) -> list[int]:
+    """The rows that break the expectation by its predicate."""
+    predicate, doubtful = expectation.predicate, expectation.doubtful
+    assert predicate is not None, expectation.meaning
+    columns = [batch.column(name) for name in expectation.columns]
+    places = range(batch.num_rows) if doubtful is None else doubtful(*columns)
+    if not len(places):
+        return []
+    rows = [*zip(*(column.to_pylist() for column in columns), strict=True)]
+    return [place for place in places if not predicate(*rows[place])]
 
 
 def _left_out(

@@ -5,7 +5,7 @@ Tables have no schema in DataFusion: bronze.captures is named bronze_captures.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from pipelines.dialects import DATA_FUSION, SPARK, Sql
@@ -20,14 +20,19 @@ from pipelines.quality.expectation import (
 )
 
 
-def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})) -> str:
+def judged_rows(
+    suite: Suite,
+    admitted: Mapping[str, str] = MappingProxyType({}),
+    present: Collection[str] = (),
+) -> str:
     """SQL that gives the table's rows with the table's own columns, the columns that the suite
     derives and joins, and ROWS_OF_KEY.
 
     admitted: by table name, SQL of the rows that count, for tables of which other rows are left out
-    (such as `without_broken`).
+    (such as `without_broken`). present: the columns that the rows have already.
     """
-    derived = "".join(f", {sql} AS {name}" for name, sql in suite.derived.items())
+    windows = {**suite.derived, **{name: of.sql for name, of in suite.beside.items()}}
+    derived = "".join(f", {windows[name]} AS {name}" for name in windows if name not in present)
     rows = f"SELECT t.*{derived} FROM {source_of(suite.name, admitted)} t"
     join = suite.joined
     if join is not None:
@@ -41,6 +46,8 @@ def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})
         # more Spark job; DataFusion takes the hint for a comment
         hint = "/*+ MERGE(o) */"
         rows = f"SELECT {hint} r.*{names} FROM ({rows}) r LEFT JOIN ({other}) o ON {equal}"
+    if ROWS_OF_KEY in present:
+        return rows
     keys = ", ".join(quoted(suite.contract.keys))
     return f"SELECT *, count(*) OVER (PARTITION BY {keys}) AS {ROWS_OF_KEY} FROM ({rows})"
 

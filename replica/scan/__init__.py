@@ -20,6 +20,7 @@ compiled_runs         runs of batches, for replicas with large logs
 compact               the batches of a large file as columns; secret_batches: batches that may hold
                       a secret
 variant_texts         columns of VARIANT -> JSON text
+json_texts            the texts of a column that may be no JSON
 regions               calls the kernels, and gives what they refuse to the scalar reader
 file_room             the most memory for a part of a file
 rows                  a chunk of records -> Arrow; columns: schemas and columns

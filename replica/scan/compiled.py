@@ -39,6 +39,12 @@ write_variant_texts = Kernel(
 """(values, value_offsets, names, name_offsets, present, low, high, output, offsets, refused,
 stack) -> row behind the last."""
 
+find_doubtful_texts = Kernel(
+    "json_texts", "find_doubtful_texts",
+    _INPUT, _LONGS, _INPUT, _LONG, _LONG, _LONGS, _LONGS,
+)  # fmt: skip
+"""(texts, offsets, present, low, high, doubtful, stack) -> rows in `doubtful`."""
+
 gather_values = Kernel(
     "rows", "gather_values",
     _INPUT, _LONGS, _LONG, _LONG, _OUTPUT, _LONGS,

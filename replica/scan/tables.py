@@ -75,6 +75,11 @@ of at most 3."""
 VARIANT_COLUMNS = 8
 """The numbers that this kernel keeps for each open container."""
 
+JSON_DEPTH = 16
+"""The deepest nesting of containers for the kernel of json_texts."""
+JSON_COLUMNS = 3
+"""The numbers that this kernel keeps for each open container."""
+
 MAX_WIDTH = 24
 """The most fields of one structure, for which kernels have scratch."""
 MAX_NAMES = 60

@@ -3,6 +3,7 @@ damage makes the verdict no better."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from tests.contradictions.answers import Answers, Rule
 _BAD = (Severity.ERROR, Severity.WARNING)
 _WELL = (Level.HEALTHY, Level.RECOVERED)
 _AT_RISK = Level.AT_RISK.rank
+_OF_PYTHON = re.compile(r"\b(None|nan|True|False)\b")
 _START_NEITHER = {groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id}
 
 
@@ -43,6 +45,10 @@ def the_verdict_is_no_better_than_any_answer(answers: Answers) -> Iterator[str]:
     runs = answers.rehearsed
     if runs is not None and runs.answer is ScenarioSafety.UNSAFE and level in _WELL:
         yield f"rehearse is unsafe ({runs.reasons[0]}), the verdict is {level.value}"
+    if runs is not None and level.rank > _AT_RISK:
+        lost = runs.rehearsal.runs_of(lambda outcome: bool(outcome.committed_lost))
+        if lost:
+            yield f"committed records are lost in {lost} runs, the verdict is {level.value}"
     quorum = answers.plan.quorum
     left = len(quorum.voters) - len(quorum.unreliable)
     if quorum.unreliable and left < majority(len(quorum.voters)) and level.rank > _AT_RISK:
@@ -50,6 +56,19 @@ def the_verdict_is_no_better_than_any_answer(answers: Answers) -> Iterator[str]:
     now = answers.exposure(NOW)
     if now is not None and now.has_majority is False and level.rank > Level.ATTENTION.rank:
         yield f"no majority of the voters is left by the exposure, the verdict is {level.value}"
+
+
+def no_sentence_holds_a_value_of_python(answers: Answers) -> Iterator[str]:
+    """A person reads sentences, and no `None`."""
+    sentences = [*answers.plan.reasons, *(one.detail for one in answers.events)]
+    for answer in (answers.rehearsed, answers.rehearsed_plan):
+        sentences += () if answer is None else answer.reasons
+    sentences += (one.message for one in answers.judged.findings)
+    if answers.checked is not None:
+        verdict = answers.verdict_on(evidence_of(answers.checked))
+        sentences += (one for fact in verdict.facts for one in (fact.text, fact.next_step))
+        sentences += (one.message for one in answers.checked.health or ())
+    yield from (one for one in sentences if _OF_PYTHON.search(one))
 
 
 def less_damage_makes_the_verdict_no_worse(answers: Answers) -> Iterator[str]:
@@ -76,5 +95,6 @@ def _less(evidence: ClusterEvidence) -> Iterator[tuple[str, ClusterEvidence]]:
 
 ONE_VERDICT: tuple[Rule, ...] = (
     the_verdict_is_no_better_than_any_answer,
+    no_sentence_holds_a_value_of_python,
     less_damage_makes_the_verdict_no_worse,
 )

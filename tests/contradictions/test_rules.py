@@ -61,6 +61,7 @@ _SAFE, _UNSAFE = Preflight("stop", ()), Preflight("stop", (unsafe("quorum", "mad
 _NEW = Entry(FAR, FAR, 9, 1)
 MADE: dict[str, tuple[str, Change]] = {
     "nothing_is_safe_where_check_says_to_start_neither": (SIMULATED, between(groups.CONFLICT)),
+    "no_sentence_holds_a_value_of_python": (SIMULATED, of_plan(reasons=("of epoch None",))),
     "rehearse_is_not_safe_where_recover_refuses": (
         SIMULATED,
         of_plan(answer=RecoveryDecision.REFUSED, reasons=("made",)),

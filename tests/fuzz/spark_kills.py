@@ -85,6 +85,19 @@ def kill_jvm(running: RunningIngest) -> str:
     return JVM
 
 
+def kill_python_worker(running: RunningIngest) -> str:
+    """Kills the first Python worker of the command's own JVM, as soon as it has one."""
+    found = running.wait_for(lambda: _workers_below(running))
+    assert found, running.said
+    kill(found[0])
+    return PYTHON_WORKER
+
+
+def _workers_below(running: RunningIngest) -> list[int]:
+    mark = _MARKS[PYTHON_WORKER]
+    return [pid for pid in running.descendants if mark in _command_of(pid)]
+
+
 def fault_of(code: int, said: str) -> str | None:
     """What is wrong with the end of an ingest that lost processes of Spark; None where it ended
     well, or with one line that says why."""

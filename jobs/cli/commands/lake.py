@@ -282,7 +282,7 @@ class ForgetOptions:
     )
     confirmed: bool = option(
         "--yes",
-        "Remove the captures. Without it, only show which captures would be removed.",
+        "Take the captures out. Without it, only show which captures would be taken out.",
         default=False,
     )
     vacuum: bool = option(

@@ -7,7 +7,7 @@ left out.
 
 from __future__ import annotations
 
-from pipelines.quality.expectation import Action, Join, at_least, one_of, suite
+from pipelines.quality.expectation import Action, Beside, Join, at_least, one_of, suite
 from pipelines.quality.predicates import epochs_ascend
 from pipelines.tables import bronze
 from pipelines.tables.keys import BATCH_KEYS, SNAPSHOT_KEYS
@@ -20,8 +20,6 @@ from replica.severity import Severity
 
 WARN, QUARANTINE, STOP = Action
 
-_BATCH = ", ".join(BATCH_KEYS)
-_SNAPSHOT = ", ".join(SNAPSHOT_KEYS)
 _COUNT = {"records_held": "count(*)"}
 _SECRET_TYPES = ", ".join(f"'{name}'" for name in ("CONFIG_RECORD", *SECRET_FIELDS))
 
@@ -102,10 +100,7 @@ LOG_RECORDS = suite(
         ("offset", "base_offset"),
     ),
     *_READABLE,
-    derived={
-        "previous_offset": f"lag(t.offset) OVER (PARTITION BY {_BATCH} "
-        "ORDER BY t.offset NULLS FIRST)",
-    },
+    beside={"previous_offset": Beside("offset", BATCH_KEYS, "offset", is_before=True)},
     joined=Join(bronze.LOG_BATCHES, BATCH_KEYS, {"batch_last_offset": "max(last_offset)"}),
 )
 
@@ -141,10 +136,7 @@ SNAPSHOT_RECORDS = suite(
         ("index",),
     ),
     *_READABLE,
-    derived={
-        "previous_index": f"lag(t.index) OVER (PARTITION BY {_SNAPSHOT} "
-        "ORDER BY t.index NULLS FIRST)",
-    },
+    beside={"previous_index": Beside("index", SNAPSHOT_KEYS, "index", is_before=True)},
     joined=Join(bronze.SNAPSHOTS, SNAPSHOT_KEYS, {"snapshots": "count(*)"}),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.quality.expectation import Action, Expectation, at_least, one_of, suite
+from pipelines.quality.expectation import Action, Beside, Expectation, at_least, one_of, suite
 from pipelines.quality.predicates import is_json_or_null
 from pipelines.quality.suites.bronze import FINDING
 from pipelines.tables import gold, quorum
@@ -12,6 +12,7 @@ from replica.doctor.health.exposure import KINDS as KINDS_OF_FAILURE
 from replica.doctor.verdict.verdict import LEVELS_OF_NEWEST, Level
 from replica.history.divergence import Relation
 from replica.metadata.image.image import KINDS
+from replica.scan.json_texts import doubtful_texts
 
 WARN, _, STOP = Action
 
@@ -24,7 +25,7 @@ _LOSS = (
     "truncation_offset", "fetch_rounds", "draft_fetch_rounds", "records_lost",
     "committed_lost", "unproven_lost", "superseded_lost",
 )  # fmt: skip
-_OF_ENTITY = "OVER (PARTITION BY cluster_id, entity, key ORDER BY valid_from_offset NULLS FIRST)"
+_ENTITY_KEYS = ("cluster_id", "entity", "key")
 
 
 def _null_unless(condition: str, columns: tuple[str, ...]) -> str:
@@ -34,7 +35,7 @@ def _null_unless(condition: str, columns: tuple[str, ...]) -> str:
 
 
 def _json(column: str) -> Expectation:
-    return WARN.unless(f"{column} is JSON", is_json_or_null, (column,))
+    return WARN.unless(f"{column} is JSON", is_json_or_null, (column,), doubtful_texts)
 
 
 LEADER_EPOCH_HISTORY = suite(
@@ -141,7 +142,9 @@ METADATA_HISTORY = suite(
         "AND (next_from IS NULL OR valid_to_offset <= next_from)",
         ("valid_from_offset", "valid_to_offset"),
     ),
-    derived={"next_from": f"lead(valid_from_offset) {_OF_ENTITY}"},
+    beside={
+        "next_from": Beside("valid_from_offset", _ENTITY_KEYS, "valid_from_offset", is_before=False)
+    },
 )
 
 METADATA_CHANGES = suite(
@@ -160,10 +163,7 @@ STATE_RANGES = suite(
         "from_offset <= to_offset AND (next_from IS NULL OR to_offset < next_from)",
         ("from_offset", "to_offset"),
     ),
-    derived={
-        "next_from": "lead(from_offset) OVER (PARTITION BY cluster_id "
-        "ORDER BY from_offset NULLS FIRST)"
-    },
+    beside={"next_from": Beside("from_offset", ("cluster_id",), "from_offset", is_before=False)},
 )
 
 VERDICTS = suite(

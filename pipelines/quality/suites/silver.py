@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.quality.expectation import Action, at_least, one_of, suite
+from pipelines.quality.expectation import Action, Beside, at_least, one_of, suite
 from pipelines.quality.predicates import voters_once
 from pipelines.tables import silver
 from pipelines.tables.keys import REPLICA_KEYS
@@ -10,7 +10,6 @@ from pipelines.tables.keys import REPLICA_KEYS
 WARN, _, STOP = Action
 
 _CAPTURE = ", ".join((*REPLICA_KEYS, "capture_id"))
-_OFFSET_BEFORE = "OVER (PARTITION BY cluster_id ORDER BY t.offset NULLS FIRST)"
 
 LEADER_EPOCHS = suite(
     silver.LEADER_EPOCHS,
@@ -72,9 +71,9 @@ COMMITTED_LOG = suite(
         "previous_epoch IS NULL OR leader_epoch >= previous_epoch",
         ("offset", "leader_epoch"),
     ),
-    derived={
-        "previous_offset": f"lag(t.offset) {_OFFSET_BEFORE}",
-        "previous_epoch": f"lag(t.leader_epoch) {_OFFSET_BEFORE}",
+    beside={
+        "previous_offset": Beside("offset", ("cluster_id",), "offset", is_before=True),
+        "previous_epoch": Beside("leader_epoch", ("cluster_id",), "offset", is_before=True),
     },
 )
 

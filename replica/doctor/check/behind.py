@@ -18,7 +18,12 @@ def behind_newest(
     that isn't known: for a file, a copy that breaks off, a log without records, and a log of
     another history. partings: the places where these logs diverge. beside: the replicas whose logs
     are another history."""
-    told = [one if _tells_its_end(one) and one.owner.key not in beside else None for one in logs]
+
+    def is_compared(own: Examined) -> bool:
+        is_beside = own.replica is not None and own.owner.key in beside
+        return _tells_its_end(own) and not is_beside
+
+    told = [one if is_compared(one) else None for one in logs]
     newest = max((one for one in told if one is not None), key=_position, default=None)
     if newest is None:
         return (None,) * len(told)

@@ -13,6 +13,7 @@ from replica.doctor.check.catalogue import (
     files,
     groups,
     health,
+    log,
     partition_folders,
     snapshots,
     startup,
@@ -55,6 +56,18 @@ AT_RISK = frozenset(
 _CAUSES = frozenset({groups.VOTER_SETS_DIFFER.id, groups.INITIAL_VOTERS_DIFFER.id})
 """The rules that find why a cluster has two histories. Their facts come before the facts of
 AT_RISK, which name the effects."""
+_DAMAGED_LOG = frozenset(
+    {
+        log.CRC_MISMATCH.id, log.FRAMING.id, log.OFFSET_GAP.id, log.OFFSET_GOES_BACK.id,
+        log.EPOCH_GOES_BACK.id,
+    }
+)  # fmt: skip
+"""The rules about damage inside a log."""
+_LEADS_WITHOUT = (
+    "A voter with such a log may lead with wrong records, or help to elect a leader that lacks "
+    "committed records."
+)
+"""Kafka cuts a log at its damage when it starts, or doesn't see the damage."""
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
@@ -117,7 +130,7 @@ class VerdictDraft:
         notice."""
         added = tuple(more)
         findings = (*self.findings, *added)
-        of_files = _of_files(findings, self.mentioned)
+        of_files = _of_files(findings, self.mentioned, self.margin.voters)
         return decide(
             self.cluster_id,
             self.margin.added_to((*self.felt, *of_files, *self.of_health), findings),
@@ -185,7 +198,9 @@ def _notes(findings: Iterable[Finding]) -> int:
     return sum(one.severity is Severity.INFO for one in findings)
 
 
-def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> Iterator[Fact]:
+def _of_files(
+    findings: Sequence[PlacedFinding], mentioned: Collection[str], voters: Collection[str]
+) -> Iterator[Fact]:
     urgent = [
         one
         for one in findings
@@ -211,6 +226,11 @@ def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> 
         if rule.id in OLD_DISKS:
             messages = [one.finding.message for one in found[:_SHOWN]]
             fact = replace(fact, text=old_disks_text(rule.id, _begun(_places(where)), messages))
+        damaged = [one for one in where if one.removeprefix("node ") in voters]
+        if rule.id in _DAMAGED_LOG and damaged:
+            step = f"Keep {_places(damaged)} stopped. {fact.next_step}"
+            text = f"{fact.text} {_LEADS_WITHOUT}"
+            fact = replace(fact, level=Level.AT_RISK, text=text, next_step=step)
         yield replace(fact, level=Level.AT_RISK, severity=Severity.ERROR) if is_cause else fact
 
 

@@ -19,10 +19,11 @@ from replica.words import counted, listed, ms_text, named, shortened
 
 _LEADERLESS = (health.WITHOUT_LEADER.id, health.NO_ELIGIBLE_LEADER.id)
 _BROKERS = (health.FENCED_BROKER.id, health.UNREGISTERED_BROKER.id, health.LOST_DIRECTORY.id)
+_PROBABLY = "The quorum has probably "
 _CERTAINTY = {
     health.MAJORITY_STOPPED.id: (
         Level.AT_RISK,
-        "The quorum has probably no leader, and accepts no change",
+        f"{_PROBABLY}no leader, and accepts no change",
     ),
     health.LEADER_GAVE_UP.id: (Level.OUTAGE, "The quorum has no leader, and accepts no change"),
     log.ENDLESS_ELECTIONS.id: (Level.OUTAGE, "The cluster accepts no change"),
@@ -109,10 +110,12 @@ def no_leader(verdict: Verdict) -> NoLeader | None:
 
 
 def leader_lacked(facts: Iterable[Fact]) -> str:
-    """`no leader` if these facts say so of the quorum, `perhaps no leader` if they say that it may
-    have none; else ""."""
+    """`no leader` if these facts say so of the quorum, `probably no leader` or `perhaps no leader`
+    if they aren't sure; else "". A lake's facts have their words alone."""
     for fact in facts:
         if not {*NO_CHANGE, health.MAJORITY_STOPPED.id}.isdisjoint(fact.rules):
+            if fact.text.startswith(_PROBABLY):
+                return "probably no leader"
             return "no leader" if fact.level is Level.OUTAGE else "perhaps no leader"
     return ""
 
@@ -151,7 +154,7 @@ def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
         yield Fact(
             Level.OUTAGE if agree else Level.ATTENTION,
             Severity.WARNING,
-            f"The quorum has {'probably' if agree else 'perhaps'} had no leader{since}: nobody "
+            f"{_PROBABLY if agree else 'The quorum has perhaps '}had no leader{since}: nobody "
             f"won an election, by the files of {nodes} ({first.message}){seen}. Without a leader "
             "no partition gets another leader, and no topic, config or registration changes. If "
             f"the other voters have one, {nodes} can't reach them.",

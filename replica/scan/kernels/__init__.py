@@ -4,6 +4,7 @@ frames          batch headers, CRC-32C and the records' places in one pass
 json_lines      records -> lines of Kafka's JSON (its pieces: json_values)
 variant_rows    values of records -> Spark's VARIANT (variant_values); variant_texts: VARIANT ->
                 JSON
+json_texts      finds texts that may be no JSON
 rows            copies the values; finds the records that the scalar reader must check
 plain_runs      finds runs of plain batches, for replicas
 replay_rows     the replay of records (its piece: replay_brokers)

@@ -23,7 +23,7 @@ from replica.scan.kernels.memory import (
 )
 from replica.scan.native import Bytes
 
-_HIGH = np.uint64(0x8080808080808080)
+HIGH = np.uint64(0x8080808080808080)
 _ONES = np.uint64(0x0101010101010101)
 _SPACES = np.uint64(0x2020202020202020)
 _QUOTES = np.uint64(0x2222222222222222)
@@ -67,7 +67,7 @@ def copy(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
 def is_utf8(source: Bytes, start: int, end: int) -> bool:
     """Whether str.decode would accept the bytes: they have no surrogates and no overlong forms."""
     at = start
-    while at + 8 <= end and not load_raw64(source, at) & _HIGH:
+    while at + 8 <= end and not load_raw64(source, at) & HIGH:
         at += 8
     while at < end:
         lead = byte_at(source, at)
@@ -101,7 +101,7 @@ def put_escaped(output: Bytes, to: int, source: Bytes, start: int, size: int) ->
         if at + 8 <= source.size:
             eight = load_raw64(source, at)
             taken = min(8, end - at)
-            if not _special(eight) & (_HIGH >> np.uint64(8 * (8 - taken))):
+            if not special(eight) & (HIGH >> np.uint64(8 * (8 - taken))):
                 store_64(output, to, eight)
                 to += taken
                 at += taken
@@ -114,7 +114,7 @@ def put_escaped(output: Bytes, to: int, source: Bytes, start: int, size: int) ->
 
 
 @inner
-def _special(eight: np.uint64) -> np.uint64:
+def special(eight: np.uint64) -> np.uint64:
     """A number in which the high bit of each byte that JSON escapes is set. The high bits of some
     other bytes may be set too, but only above such a byte."""
     quotes = eight ^ _QUOTES

@@ -38,12 +38,18 @@ def test_nobody_is_said_to_lead_where_the_quorum_has_perhaps_no_leader(
 
 
 @pytest.mark.parametrize(
-    ("level", "lacked"), [("attention", "perhaps no leader"), ("outage", "no leader")]
+    ("level", "text", "lacked"),
+    [
+        ("attention", "Node 1: it is so.", "perhaps no leader"),
+        ("outage", "The quorum has probably had no leader: so.", "probably no leader"),
+        ("outage", "The cluster accepts no change: so.", "no leader"),
+    ],
 )
 def test_no_page_says_that_all_partitions_have_a_leader_and_not_that_the_quorum_may_have_none(
-    reported: Reported, level: str, lacked: str
+    reported: Reported, level: str, text: str, lacked: str
 ) -> None:
-    fact = {**_FACT, "level": level, "next_step": "", "rules": ["elections-without-winner"]}
+    rules = ["elections-without-winner"]
+    fact = {**_FACT, "level": level, "text": text, "next_step": "", "rules": rules}
     exposed: list[dict[str, Any]] = [
         {"kind": "nothing", "leaderless": 0, "has_majority": True},
         {"kind": "pair", "gone": "11,12", "leaderless": 9, "has_majority": True},

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from replica.doctor.check.catalogue import RULES_BY_ID, groups, health
+from replica.doctor.check.catalogue import RULES_BY_ID, groups, health, log
 from replica.doctor.check.rule import Finding, Rule, Subject
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.facts import verdict_on
@@ -100,3 +100,15 @@ def test_unreliable_and_replaced_disks_are_counted_once_for_both_facts() -> None
     of_five = replace(of_both, voters=("1", "2", "3", "4", "5"))
     (fact,) = verdict_on(of_five).facts
     assert "each of the other voters (3, 4 and 5)" in fact.text
+
+
+def test_damage_in_a_voter_s_log_is_a_risk_and_in_an_observer_s_none() -> None:
+    """Rehearsed, a voter with a flipped bit leads in half of the runs, with the wrong record."""
+    damage = PlacedFinding("node 2", Finding(log.CRC_MISMATCH, "1.log", "made", 1248, 14))
+    evidence = ClusterEvidence(nodes=3, voters=THREE, unreliable=("2",), findings=(damage,))
+    verdict = verdict_on(evidence)
+    assert verdict.level is Level.AT_RISK
+    assert " Found: offset 14, in 1.log at byte 1248. A voter with such a log " in verdict.headline
+    assert verdict.next_steps[0].startswith("Keep node 2 stopped. Node 2: Keep a copy ")
+    of_broker = replace(evidence, voters=("1", "3", "4"), unreliable=())
+    assert verdict_on(of_broker).level is Level.ATTENTION
