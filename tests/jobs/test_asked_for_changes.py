@@ -53,7 +53,7 @@ def test_what_happened_counts_the_changes_and_says_who_is_behind(
 ) -> None:
     told = kraftlake("what-happened", data / DYNAMIC / "final").lines
     (changes,) = (line for line in told if line.startswith("changes "))
-    assert re.search(r"[0-9]+ changes \([0-9]+ of topics.*in the last hour", changes)
+    assert re.search(r"[0-9]+ changes \([0-9]+ of topics.*in the log's last hour", changes)
     assert "`kraftlake timeline --event 'topic_*' --event 'config_*' " in changes
     assert "no log says who made them" in changes
     deleted = [line for line in told if " UTC  topic deleted: " in line]
