@@ -58,7 +58,7 @@ def test_what_happened_counts_the_changes_and_says_who_is_behind(
     assert "no log says who made them" in changes
     deleted = [line for line in told if " UTC  topic deleted: " in line]
     assert len(deleted) == 3, "of many changes the latest deletions are told first"
-    assert "before it: among them topic deleted: after-700-11; topic deleted: add-" in changes
+    assert "hour: among them topic deleted: after-700-11; topic deleted: add-" in changes
     split = kraftlake("what-happened", data / DYNAMIC / "split").lines
     (behind,) = (line for line in split if line.startswith("behind "))
     assert re.search("node 2 by [0-9]+ records?, [0-9.]+ s", behind)
