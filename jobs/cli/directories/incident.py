@@ -20,12 +20,13 @@ from replica.doctor.timeline.decisive import FENCED, MAY_LOSE_RECORDS, REGISTERE
 from replica.doctor.timeline.event import Came, Event
 from replica.doctor.timeline.events import OF_HISTORY, UNWON
 from replica.doctor.timeline.latest_changes import ACCESS_REMOVED
+from replica.doctor.timeline.partition_events import UNCLEAN
 from replica.doctor.timeline.reassignments import REPLICAS
 from replica.doctor.verdict.verdict import Verdict
 from replica.shell_text import line
 from replica.words import counted, listed, named, shortened
 
-_MAX_BEHIND, _MAX_NAMED = 5, 3
+_MAX_BEHIND, _MAX_NAMED, _MAX_UNCLEAN = 5, 3, 2
 _TAKEN_AWAY = frozenset({"topic_deleted", *ACCESS_REMOVED})
 _GRAVE = frozenset({*MAY_LOSE_RECORDS, UNWON, "topic_deleted"})
 _CREATIONS = frozenset({"topic_created", "acl_created", REPLICAS})
@@ -113,9 +114,12 @@ class Incident:
         state = self.verdict.state
         return None if state is None else state.at_ms
 
-    def beside(self) -> Iterator[tuple[str, str]]:
-        """(label, text) of the facts besides the verdict that people ask for: which nodes are
-        behind, and how much was changed of late."""
+    def beside(self, clock: ZonedClock) -> Iterator[tuple[str, str]]:
+        """(label, text) of the facts besides the verdict that people ask for: which partitions lost
+        records by an unclean election, which nodes are behind, and how much was changed of late."""
+        if unclean := [one for one in self.events if one.event == UNCLEAN]:
+            told = [f"{clock.words(one.at)}: {one.name} {one.detail}" for one in unclean]
+            yield "unclean", "; ".join(told[-_MAX_UNCLEAN:]) + _more(len(told) - _MAX_UNCLEAN)
         if self.behind:
             behind = [f"{node} by {one.text}" for node, one in self.behind]
             yield "behind", listed(behind, limit=_MAX_BEHIND)
@@ -126,15 +130,13 @@ class Incident:
             )
             listing = line("kraftlake", "timeline", *events)
             earlier = self.asked_for.earlier(self.end_ms)
-            more = f" and {counted(earlier, 'earlier one')}" if earlier else ""
+            more = f" and {earlier} from before, or of the formatting" if earlier else ""
             lists = f"`{listing}` with the same directories lists them{more}"
             if harmful := _harmful(self.recent):
                 said = "; ".join(map(line_of, harmful))
                 lists = f"among them {said}; {lists}"
             how = f"{lists}; no log says who made them"
-            none = (
-                "none of topics, replicas, configs, ACLs or quotas in the last 24 hours before it"
-            )
+            none = "none of topics, replicas, configs, ACLs or quotas in the log's last 24 hours"
             yield "changes", f"{recent}: {how}" if recent else none
 
 
@@ -155,6 +157,10 @@ def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
     """The gravest of the events, and of equally grave ones the newest, in their order."""
     graded = sorted(range(len(events)), key=lambda number: (events[number].weight, -number))
     return [events[number] for number in sorted(graded[:most])]
+
+
+def _more(count: int) -> str:
+    return f"; {counted(count, 'unclean election')} before" if count > 0 else ""
 
 
 def _harmful(recent: Sequence[Event]) -> list[Event]:

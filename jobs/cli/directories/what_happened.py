@@ -175,7 +175,7 @@ def _gave_up(cluster: Cluster) -> LeaderGaveUp | None:
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
     """The verdict, the newest events, the first steps, and what isn't known, as lines."""
     yield from describe_verdict(incident.verdict, on_page=True)
-    yield from (labelled(label, text) for label, text in incident.beside())
+    yield from (labelled(label, text) for label, text in incident.beside(clock))
     told = incident_events(incident, clock)
     leads = len(told) > len(incident.recent)
     if told:
