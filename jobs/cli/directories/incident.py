@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from jobs.cli.clock import ZonedClock
 from jobs.cli.directories.folded_events import folded, line_of, text_of
-from replica.doctor.health.cluster import PartitionKey
+from replica.doctor.health.cluster import Beginning, PartitionKey
 from replica.doctor.health.leaderless import Outage
 from replica.doctor.health.signs_of_life import FENCED_LATER
 from replica.doctor.quorum.log_ends import Behind
@@ -26,7 +26,7 @@ from replica.doctor.verdict.verdict import Verdict
 from replica.shell_text import line
 from replica.words import counted, listed, named, shortened
 
-_MAX_BEHIND, _MAX_NAMED, _MAX_UNCLEAN = 5, 3, 2
+_MAX_BEHIND, _MAX_NAMED, _MAX_UNCLEAN, _MAX_REFUSED = 5, 3, 2, 2
 _TAKEN_AWAY = frozenset({"topic_deleted", *ACCESS_REMOVED})
 _GRAVE = frozenset({*MAY_LOSE_RECORDS, UNWON, "topic_deleted"})
 _CREATIONS = frozenset({"topic_created", "acl_created", REPLICAS})
@@ -90,6 +90,8 @@ class Incident:
 
     topics: Mapping[str, str] = field(default_factory=dict)
     """The names of the newest state's topics, by their ids."""
+    refusing: Sequence[Outage] = ()
+    """The times during which partitions refused writes with acks=all, the oldest first."""
 
     def names_of(self, partitions: Collection[PartitionKey]) -> list[str]:
         """The names of partitions, such as `orders-1`; empty where they are many or unknown."""
@@ -120,6 +122,8 @@ class Incident:
         if unclean := [one for one in self.events if one.event == UNCLEAN]:
             told = [f"{clock.words(one.at)}: {one.name} {one.detail}" for one in unclean]
             yield "unclean", "; ".join(told[-_MAX_UNCLEAN:]) + _more(len(told) - _MAX_UNCLEAN)
+        if self.refusing:
+            yield "refused", _refusals(self, clock)
         if self.behind:
             behind = [f"{node} by {one.text}" for node, one in self.behind]
             yield "behind", listed(behind, limit=_MAX_BEHIND)
@@ -202,7 +206,17 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
     for event in incident.recent:
         text = f"{text_of([event], clock)} (offset {event.offset})"
         yield IncidentEvent(event.at, text, event.offset, _weight(event))
+    yield from _of_outages(incident, clock)
+    yield from _of_quorum(incident)
+
+
+def _of_outages(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
     unasked = incident.fenced_unasked
+    for outage in incident.refusing:
+        if outage.began.at is not None:
+            who, until = _who(outage, incident), _until(outage, clock)
+            text = f"refused: writes with acks=all to {who}, {until}: too few replicas were in sync"
+            yield IncidentEvent(outage.began.at, text, outage.began.offset, Weight.USUAL)
     for outage in incident.outages:
         if outage.began.at is None:
             continue
@@ -219,7 +233,30 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
         elif outage.still:
             had.append(_still(outage, incident, is_next=len(had) == 1))
         yield IncidentEvent(outage.began.at, f"outage: {listed(had)}", outage.began.offset)
-    yield from _of_quorum(incident)
+
+
+def _refusals(incident: Incident, clock: ZonedClock) -> str:
+    """Who refused writes of late, from when to when."""
+    told = [
+        f"{_who(one, incident)}, from {_shown(one.began, clock)}, {_until(one, clock)}"
+        for one in incident.refusing
+    ][-_MAX_REFUSED:]
+    return f"writes with acks=all, as too few replicas were in sync, to {'; to '.join(told)}"
+
+
+def _who(outage: Outage, incident: Incident) -> str:
+    names = incident.names_of(outage.first) if len(outage.first) == outage.most else []
+    return listed(names) if names else f"up to {counted(outage.most, 'partition')}"
+
+
+def _until(outage: Outage, clock: ZonedClock) -> str:
+    if outage.ended is not None:
+        return f"until {_shown(outage.ended, clock)}"
+    return f"to {counted(outage.still, 'partition')} still"
+
+
+def _shown(one: Beginning, clock: ZonedClock) -> str:
+    return "an unknown time" if one.at is None else clock.words(one.at)
 
 
 def _still(outage: Outage, incident: Incident, *, is_next: bool) -> str:
