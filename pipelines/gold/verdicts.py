@@ -137,13 +137,15 @@ def _placed(captures: Sequence[Row], found: Iterable[Row]) -> Iterator[PlacedFin
     """The findings about files of these captures, sorted by node, so that the order in which an
     engine read them doesn't matter. found: rows of gold.findings."""
     nodes = {row["capture_id"]: f"node {row['node_id']}" for row in captures}
+    sources = {row["source"] for row in captures}
     of_captures = (
         row
         for row in found
         if row["family"] != "health"
         and row["capture_id"] in nodes
         and row["rule"] in RULES_BY_ID
-        and row["rule"] != VOTER_DISK_EMPTY.id  # its file is in none of the captures' directories
+        # without a metadata log, the file is in none of the captures' directories
+        and (row["rule"] != VOTER_DISK_EMPTY.id or row["file"] in sources)
     )
     for row in sorted(of_captures, key=_by_node):
         yield PlacedFinding(nodes[row["capture_id"]], finding_of(row))

@@ -256,8 +256,8 @@ class Verdict:
 
 
 def runbook_of_facts(facts: Sequence[Fact]) -> str | None:
-    """The runbook of what is grave, such as an outage beside a harmless divergence; of all facts
-    where no page is about that. None without a runbook."""
+    """The runbook for the facts of the levels OUTAGE and AT_RISK; where no runbook is about these,
+    the runbook for all facts. None where there is no runbook."""
     grave = [one for one in facts if one.level in (Level.OUTAGE, Level.AT_RISK)]
     found = (runbook_of({rule for one in of for rule in one.rules}) for of in (grave, facts))
     return next(filter(None, found), None)
