@@ -189,7 +189,7 @@ class _Logs(_Rule):
         known[place] = content
 
     def _watermarks(self) -> dict[int, int]:
-        """By epoch, the highest high watermark that its leader has told."""
+        """By epoch, the highest high watermark that its leader has named."""
         ends: dict[int, int] = {}
         for exchange in self.trace.exchanges:
             reply = exchange.reply
