@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os.path import basename
 
 from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_of, unstartable_nodes
@@ -33,6 +34,7 @@ from replica.doctor.verdict.evidence import (
 )
 from replica.doctor.verdict.facts import VerdictDraft, draft_on
 from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Gap, KnownState, MissingVoters
+from replica.format import meta_properties
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 
@@ -137,15 +139,16 @@ def _placed(captures: Sequence[Row], found: Iterable[Row]) -> Iterator[PlacedFin
     """The findings about files of these captures, sorted by node, so that the order in which an
     engine read them doesn't matter. found: rows of gold.findings."""
     nodes = {row["capture_id"]: f"node {row['node_id']}" for row in captures}
-    sources = {row["source"] for row in captures}
     of_captures = (
         row
         for row in found
         if row["family"] != "health"
         and row["capture_id"] in nodes
         and row["rule"] in RULES_BY_ID
-        # without a metadata log, the file is in none of the captures' directories
-        and (row["rule"] != VOTER_DISK_EMPTY.id or row["file"] in sources)
+        # without a metadata log, it is about a directory that is none of the captures'
+        and (
+            row["rule"] != VOTER_DISK_EMPTY.id or basename(row["file"]) != meta_properties.FILE_NAME
+        )
     )
     for row in sorted(of_captures, key=_by_node):
         yield PlacedFinding(nodes[row["capture_id"]], finding_of(row))
