@@ -32,6 +32,10 @@ _FILE = re.compile(r"(?:file:)?(/[^\s'`,;:]+\.(?:parquet|json|crc)(?:\.\w+)*)")
 _UNSEEN_SPOOL = re.compile(rf"(?:VanishedFileError|FileNotFoundError)[^\n]*/{FOLDER}/")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
+_LOST = re.compile(
+    r"Python worker exited unexpectedly|number from pyspark\.daemon|ExecutorLostFailure"
+)
+"""Texts of a Spark job one of whose processes ended, as often as a task may fail."""
 _CONFLICT = re.compile(
     r"Concurrent(?:Append|Transaction|Write|DeleteRead|DeleteDelete)Exception|"
     r"(?:Metadata|Protocol)ChangedException|Failed to commit transaction"
@@ -100,8 +104,8 @@ def meaning_of(text: str, lake: Lake) -> KraftlakeError | None:
 
 
 def _of_executors(text: str, lake: Lake) -> KraftlakeError | None:
-    """The error for a package or file that the executors of a cluster lack; see
-    docs/how-to/cluster.md."""
+    """The error for what executors have lost, or for a package or file that those of a cluster
+    lack; see docs/how-to/cluster.md."""
     if _UNSEEN_SPOOL.search(text):
         return UsageError(
             f"{lake}: Spark's executors don't see this folder: on a cluster a lake lies on a file "
@@ -120,5 +124,10 @@ def _of_executors(text: str, lake: Lake) -> KraftlakeError | None:
         return UsageError(
             "the executors' Python is of another release than the driver's: set PYSPARK_PYTHON and "
             "PYSPARK_DRIVER_PYTHON to the same one"
+        )
+    if _LOST.search(text):
+        return KraftlakeError(
+            f"{lake}: processes of Spark's executors ended, as the kernel kills where memory runs "
+            "out: run this again; nothing that was committed is lost"
         )
     return None

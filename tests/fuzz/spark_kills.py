@@ -45,7 +45,7 @@ class Killed:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """The environment of ingests by Spark. What killed ones leave among temporary files lies below
+    """The environment of ingests by Spark. The temporary files that killed ingests leave lie below
     `folder`."""
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)
@@ -83,6 +83,19 @@ def kill_jvm(running: RunningIngest) -> str:
         return kill_command(running)
     kill(below[0])
     return JVM
+
+
+def kill_python_worker(running: RunningIngest) -> str:
+    """Kills the first Python worker of the command's own JVM, as soon as it has one."""
+    found = running.wait_for(lambda: _workers_below(running))
+    assert found, running.said
+    kill(found[0])
+    return PYTHON_WORKER
+
+
+def _workers_below(running: RunningIngest) -> list[int]:
+    mark = _MARKS[PYTHON_WORKER]
+    return [pid for pid in running.descendants if mark in _command_of(pid)]
 
 
 def fault_of(code: int, said: str) -> str | None:

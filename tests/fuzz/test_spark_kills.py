@@ -51,6 +51,21 @@ def test_an_ingest_that_loses_its_jvm_says_so_in_one_line_and_the_next_one_goes_
     assert tables(lake) == expected
 
 
+def test_an_ingest_that_loses_a_python_worker_for_good_says_so_in_one_line(
+    base: Path, tmp_path: Path
+) -> None:
+    """Spark's local mode tries no task twice."""
+    lake = Path(shutil.copytree(base, tmp_path / "lake"))
+    by = By(BY_SPARK, spark_kills.environment(tmp_path))
+    kill = kill_second(lake, at_line=": log records", by=by, victim=spark_kills.kill_python_worker)
+    assert kill is not None
+    assert kill.fault is None
+    assert (tmp_path / "lake.said").read_text().splitlines()[-1] == (
+        f"kraftlake: error: {lake}: processes of Spark's executors ended, as the kernel kills "
+        "where memory runs out: run this again; nothing that was committed is lost"
+    )
+
+
 def test_an_ingest_whose_executors_and_python_workers_are_killed_makes_the_same_tables(
     base: Path, expected: dict[str, list[str]], tmp_path: Path
 ) -> None:

@@ -143,9 +143,9 @@ def _start(cluster: Cluster, order: Sequence[int], stoppable: frozenset[int]) ->
 
 
 def _down(cluster: Cluster) -> Iterator[Reason]:
-    """Reasons about the brokers that are down. No other node is stopped before those are back that
-    hold replicas or a vote, which the others lack meanwhile. Nothing depends on a broker with
-    neither, but the order lacks it."""
+    """Reasons about the brokers that are down. While a broker is down that holds replicas or is a
+    voter, no other node may be stopped. A broker that is neither holds up no other node, but no
+    order of all nodes can have it."""
     copies = copies_first(cluster)
     needed = cluster.voters.union(*(one.replicas for one in cluster.partitions.values()))
     for node in sorted(cluster.fenced_brokers):

@@ -59,6 +59,18 @@ def test_a_package_that_executors_lack_is_named_with_what_to_do(text: str, meani
     assert str(told_so).startswith(meaning)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
+        "Lost task 0.3 in stage 0.0 (TID 7) (executor 5): ExecutorLostFailure (executor 5 exited)",
+    ],
+)
+def test_a_process_of_an_executor_that_ended_is_no_bug_of_ours(text: str) -> None:
+    told_so = meaning_of(f"Job aborted due to stage failure: {text}", Lake("/lake"))
+    assert str(told_so).startswith("/lake: processes of Spark's executors ended, as the kernel")
+
+
 def test_a_missing_data_file_is_named() -> None:
     meaning = meaning_of(MISSING, Lake("/lake"))
     assert isinstance(meaning, UsageError)
