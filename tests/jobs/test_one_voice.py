@@ -144,7 +144,7 @@ def test_no_line_counts_a_single_one_that_it_could_be_itself(outages: int, other
 def test_no_plan_below_an_outage_is_called_safe(kraftlake: Kraftlake, data: Path) -> None:
     told = kraftlake("recover", "--plan", "--rehearse", "--seeds", "0:1", data / SPLIT)
     assert told.lines[0].startswith("OUTAGE ")
-    assert ": no committed record of this log is lost" in told.answer_lines[0]
+    assert ": no committed record of the metadata log is lost" in told.answer_lines[0]
     assert "1 run: each elects a leader, and loses nothing committed" in told.out
     assert "safe" not in told.out.replace(str(data), "")
 
