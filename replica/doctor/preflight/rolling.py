@@ -26,7 +26,7 @@ from replica.doctor.preflight.answer import (
 )
 from replica.doctor.preflight.first_steps import before_roll, before_unregistering
 from replica.doctor.preflight.majority import caught_up_needs, seem_stopped
-from replica.doctor.preflight.stopping import awaited_replicas, stop_brokers
+from replica.doctor.preflight.stopping import PARTITIONS, awaited_replicas, stop_brokers
 from replica.doctor.quorum.known_voter import UNCOUNTED
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
@@ -100,7 +100,8 @@ def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
         return
     first = against[0]
     even = ", even with all replicas in sync" if _is_about_replicas(first) else ""
-    told = f"can't be stopped{even} ({first.subject}: {first.detail})"
+    said = first.detail if first.subject == PARTITIONS else f"{first.subject}: {first.detail}"
+    told = f"can't be stopped{even} ({said})"
     if len(against) > 1:
         told += f"; --stop-broker {node} names each"
     yield Reason(found.answer, f"node {node}", told, first.offset)
@@ -108,7 +109,7 @@ def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
 
 def _is_about_replicas(reason: Reason) -> bool:
     """Whether the reason is about partitions, not about votes."""
-    return reason.is_of_partition or reason.subject == "partitions"
+    return reason.is_of_partition or reason.subject == PARTITIONS
 
 
 def _order(cluster: Cluster, nodes: Sequence[int], stoppable: frozenset[int]) -> tuple[int, ...]:
