@@ -86,7 +86,7 @@ def _doubt(down: Sequence[str], evidence: ClusterEvidence) -> str:
     if len(down) == 1 and any(
         one.partitions and not one.is_sure and str(one.broker) in down for one in evidence.returning
     ):
-        return " It may be unable to lead then: it ended uncleanly."
+        return " If it crashed, its start may bring no leader back."
     return ""
 
 

@@ -76,8 +76,8 @@ def test_a_crashed_broker_alone_may_bring_no_leader_back() -> None:
         returning=(Returning(13, 1, is_sure=False),),
     )
     assert step(alone) == (
-        "Start broker 13, or find out why it can't reach the controllers. It may be unable to lead "
-        f"then: it ended uncleanly. {CAREFUL}"
+        "Start broker 13, or find out why it can't reach the controllers. If it crashed, its start "
+        f"may bring no leader back. {CAREFUL}"
     )
 
 
