@@ -115,13 +115,15 @@ def test_a_header_hides_no_outage_and_not_what_weighs_most_of_the_rest() -> None
     told = decide("c", [*less, risk, *down], (), well="")
     assert [*verdict_in_short(told)] == [
         "OUTAGE      Outage a.",
-        "also        A disk is old.",
+        "first       A disk is old. Keep it stopped.",
         "also        Outage b.",
         "also        Outage c.",
         "also        Warning a.",
         "            and 2 more: `kraftlake check` lists them",
-        "next        Keep it stopped.",
+        "next        Mend a.",
     ]
+    on_page = [*describe_verdict(told, on_page=True)]
+    assert "first       A disk is old. Keep it stopped." in on_page, "one shape in each text"
     lines = [*describe_verdict(told)]
     facts = (*down, risk, less[0])
     assert all(any(fact.text in line for line in lines) for fact in facts)

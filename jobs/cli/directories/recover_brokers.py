@@ -3,7 +3,6 @@ start once the quorum has a leader."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from jobs.cli.directories.recover_fixed_steps import RecoverStep
@@ -15,13 +14,12 @@ from replica.doctor.health.copy_first import (
     what_is_discarded,
     without_copy,
 )
-from replica.doctor.health.returning import Returning, returning
+from replica.doctor.health.returning import returning
+from replica.doctor.verdict.start_of_brokers import without_controllers
 from replica.doctor.verdict.verdict import Verdict
-from replica.metadata.image.snapshot import ELR_VERSION
 from replica.shell_text import Shell, line, noted
-from replica.words import counted, listed, sentence
+from replica.words import sentence
 
-_SHOWN = 5
 _EACH = "a path of its log.dirs, with this and the next line once for each path"
 _RULES = frozenset({health.WITHOUT_LEADER.id, health.NO_ELIGIBLE_LEADER.id})
 
@@ -70,20 +68,8 @@ def _start_of(cluster: Cluster, verdict: Verdict) -> RecoverStep | None:
     if not any(one.partitions for one in brokers):
         return None
     commands = tuple(_start(cluster, one.broker) for one in brokers)
-    # a broker that crashed is eligible no more once it registers (KIP-966)
-    may_lose = cluster.vanished if cluster.level(ELR_VERSION) else frozenset[int]()
-    order = listed([*_order(brokers, may_lose)], limit=_SHOWN)
-    text = without_copy(text)
-    return RecoverStep(f"Once there is a leader: {text} The start of {order}.", commands)
-
-
-def _order(brokers: Sequence[Returning], may_lose: Collection[int]) -> Iterator[str]:
-    """Clauses such as `broker 12 brings 5 partitions back`. may_lose: the brokers whose start may
-    bring none of them back."""
-    for place, one in enumerate(one for one in brokers if one.partitions):
-        brings = "may bring" if one.broker in may_lose else "brings"
-        what = counted(one.partitions, "more partition" if place else "partition")
-        yield f"broker {one.broker} {brings} {what} back"
+    text = without_copy(without_controllers(text))
+    return RecoverStep(f"Once there is a leader: {text}", commands)
 
 
 def _start(cluster: Cluster, broker: int) -> Shell:
