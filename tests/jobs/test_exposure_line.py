@@ -87,3 +87,13 @@ def test_brokers_that_are_the_last_voters_take_the_majority_and_are_told_once() 
 def test_no_number_hides_what_it_rests_on(is_sure: bool, said: str) -> None:
     line = told(*ONE_DOWN, unled=NoLeader("has none", is_sure), is_conditional=True)
     assert line.endswith(f" {said} The last lines say what this rests on.")
+
+
+def test_without_a_majority_no_broker_is_said_to_be_spared() -> None:
+    """Nobody elects a leader for its partitions."""
+    cluster = cluster_after([*healthy(), MIN_ISR])
+    (now, broker) = (one._replace(has_majority=False) for one in (*exposures(cluster),)[:2])
+    assert exposure_line(cluster, now, [broker], []) == (
+        "Without a majority of the voters no partition gets another leader. The voters that can be "
+        "counted are no majority now."
+    )

@@ -75,5 +75,5 @@ def test_refused_writes_are_told_with_who_and_how_long(
     assert beside == (
         "refused",
         "writes with acks=all, as too few replicas were in sync, to orders-0 and orders-1, from "
-        f"1970-01-01 00:00:01.000 UTC, {told}",
+        f"1970-01-01 00:00:01.000 UTC, {told}; before, they may have waited",
     )

@@ -66,6 +66,8 @@ def _of_brokers(total: int, now: Exposure, worst: Sequence[Exposure], *, is_live
     if worst:
         which = _one_of("broker", [one.failure.gone[0] for one in worst])
         return f"once {which} is gone, {listed([*_harmed(worst[0], now, total)])}"
+    if not harmed and now.has_majority is False:
+        return "without a majority of the voters no partition gets another leader"
     if not harmed:
         one = "a partition" if total > 1 else "the partition"
         return f"no broker's failure leaves {one} without a leader or below min.insync.replicas"
@@ -105,7 +107,7 @@ def _of_voters(
 ) -> Iterator[str]:
     """The voters without which the quorum has no majority. told: brokers of which it is told."""
     if now.has_majority is False:
-        yield "the voters that are up are no majority now"
+        yield "the voters that can be counted are no majority now"
         return
     needed = [one.failure.gone[0] for one in voters if one.has_majority is False]
     if {(one,) for one in needed} - {*told}:

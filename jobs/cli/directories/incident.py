@@ -238,10 +238,19 @@ def _of_outages(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent
 def _refusals(incident: Incident, clock: ZonedClock) -> str:
     """Who refused writes of late, from when to when."""
     told = [
-        f"{_who(one, incident)}, from {_shown(one.began, clock)}, {_until(one, clock)}"
+        f"{_who(one, incident)}, from {_shown(one.began, clock)}{_fenced_then(one, incident)}, "
+        f"{_until(one, clock)}"
         for one in incident.refusing
     ][-_MAX_REFUSED:]
-    return f"writes with acks=all, as too few replicas were in sync, to {'; to '.join(told)}"
+    why = "as too few replicas were in sync"
+    return f"writes with acks=all, {why}, to {'; to '.join(told)}; before, they may have waited"
+
+
+def _fenced_then(outage: Outage, incident: Incident) -> str:
+    fenced = [
+        one.name for one in incident.events if one.event == FENCED and one.at == outage.began.at
+    ]
+    return f", when {listed(fenced)} {'was' if len(fenced) == 1 else 'were'} fenced" * bool(fenced)
 
 
 def _who(outage: Outage, incident: Incident) -> str:

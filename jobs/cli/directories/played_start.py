@@ -92,6 +92,12 @@ class PlayedStart:
             )
         if unled := leaders.pop(None, 0):
             found.append(f"{unled} of {runs} runs{away} nobody leads at the end")
+        unproven = self.rehearsal.runs_of(lambda outcome: bool(outcome.unproven_lost))
+        if unproven:
+            found.append(
+                f"{unproven} of {runs} runs{away} records of the metadata log are lost that may "
+                "have been committed"
+            )
         if not found:
             kept = "no committed record of the metadata log is lost"
             if self.answer is not ScenarioSafety.SAFE:
@@ -102,12 +108,17 @@ class PlayedStart:
     @property
     def _judged(self) -> str:
         if self.answer is ScenarioSafety.SAFE:
-            needs = ", if the needs below hold" if self.is_conditional else ""
+            needs = f", if {self._all_needs}" if self.is_conditional else ""
             return f"safe for the metadata log{needs}; topics' partitions are not rehearsed"
         if self.answer is ScenarioSafety.UNKNOWN:
             why = "".join(self._first_reason)
             return f"whether this start is safe is unknown, because {why}"
         return f"unsafe: {self.refusal or _ADVICE}"
+
+    @property
+    def _all_needs(self) -> str:
+        needs = self.needs
+        return needs[0].partition(";")[0] if len(needs) == 1 else "the needs below hold"
 
     @property
     def text(self) -> str:

@@ -303,6 +303,8 @@ def _beyond_voters(judged: JudgedCluster, end: int) -> str:
         return ""
     last = max((one.examined.directory.log_end_offset for one in voters), default=0)
     proven = end if cluster.unproven_from is None else cluster.unproven_from
+    if cluster.quorum is not None:
+        proven = min(proven, cluster.quorum.proven_end)
     is_late = all(node_id in cluster.lags for node_id in _nodes_of(voters))
     if last >= end or not (is_late or proven < end):
         return ""

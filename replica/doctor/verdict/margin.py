@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from replica.doctor.check.catalogue import health
+from replica.doctor.check.catalogue import groups, health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.old_disks import OLD_DISKS
 from replica.doctor.verdict.verdict import Fact, Level
@@ -19,6 +19,10 @@ from replica.words import listed, named, sentence
 _RULES = OLD_DISKS | {health.VOTER_ON_FENCED_BROKER.id}
 """The rules about voters that are behind or down, or whose disks lack what they had."""
 
+_JOIN_AGAIN = OLD_DISKS - {groups.VOTER_DISK_EMPTY.id, groups.VOTER_BEHIND.id}
+"""The rules whose next step lets a voter join again, which takes a majority of the others."""
+_LOOK_FOR = "Keep the node stopped, and look for the disk on which it ran, or a newer copy of it."
+
 
 class QuorumMargin(NamedTuple):
     """The voters that the quorum can still count on.
@@ -26,10 +30,12 @@ class QuorumMargin(NamedTuple):
     voters: the ids of all voters, such as `2`.
     countable: the ids of the voters without a finding that doubts their disk, and without a fenced
         broker on their node.
+    is_lost: whether disks are unreliable, and the voters that are left are no majority.
     """
 
     voters: tuple[str, ...]
     countable: tuple[str, ...]
+    is_lost: bool = False
 
     @staticmethod
     def of(evidence: ClusterEvidence) -> QuorumMargin:
@@ -39,15 +45,22 @@ class QuorumMargin(NamedTuple):
             if finding.rule is health.VOTER_ON_FENCED_BROKER
             for subject in finding.subjects
         }
-        return QuorumMargin(evidence.voters, tuple(v for v in evidence.reliable if v not in down))
+        countable = tuple(one for one in evidence.reliable if one not in down)
+        is_lost = len(evidence.reliable) < majority(len(evidence.voters))
+        return QuorumMargin(evidence.voters, countable, bool(evidence.unreliable) and is_lost)
 
     def added_to(self, facts: Iterable[Fact], findings: Iterable[PlacedFinding]) -> Iterator[Fact]:
         """The facts. If just a majority can be counted on, the facts about the other voters also
-        say that the quorum stops when one more voter stops. findings: those about files."""
+        say that the quorum stops when one more voter stops. If no majority is left, no voter can
+        join again. findings: those about files."""
         behind = _behind(findings)
         left = [one for one in self.countable if f"node {one}" not in behind]
         is_just = len(left) == majority(len(self.voters)) < len(self.voters)
         for fact in facts:
+            if self.is_lost and not _JOIN_AGAIN.isdisjoint(fact.rules):
+                node = fact.next_step.partition(": ")[0]
+                yield replace(fact, next_step=f"{node}: {_LOOK_FOR}")
+                continue
             if is_just and not _RULES.isdisjoint(fact.rules):
                 nodes = named("node", left)
                 text = (
@@ -66,6 +79,8 @@ def majority_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     hold."""
     left, needed = evidence.reliable, majority(len(evidence.voters))
     none = f"the voters that are left are no majority ({len(left)} of {len(evidence.voters)})"
+    if len(evidence.voters) == 1:
+        none = "it is the only voter"
     if evidence.unreliable and len(left) < needed:
         yield Fact(
             Level.AT_RISK,

@@ -112,3 +112,16 @@ def test_damage_in_a_voter_s_log_is_a_risk_and_in_an_observer_s_none() -> None:
     assert verdict.next_steps[0].startswith("Keep node 2 stopped. Node 2: Keep a copy ")
     of_broker = replace(evidence, voters=("1", "3", "4"), unreliable=())
     assert verdict_on(of_broker).level is Level.ATTENTION
+
+
+def test_where_no_majority_is_left_no_voter_is_told_to_join_again() -> None:
+    """The only voter of a quorum has nobody to join."""
+    stale = PlacedFinding("node 1", Finding(groups.STALE_VOTER, "f", "voter 1: its disk is old"))
+    alone = ClusterEvidence(nodes=1, voters=("1",), unreliable=("1",), findings=(stale,))
+    (_, step) = verdict_on(alone).next_steps
+    assert step == (
+        "Node 1: Keep the node stopped, and look for the disk on which it ran, or a newer copy of "
+        "it."
+    )
+    of_three = replace(alone, voters=THREE)
+    assert any("let it join again" in one for one in verdict_on(of_three).next_steps)
