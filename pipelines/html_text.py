@@ -116,8 +116,8 @@ def in_script(value: Any) -> Html:
 
 @cache
 def packaged(package: str, *path: str) -> Html:
-    """The content of a file of ours, such as a style or a script, as it stands. The package may be
-    in a zip."""
+    """The content of a file of kraftlake, such as a style or a script, as it stands. The package
+    may be in a zip."""
     return Html(files(package).joinpath(*path).read_text(encoding="utf-8"))
 
 

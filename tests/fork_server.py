@@ -1,7 +1,6 @@
 """A process that has imported the modules of `kraftlake` once, and forks for each command that
-tests.forked asks for. What is forked is a process of its own, which runs the console script's
-`main`; all that it leaves out of `python -m jobs.cli` is the start of the interpreter and the
-imports.
+tests.forked asks for. The forked process runs the console script's `main`. It does the same as
+`python -m jobs.cli`, except that the interpreter has started and the modules are imported already.
 
     python -m tests.fork_server SOCKET [MODULE...]
 

@@ -46,7 +46,7 @@ def python(
     *words: object, variables: Mapping[str, str] = NO_VARIABLES
 ) -> subprocess.CompletedProcess[str]:
     """Runs the interpreter with these arguments in REPOSITORY, bound by the modes of files.
-    variables: variables of its environment besides ours."""
+    variables: variables of its environment besides those of this process."""
     return subprocess.run(
         bound(sys.executable, *words),
         cwd=REPOSITORY,

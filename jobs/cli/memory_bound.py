@@ -1,4 +1,4 @@
-"""A bound of memory for a command that answers what others ask, or opens what others have made.
+"""Limits the memory of a command that answers other people's queries, or opens their files.
 
 Engines count only a part of their memory, and an allocation that fails ends them without a message.
 So the command runs in a process of its own, and this process watches its memory until it has ended.

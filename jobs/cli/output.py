@@ -87,7 +87,8 @@ def write_wrapped(before: str, text: str, indent: int) -> None:
 
 
 def write_text(text: str) -> None:
-    """Prints our own lines, or a whole document, on stdout. Nothing in it is escaped."""
+    """Prints lines that kraftlake made, or a whole document, on stdout. Nothing in it is
+    escaped."""
     sys.stdout.write(text)
 
 

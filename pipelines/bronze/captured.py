@@ -1,4 +1,4 @@
-"""Captures of directories with their place in the lake: a group, a time and a number. And the
+"""Captures of directories with their place in the lake (a group, a time and a number), and the
 offsets at which a capture doesn't prove that a missing batch is really gone.
 
 A round writes bronze.captures last, so a group in that table is in all other tables too.

@@ -1,5 +1,5 @@
 """Text objects of Slack's messages. No other module makes them, so that no name of a stranger's
-calls a channel, becomes a link, or looks like a message of ours.
+calls a channel, becomes a link, or looks like a message of kraftlake.
 
 Source: docs.slack.dev/reference/block-kit/composition-objects/text-object, and Slack's page about
 formatting.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os.path import basename
 
 from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_of, unstartable_nodes
@@ -33,6 +34,7 @@ from replica.doctor.verdict.evidence import (
 )
 from replica.doctor.verdict.facts import VerdictDraft, draft_on
 from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Gap, KnownState, MissingVoters
+from replica.format import meta_properties
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 
@@ -143,7 +145,10 @@ def _placed(captures: Sequence[Row], found: Iterable[Row]) -> Iterator[PlacedFin
         if row["family"] != "health"
         and row["capture_id"] in nodes
         and row["rule"] in RULES_BY_ID
-        and row["rule"] != VOTER_DISK_EMPTY.id  # its file is in none of the captures' directories
+        # without a metadata log, it is about a directory that is none of the captures'
+        and (
+            row["rule"] != VOTER_DISK_EMPTY.id or basename(row["file"]) != meta_properties.FILE_NAME
+        )
     )
     for row in sorted(of_captures, key=_by_node):
         yield PlacedFinding(nodes[row["capture_id"]], finding_of(row))

@@ -1,8 +1,8 @@
 """Expectations of a table, as data.
 
-The types are Great Expectations' names, and our own `expect_row_to_satisfy`: an SQL condition over
-a row, its neighbours and other tables. Each table is also expected to keep its contract (unique
-keys, no NULL in columns that promise none), without a line in its suite.
+The types are Great Expectations' names, and kraftlake's `expect_row_to_satisfy`: an SQL condition
+over a row, its neighbours and other tables. Each table is also expected to keep its contract
+(unique keys, no NULL in columns that promise none), without a line in its suite.
 """
 
 from __future__ import annotations

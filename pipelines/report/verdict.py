@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pipelines.report.divergences import Parting
@@ -14,7 +14,8 @@ from pipelines.report.words import Names, span
 from replica.doctor.check.catalogue.log import NOT_KNOWN
 from replica.doctor.quorum.reasons import IF_STOPPED
 from replica.doctor.verdict.facts import AT_RISK
-from replica.doctor.verdict.verdict import Fact, Gap, Level, facts_besides
+from replica.doctor.verdict.old_disks import OLD_DISKS
+from replica.doctor.verdict.verdict import Fact, Gap, Level, facts_besides, read_first
 from replica.metadata.records import NEWEST_KAFKA
 from replica.words import counted, listed, ms_range_text, ms_text, named
 
@@ -109,6 +110,20 @@ class ReportVerdict:
         return tuple(fact for fact in self.now[1:] if fact.is_of_other_clusters)
 
     @property
+    def read_first(self) -> Fact | None:
+        """The fact that has to be read before the first step; None where there is none, or where
+        the clauses describe it."""
+        fact = read_first([one for one in self.now if one not in self.of_other_clusters])
+        return None if fact is None or _is_of_losses(fact) else fact
+
+    @property
+    def sentence_beside_first(self) -> str:
+        """The sentence without the fact that read_first gives, for a text that has that fact and
+        its step in a line of its own."""
+        left = tuple(fact for fact in self.now if fact is not self.read_first)
+        return replace(self, now=left).sentence
+
+    @property
     def sentence(self) -> str:
         """The headline and all clauses as one text. The clauses come first where they describe the
         worst fact, such as a loss: they give its times."""
@@ -127,7 +142,11 @@ def _is_of_losses(fact: Fact) -> bool:
 def verdict(facts: ReportFacts) -> ReportVerdict:
     """The verdict. It begins with what happened to the logs or, where nothing happened, with the
     logs as they are now."""
-    happened = (*_conflicts(facts), *_losses(facts), *_commitment(facts.losses))
+    happened = (
+        *_conflicts(facts),
+        *_losses(facts),
+        *_commitment(facts.losses, lacks=_lacks_records(facts)),
+    )
     now = tuple(_now(facts))
     logs = (happened, now) if facts.losses or len(happened) > 1 else (now, happened)
     clauses = (
@@ -237,9 +256,12 @@ def _where(loss: LostRecordCount) -> str:
     return where if times is None else f"{where}, written {ms_range_text(*times)}"
 
 
-def _commitment(found: tuple[LostRecordCount, ...]) -> Iterator[Clause]:
+def _commitment(found: tuple[LostRecordCount, ...], *, lacks: bool) -> Iterator[Clause]:
+    """How sure it is that no committed record was lost. lacks: whether a disk lacks records that
+    its node had."""
     if not found:
-        yield Clause(Level.HEALTHY, "no capture shows a replica that lost records")
+        if not lacks:
+            yield Clause(Level.HEALTHY, "no capture shows a node whose metadata log lost records")
         return
     committed = max(0 if loss.is_kept else loss.committed for loss in found)
     unproven = max(loss.unproven for loss in found)
@@ -316,6 +338,13 @@ def _rules(rules: Iterable[RuleCount]) -> Iterator[Clause]:
             )
 
 
+def _lacks_records(facts: ReportFacts) -> bool:
+    """Whether a finding of any capture is about a disk that lacks records that its node had."""
+    return any(one.id in OLD_DISKS for one in facts.rules) or any(
+        not OLD_DISKS.isdisjoint(fact.rules) for fact in facts.now
+    )
+
+
 def _named(rules: list[RuleCount]) -> str:
     return listed([one.id for one in rules], limit=3)
 
@@ -324,26 +353,31 @@ def _now(facts: ReportFacts) -> Iterator[Clause]:
     pairs, newest = facts.relations, "in the newest captures"
     written = facts.end_written_ms
     at = "" if written is None else f", written {ms_text(written)}"
-    everyone = f"all {counted(facts.members, 'replica')}"
+    logs = f"the metadata logs of all {counted(facts.members, 'node')}"
     if not pairs:
-        yield Clause(Level.HEALTHY, f"{newest} there is one replica and nothing to compare it with")
-    elif "diverged" in pairs or "conflict" in pairs:
-        yield Clause(Level.ATTENTION, f"{newest} the replicas don't agree")
-    elif "disjoint" in pairs:
-        apart = counted(pairs["disjoint"], "pair")
-        has = "has" if pairs["disjoint"] == 1 else "have"
-        yield Clause(Level.ATTENTION, f"{newest} {apart} of replicas {has} no offset in common")
-    elif "prefix" in pairs:
         yield Clause(
             Level.HEALTHY,
-            f"{newest} {everyone} agree as far as each has come (to offset {facts.end_offset - 1}"
-            f"{at})",
+            f"{newest} there is one node, and nothing to compare its metadata log with",
+        )
+    elif "diverged" in pairs or "conflict" in pairs:
+        yield Clause(Level.ATTENTION, f"{newest} the metadata logs of the nodes don't agree")
+    elif "disjoint" in pairs:
+        apart = counted(pairs["disjoint"], "pair")
+        have = "have" if pairs["disjoint"] == 1 else "each have"
+        yield Clause(
+            Level.ATTENTION,
+            f"{newest} the metadata logs of {apart} of nodes {have} no offset in common",
+        )
+    elif "prefix" in pairs:
+        how = "as far as each has come"
+        if _lacks_records(facts):
+            how = "wherever two hold the same offset"
+        yield Clause(
+            Level.HEALTHY, f"{newest} {logs} agree {how} (to offset {facts.end_offset - 1}{at})"
         )
     else:
         last = facts.end_offset - 1
-        yield Clause(
-            Level.HEALTHY, f"{newest} {everyone} hold the same log up to offset {last}{at}"
-        )
+        yield Clause(Level.HEALTHY, f"{newest} {logs} are the same up to offset {last}{at}")
 
 
 def _unbuilt(captures: int) -> Iterator[Clause]:

@@ -8,5 +8,5 @@ jar_sets      sets of jars; s3a_jars has the set for lakes in S3
 java          the Java that Spark runs on
 classic       calls of a JVM, and their equivalents on a server of Spark Connect
 delta_log     what Spark sees of a table of Delta
-jvm           the JVM of a session of our own: its start, its end and its output
+jvm           the JVM that this process starts: its start, its end and its output
 """

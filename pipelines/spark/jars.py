@@ -7,7 +7,7 @@ They are looked for in this order:
    conf/kraftlake.toml. A named folder that lacks a jar is an error: a user who names a folder wants
    no download;
 2. the cache: $XDG_CACHE_HOME/kraftlake/jars/<version>, by default below ~/.cache;
-3. the network: the Ivy inside pyspark, run by plain Java with settings of our own.
+3. the network: the Ivy inside pyspark, run by plain Java with the settings of this module.
 
 Our own Ivy settings are needed. Ivy's defaults ask ~/.m2 first, where a half-filled repository (a
 pom without its jar) ends the search, and they follow a parent pom's own repositories. Our settings

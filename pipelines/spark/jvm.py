@@ -1,4 +1,4 @@
-"""The JVM of a session of our own: its start, its end, and the part of its output that is shown."""
+"""The JVM that this process starts: its start, its end, and which of its output is shown."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def _end_started(interrupt: KeyboardInterrupt) -> None:
 
 
 def raise_if_ended(error: Exception) -> None:
-    """Raises EndedJvmError where a JVM of ours has ended. pyspark's own errors, such as `error`,
-    are of connections then, and name no JVM."""
+    """Raises EndedJvmError where a JVM that this process started has ended. pyspark's own error,
+    such as `error`, is then about a connection, and doesn't name the JVM."""
     for jvm in _started:
         with suppress(subprocess.TimeoutExpired):
             raise EndedJvmError(_end_of(jvm.wait(_ENDED_WITHIN_S))) from error

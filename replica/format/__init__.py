@@ -12,8 +12,8 @@ To read it in order
   file are read.
 - Beside a log: `index`, `snapshot` (names), `snapshot_content` (header and footer),
   `producer_snapshot`, `leader_epoch_checkpoint`, `partition_metadata`, `quorum_state`,
-  `meta_properties`, and our own `quorum_properties` and `capture`. `text_file`, `java_properties`
-  and `timestamps` are parts of some of these.
+  `meta_properties`, and kraftlake's `quorum_properties` and `capture`. `text_file`,
+  `java_properties` and `timestamps` are parts of some of these.
 - A directory: `file_names`, `listing` (the order of reading), `reading` and `byte_source` (opened
   files), `directory` (the whole directory as one value), `damage` (places that could not be read),
   `discovery` (the directories below a user's paths), `formatted` (log directories without a

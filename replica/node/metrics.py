@@ -91,7 +91,7 @@ class Metrics(HttpServer):
         return HttpResponse(kind, encode(self._registry))
 
     def _probed(self, path: str) -> HttpResponse:
-        """The page of a probe. Both pages have a line for each fault."""
+        """The page of a probe, /healthz or /readyz. It has a line for each fault."""
         readiness = self._readiness
         lines = readiness.lines()
         if self._sources.driver.has_failed:

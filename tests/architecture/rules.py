@@ -204,7 +204,7 @@ class Import:
 
 
 def modules(root: Path) -> dict[str, Path]:
-    """Dotted name -> file, for every module of ours below `root`."""
+    """Dotted name -> file, for every module of the project below `root`."""
     found: dict[str, Path] = {}
     for top in TOP_LEVEL:
         for path in sorted((root / top).rglob("*.py")):
@@ -338,7 +338,7 @@ def _writes_table(node: ast.AST) -> bool:
 
 
 def circles(root: Path) -> list[tuple[str, ...]]:
-    """Modules of ours that import each other in a circle: each group once, sorted.
+    """Modules of the project that import each other in a circle: each group once, sorted.
 
     Imports inside functions count, because they only hide a circle.
     """

@@ -2,7 +2,7 @@
 
 python -m tests.bench.catch_up FOLDER [--gigabytes N]
 
-The leader is one of ours in a process of its own, the only voter. Its log holds changes of
+The leader is a kraftlake replica in its own process, the only voter. Its log holds changes of
 partitions in batches of 64 records, and it replays none of them. The observer is `kraftlake replica
 observe`, as a user starts it. The row belongs in tests/bench/QUORUM.md.
 """

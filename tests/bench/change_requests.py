@@ -1,6 +1,6 @@
 """Requests that change ten partitions of a large cluster, each answered when the records are
-committed: a Produce of ten records, as an administrator of ours sends it, and an AlterPartition of
-ten partitions, as a broker of Kafka's does."""
+committed: a Produce of ten records, as kraftlake's administrator sends it, and an AlterPartition of
+ten partitions, as a Kafka broker sends it."""
 
 from __future__ import annotations
 

@@ -2,12 +2,13 @@
 
 python -m tests.bench.changes FOLDER [--partitions N] [--rate N] [--seconds N] [--every N] [--kafka]
 
-Three voters of ours, each a process, begin with the same log of --partitions partitions. Once the
+Three kraftlake voters, each a process, begin with the same log of --partitions partitions. Once the
 leader's state machine has the log, the leader appends --rate changes of random partitions per
 second, ten in one append. Each voter writes a snapshot every --every seconds. An append counts as
 one with a snapshot if the leader was writing a snapshot when the append began or when it was
-committed. --kafka: afterwards a client requests as many changes, first of voters of ours and then
-of real controllers of Kafka (tests.bench.asked_changes). The rows belong in tests/bench/QUORUM.md.
+committed. --kafka: afterwards a client requests as many changes, first of kraftlake's voters and
+then of real controllers of Kafka (tests.bench.asked_changes). The rows belong in
+tests/bench/QUORUM.md.
 """
 
 from __future__ import annotations

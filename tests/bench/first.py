@@ -1,4 +1,4 @@
-"""What a first command costs on a machine where no kernel was compiled, and what it costs again.
+"""What a command costs on a machine where no kernel was compiled: the first time and the second.
 
 python -m tests.bench.first
 

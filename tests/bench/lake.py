@@ -1,8 +1,9 @@
 """What `ingest`, `build` and `demo` cost, in starts of Spark: `python -m tests.bench.lake --write`.
 
-S is one process that starts our session, writes one row to a new Delta table by Spark, reads it
-back and stops. It is measured in each round, as are the commands, as whole processes. An ingest of
-300 MB is held to Kafka's own kafka-dump-log of the same segment, which comes from the network once.
+S is one process that starts kraftlake's session, writes one row to a new Delta table by Spark,
+reads it back and stops. It is measured in each round, as are the commands, as whole processes. An
+ingest of 300 MB is compared with Kafka's kafka-dump-log of the same segment. The tool is downloaded
+once.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@ second, and what it takes.
 
 python -m tests.bench.observe FOLDER [--rate N] [--seconds N] [--warm-up N]
 
-The leader is one of ours in a process of its own, the only voter. It appends changes of partitions,
-as controllers write them, but replays none of them: at this rate only the observer is measured.
-Then the same with `--metrics`, where the observer replays each record.
+The leader is a kraftlake replica in its own process, the only voter. It appends changes of
+partitions, as controllers write them, but replays none of them: at this rate only the observer is
+measured. Then the same with `--metrics`, where the observer replays each record.
 """
 
 from __future__ import annotations

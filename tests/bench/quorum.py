@@ -4,7 +4,7 @@ python -m tests.bench.quorum FOLDER [--part PART] [--seconds N] [--warm-up N]
 
 Three parts, each of some minutes. `latency`: 20,000 records a second of 256 bytes, as a
 TestRaftServer writes them, by both kinds in turn, with several lingers. `rate`: ours gets more and
-more records per second until it commits fewer than it gets. `observer`: a fourth node of ours
+more records per second until it commits fewer than it gets. `observer`: a fourth kraftlake node
 follows, and its lag behind the leader is measured every tenth of a second.
 
 Rates are those of the high watermark, which both tell in the same way; latencies, from append to

@@ -3,7 +3,7 @@
 python -m tests.bench.sql LAKE [--rounds N] [--write]
 
 Each round asks every question once, beside two yardsticks: the interpreter that does nothing, and
-delta-rs that counts one table's rows with nothing of ours around it. Measured is the time from the
+delta-rs that counts one table's rows without any code of kraftlake. Measured is the time from the
 start of the process to the first byte it prints that is no header, and to its end. Everything is
 read once before, so it comes from the page cache. --write: into SQL.md.
 """

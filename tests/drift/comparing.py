@@ -118,8 +118,8 @@ def _control_types(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[st
 
 
 def _written(messages: Mapping[str, Any], tables: Tables) -> Iterator[str]:
-    """The fields that our code writes of control records and of quorum-state. No table of ours has
-    types and defaults for them."""
+    """The fields that our code writes of control records and of quorum-state. No table of kraftlake
+    has types and defaults for them."""
     for name, row in messages.items():
         kafka, ours = by_kafka(row), tables.written[name]
         for version in kafka.versions:
@@ -286,8 +286,8 @@ def _known_configs(facts: Facts, tables: Tables) -> Iterator[str]:
 
 
 def _known_settings(facts: Facts, tables: Tables) -> Iterator[str]:
-    """The settings by which `check --config` judges a server.properties. A bound of ours may be
-    wider than a release's bound, but never narrower: a value that Kafka accepts is no fault."""
+    """The settings by which `check --config` judges a server.properties. A bound of kraftlake may
+    be wider than a release's bound, but never narrower: a value that Kafka accepts is no fault."""
     first, second, *_ = (int(part) for part in facts["release"].split("."))
     for name, row in facts["configs"].items():
         kind = tables.settings(name, (first, second))

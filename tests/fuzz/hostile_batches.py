@@ -34,7 +34,7 @@ def valid(chance: Random) -> bytes:
 
 
 def _with_crc(data: bytearray) -> bytes:
-    """The batch with its CRC corrected, so that the fault is deeper."""
+    """The batch with its CRC corrected, so that a decoder reads on beyond the check of the CRC."""
     if len(data) >= HEADER.size:
         _ = struct.pack_into(">I", data, _AT_CRC, crc32c.crc32c(bytes(data[CRC_START:])))
     return bytes(data)

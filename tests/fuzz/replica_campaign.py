@@ -291,8 +291,8 @@ class Attack:
         self.counts["voter set updates by voters themselves"] = found.voter_updates
 
     def assert_bounded(self) -> None:
-        """Asserts that no replica has grown by more than the memory of two bombs since a tenth of
-        the frames."""
+        """Asserts that no replica's resident memory has grown by MOST_GROWTH_KIB or more since a
+        tenth of the frames were sent."""
         for which in range(len(self.quorum.replicas)):
             settled = [s.resident[which] for s in self.samples if s.frames >= self.sent // 10]
             grown = max(settled) - settled[0]

@@ -45,7 +45,7 @@ class Killed:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """The environment of ingests by Spark. What killed ones leave among temporary files lies below
+    """The environment of ingests by Spark. The temporary files that killed ingests leave lie below
     `folder`."""
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)

@@ -301,8 +301,8 @@ def configure(
 
 
 def _archive_classes(folder: Path, version: str) -> None:
-    """Makes an archive with a single TestRaftServer, which loads all classes of one in a quorum
-    except those for connections to other nodes."""
+    """Makes an archive from a run of a single TestRaftServer. It loads the classes that a
+    TestRaftServer in a quorum loads, except those for connections to other nodes."""
     (port,) = free_ports(1)
     lone = Voter(1, KAFKAS, folder, port, version)
     configure(lone, {1: port}, 2000)

@@ -1,11 +1,11 @@
-"""Record what real Kafka controllers say to each other and answer to us, as golden frames.
+"""Records what real Kafka controllers send to each other and answer to kraftlake, as golden frames.
 
     python -m tests.interop.wire_recording            # writes tests/golden/wire.jsonl
 
 Three voters and an observer run on 127.0.0.1, each advertised behind a relay that keeps whole
 frames. They elect, replicate, send a snapshot to the observer, which joins the voters, and lose
-their leader; meanwhile our own client asks each of them in every version. Kept are a few frames of
-each API, version and direction, and frames that Kafka's classes make without a quorum
+their leader. Meanwhile kraftlake's client asks each of them in every version. The result has a few
+frames of each API, version and direction, and frames that Kafka's classes make without a quorum
 (KafkaFrames.java).
 """
 

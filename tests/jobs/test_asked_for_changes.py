@@ -11,7 +11,13 @@ import pytest
 
 from replica.doctor.timeline.asked_for import DAY_MS, HOUR_MS, AskedForChanges
 from tests.jobs.conftest import Kraftlake
-from tests.replica.doctor.timeline.test_events import record
+from tests.replica.doctor.timeline.test_events import (
+    change,
+    directory_of,
+    partition,
+    record,
+    registers,
+)
 from tests.replica.metadata.image.made import TOPIC
 
 DYNAMIC = "kafka-4.1.1-dynamic"
@@ -33,7 +39,7 @@ def test_the_last_hour_and_day_are_those_before_the_logs_end() -> None:
     ):
         taken.take(what, end - age)
     assert [*taken.recently(end)] == [
-        "2 changes (2 of configs) in the last hour before it",
+        "2 changes (2 of configs) in the log's last hour",
         "3 changes (2 of configs and 1 of topics) in the last 24 hours",
     ]
     assert [*taken.recently(end + DAY_MS + 1)] == []
@@ -47,12 +53,12 @@ def test_what_happened_counts_the_changes_and_says_who_is_behind(
 ) -> None:
     told = kraftlake("what-happened", data / DYNAMIC / "final").lines
     (changes,) = (line for line in told if line.startswith("changes "))
-    assert re.search(r"[0-9]+ changes \([0-9]+ of topics.*in the last hour", changes)
+    assert re.search(r"[0-9]+ changes \([0-9]+ of topics.*in the log's last hour", changes)
     assert "`kraftlake timeline --event 'topic_*' --event 'config_*' " in changes
     assert "no log says who made them" in changes
     deleted = [line for line in told if " UTC  topic deleted: " in line]
     assert len(deleted) == 3, "of many changes the latest deletions are told first"
-    assert "before it: among them topic deleted: after-700-11; topic deleted: add-" in changes
+    assert "hour: among them topic deleted: after-700-11; topic deleted: add-" in changes
     split = kraftlake("what-happened", data / DYNAMIC / "split").lines
     (behind,) = (line for line in split if line.startswith("behind "))
     assert re.search("node 2 by [0-9]+ records?, [0-9.]+ s", behind)
@@ -137,3 +143,16 @@ def test_a_deleted_acl_stands_in_the_first_lines_and_the_configs_of_a_new_topic_
     deleted = "ACL deleted: User:ann from * allowed Read on topic orders"
     assert f" among them {deleted}; `kraftlake timeline " in changes
     assert any(f"  {deleted} (offset 3675)" in line for line in told)
+
+
+def test_unclean_elections_stand_in_the_first_lines_with_their_time(
+    kraftlake: Kraftlake, node: Path
+) -> None:
+    """Who lost data asks for them, and the verdict is about the partitions without leader."""
+    registers(node, directory_of(21))
+    record(node, "TOPIC_RECORD", name="moved", topicId=TOPIC)
+    partition(node, 0, directory_of(21), replicas=(21, 22), directories=())
+    change(node, 0, leader=21, leaderRecoveryState=1)
+    told = kraftlake("what-happened", node).lines
+    (unclean,) = (line for line in told[:10] if line.startswith("unclean "))
+    assert "UTC: broker 21 elected uncleanly: moved-0; any record " in unclean

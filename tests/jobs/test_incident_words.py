@@ -53,3 +53,27 @@ def test_partitions_without_leader_are_named_and_those_that_still_have_none_are_
     incident = Incident(verdict_on(ClusterEvidence()), outages=[outage], topics=TOPICS)
     (event,) = incident_events(incident, clock_of(None))
     assert event.text == f"outage: {told}"
+
+
+@pytest.mark.parametrize(
+    ("ended", "still", "told"),
+    [
+        (Beginning(5, 4000), 0, "until 1970-01-01 00:00:04.000 UTC"),
+        (None, 2, "to 2 partitions still"),
+    ],
+)
+def test_refused_writes_are_told_with_who_and_how_long(
+    ended: Beginning | None, still: int, told: str
+) -> None:
+    first = keys(("a-id", 0), ("a-id", 1))
+    outage = Outage(Beginning(1, 1000), ended, 2, 9, 1000, 2, still, first)
+    incident = Incident(verdict_on(ClusterEvidence()), refusing=[outage], topics=TOPICS)
+    (event,) = incident_events(incident, clock_of(None))
+    to = "writes with acks=all to orders-0 and orders-1"
+    assert event.text == f"refused: {to}, {told}: too few replicas were in sync"
+    (beside,) = incident.beside(clock_of(None))
+    assert beside == (
+        "refused",
+        "writes with acks=all, as too few replicas were in sync, to orders-0 and orders-1, from "
+        f"1970-01-01 00:00:01.000 UTC, {told}",
+    )

@@ -100,10 +100,12 @@ def test_what_weighs_most_besides_the_headline_is_the_second_line(
 ) -> None:
     told = kraftlake("plan", "--stop-broker", "12", data / SPLIT)
     assert told.lines[0].startswith("OUTAGE ")
-    assert told.lines[1].startswith("also ")
+    assert told.lines[1].startswith("plan ")
+    assert told.lines[2].startswith("also ")
     alone = kraftlake("plan", "--stop-broker", "12", data / "kafka-4.1.1-dynamic/live/1")
     assert alone.lines[0].startswith("INCOMPLETE ")
-    assert alone.lines[1].startswith("as of ")
+    assert alone.lines[1].startswith("plan ")
+    assert alone.lines[2].startswith("as of ")
 
 
 def test_a_header_hides_no_outage_and_not_what_weighs_most_of_the_rest() -> None:

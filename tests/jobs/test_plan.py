@@ -46,8 +46,12 @@ def test_the_answer_says_as_of_which_moment_it_is_on_stdout(
 ) -> None:
     """A person who reads stdout alone, or a file of it, has to know how old the state is."""
     ended = kraftlake("plan", "--upgrade", "4.4", data / FINAL)
-    verdict, as_of, cluster, empty, answer, *_ = ended.lines
+    verdict, said, as_of, cluster, empty, answer, *_ = ended.lines
     assert verdict.startswith("HEALTHY ")
+    assert said == (
+        "plan        NOTHING TO DO: raise metadata.version to 4.4-IV2: metadata.version is at "
+        "that level already."
+    )
     assert as_of == "as of       2026-11-23 05:24:29 UTC, offset 2664 of node 1"
     assert cluster == "cluster     OLR1FFlQQCyXLM2zfhjyAg"
     assert (empty, answer) == ("", "NOTHING TO DO: raise metadata.version to 4.4-IV2")
@@ -60,7 +64,7 @@ def test_json_has_a_line_for_each_change(data: Path, kraftlake: Kraftlake) -> No
     assert rows[0]["end_offset"] == 2665
     counted, first, *rest = rows[0]["reasons"]
     assert len(rest) == 499
-    assert counted["detail"] == "500 of 624 that would lose their leader"
+    assert counted["detail"] == "500 of 624 partitions would lose their leader"
     assert first["offset"] == 2297
 
 

@@ -97,6 +97,17 @@ def test_a_disk_that_the_plan_empties_is_not_said_to_lose_nothing(
     assert not any(line.startswith("   -  node 3 ") for line in ended.lines), "once is enough"
 
 
+def test_an_emptied_disk_is_said_to_hold_no_records(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    left = _left(data, tmp_path, "1", "2", "3", of="kafka-4.1.1-dynamic/final")
+    shutil.rmtree(left / "3" / METADATA)
+    (left / "3" / METADATA).mkdir()
+    ranked, holds, _ = of_node(kraftlake("recover", "--plan", left), 3)
+    assert ranked.endswith(", voter, no records")
+    assert holds == "holds no records"
+
+
 def test_an_empty_quorum_state_is_not_called_missing(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:

@@ -301,6 +301,9 @@ def test_a_voter_that_may_vote_twice_makes_the_answer_unknown_until_it_is_said_t
     script = tmp_path / "dead.toml"
     script.write_text("[[step]]\ndead = [3]\n")
     assert kraftlake("rehearse", *FEW, "--scenario", script, tmp_path / "now").code == 4
+    script.write_text("[[step]]\nstart = [1, 2, 3]\n")
+    named = kraftlake("rehearse", *FEW, "--scenario", script, tmp_path / "now")
+    assert (named.code, f"{twice} ({why}" in named.lines[1]) == (3, True)
 
 
 @pytest.mark.usefixtures("recorded")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from replica.format.file_names import METADATA_FOLDER
 from tests.jobs.conftest import Kraftlake
 from tests.replica.doctor.check.first_start import CLUSTER, format_only, start
 
@@ -48,6 +49,20 @@ def test_the_voters_left_are_those_with_a_log(kraftlake: Kraftlake, emptied: Pat
     assert [row["voters_left"] for row in rows if row["kind"] == "nothing"] == [2]
     left = {row["gone"][0]: row["has_majority"] for row in rows if row["kind"] == "voter"}
     assert left == {"1": False, "2": False}
+
+
+@pytest.mark.parametrize("emptied", ["own"], indirect=True)
+def test_an_emptied_folder_of_a_log_is_told_as_one_that_is_gone(
+    kraftlake: Kraftlake, emptied: Path
+) -> None:
+    """Who reads of a disk that was restored looks for a backup, and nobody made one."""
+    (emptied / "3" / METADATA_FOLDER).mkdir()
+    ended = kraftlake("check", emptied)
+    assert "voter-disk-empty: " in ended.out
+    assert "stale-voter" not in ended.out
+    (said,) = (line for line in ended.lines[:3] if "its disk was emptied" in line)
+    assert "and its metadata log is empty; it lacks offsets 0 to " in said
+    assert "Keep the node stopped, and look for the disk on which it ran." in ended.out
 
 
 def test_a_voter_that_led_or_voted_and_has_an_empty_disk_has_forgotten(

@@ -145,7 +145,7 @@ def _text_row(one: Exposure, since: Mapping[Failure, Beginning]) -> dict[str, An
 
 
 class _Note(NamedTuple):
-    """What the figures of a column rest on."""
+    """A sentence about the figures in a column: what they depend on, or why they are unknown."""
 
     column: str
     text: str

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from jobs.cli.asking.about import asked_cluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted
+from jobs.cli.asking.plan_line import answer_of, plan_line
 from jobs.cli.asking.state_of_cluster import source_of
 from jobs.cli.commands.options import passed_over_in
 from jobs.cli.commands.planning import PlanOptions
 from jobs.cli.directories.broker_defaults import defaults_in
-from jobs.cli.directories.verdict_text import runbook_text, write_verdict
+from jobs.cli.directories.verdict_text import labelled, runbook_text, write_verdict
 from jobs.cli.option_values import text_in
 from jobs.cli.outcome import SAFETY_CODES, safety_code
 from jobs.cli.output import complain, more_line, write_either, write_line
@@ -153,7 +154,8 @@ def _judge(
             write_line(f"still {answer.value.upper()}, by the state {up_to(cluster.end_offset)}")
         else:
             if source.verdict is not None:
-                write_verdict(source.verdict, json_output=in_json)
+                said = [labelled("plan", plan_line(one.answer)) for one in found]
+                write_verdict(source.verdict, json_output=in_json, answer=said)
             _show(found, cluster, options.limit, json_output=in_json)
             for notice in source.notices:
                 complain(notice)
@@ -216,9 +218,7 @@ def _described(judged: _Judged, limit: int) -> Iterator[str]:
 
 def _headline(judged: Preflight) -> str:
     """The answer, as it is printed before the change."""
-    answer = judged.answer.value.upper().replace("-", " ")
-    if judged.is_conditional:
-        return f"{answer}, if its needs hold: "
+    answer = answer_of(judged)
     # aligned with the marks of the reasons
     return f"{answer:8}" if len(answer) < 8 else f"{answer}: "
 

@@ -55,12 +55,12 @@ def answer(query: LakeQuery) -> QueryResult:
 
 
 def rows(lake: Lake, sql: str) -> Iterator[Sequence[Any]]:
-    """The rows of a query of our own, which names only tables that the lake has."""
+    """The rows of a query of kraftlake, which names only tables that the lake has."""
     return OwnQueries(lake).rows(sql)
 
 
 def named_rows(lake: Lake, sql: str) -> Iterator[dict[str, Any]]:
-    """The rows of a query of our own, as dictionaries by column name. The names must differ."""
+    """The rows of a query of kraftlake, as dictionaries by column name. The names must differ."""
     return OwnQueries(lake).named_rows(sql)
 
 

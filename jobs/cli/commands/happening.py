@@ -29,7 +29,8 @@ class WhatHappenedOptions:
     that were fenced and came back, changes of the voters and of features, the latest changes of
     topics and configs, unclean elections, records that nodes hold apart from the others or have
     discarded, and the times during which partitions had no leader. If there are many, the gravest
-    and newest are shown. `kraftlake timeline` lists all events, `kraftlake check` all findings.
+    and newest are shown. `kraftlake timeline` lists the events of the log, `kraftlake check` all
+    findings.
     Several captures of one node need --order, or a capture.json of `kraftlake capture`.
 
     \b

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from jobs.cli.clock import ZonedClock
 from jobs.cli.directories.folded_events import folded, line_of, text_of
-from replica.doctor.health.cluster import PartitionKey
+from replica.doctor.health.cluster import Beginning, PartitionKey
 from replica.doctor.health.leaderless import Outage
 from replica.doctor.health.signs_of_life import FENCED_LATER
 from replica.doctor.quorum.log_ends import Behind
@@ -20,12 +20,13 @@ from replica.doctor.timeline.decisive import FENCED, MAY_LOSE_RECORDS, REGISTERE
 from replica.doctor.timeline.event import Came, Event
 from replica.doctor.timeline.events import OF_HISTORY, UNWON
 from replica.doctor.timeline.latest_changes import ACCESS_REMOVED
+from replica.doctor.timeline.partition_events import UNCLEAN
 from replica.doctor.timeline.reassignments import REPLICAS
 from replica.doctor.verdict.verdict import Verdict
 from replica.shell_text import line
 from replica.words import counted, listed, named, shortened
 
-_MAX_BEHIND, _MAX_NAMED = 5, 3
+_MAX_BEHIND, _MAX_NAMED, _MAX_UNCLEAN, _MAX_REFUSED = 5, 3, 2, 2
 _TAKEN_AWAY = frozenset({"topic_deleted", *ACCESS_REMOVED})
 _GRAVE = frozenset({*MAY_LOSE_RECORDS, UNWON, "topic_deleted"})
 _CREATIONS = frozenset({"topic_created", "acl_created", REPLICAS})
@@ -89,6 +90,8 @@ class Incident:
 
     topics: Mapping[str, str] = field(default_factory=dict)
     """The names of the newest state's topics, by their ids."""
+    refusing: Sequence[Outage] = ()
+    """The times during which partitions refused writes with acks=all, the oldest first."""
 
     def names_of(self, partitions: Collection[PartitionKey]) -> list[str]:
         """The names of partitions, such as `orders-1`; empty where they are many or unknown."""
@@ -113,9 +116,14 @@ class Incident:
         state = self.verdict.state
         return None if state is None else state.at_ms
 
-    def beside(self) -> Iterator[tuple[str, str]]:
-        """(label, text) of the facts besides the verdict that people ask for: which nodes are
-        behind, and how much was changed of late."""
+    def beside(self, clock: ZonedClock) -> Iterator[tuple[str, str]]:
+        """(label, text) of the facts besides the verdict that people ask for: which partitions lost
+        records by an unclean election, which nodes are behind, and how much was changed of late."""
+        if unclean := [one for one in self.events if one.event == UNCLEAN]:
+            told = [f"{clock.words(one.at)}: {one.name} {one.detail}" for one in unclean]
+            yield "unclean", "; ".join(told[-_MAX_UNCLEAN:]) + _more(len(told) - _MAX_UNCLEAN)
+        if self.refusing:
+            yield "refused", _refusals(self, clock)
         if self.behind:
             behind = [f"{node} by {one.text}" for node, one in self.behind]
             yield "behind", listed(behind, limit=_MAX_BEHIND)
@@ -126,15 +134,13 @@ class Incident:
             )
             listing = line("kraftlake", "timeline", *events)
             earlier = self.asked_for.earlier(self.end_ms)
-            more = f" and {counted(earlier, 'earlier one')}" if earlier else ""
+            more = f" and {earlier} from before, or of the formatting" if earlier else ""
             lists = f"`{listing}` with the same directories lists them{more}"
             if harmful := _harmful(self.recent):
                 said = "; ".join(map(line_of, harmful))
                 lists = f"among them {said}; {lists}"
             how = f"{lists}; no log says who made them"
-            none = (
-                "none of topics, replicas, configs, ACLs or quotas in the last 24 hours before it"
-            )
+            none = "none of topics, replicas, configs, ACLs or quotas in the log's last 24 hours"
             yield "changes", f"{recent}: {how}" if recent else none
 
 
@@ -155,6 +161,10 @@ def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
     """The gravest of the events, and of equally grave ones the newest, in their order."""
     graded = sorted(range(len(events)), key=lambda number: (events[number].weight, -number))
     return [events[number] for number in sorted(graded[:most])]
+
+
+def _more(count: int) -> str:
+    return f"; {counted(count, 'unclean election')} before" if count > 0 else ""
 
 
 def _harmful(recent: Sequence[Event]) -> list[Event]:
@@ -196,7 +206,17 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
     for event in incident.recent:
         text = f"{text_of([event], clock)} (offset {event.offset})"
         yield IncidentEvent(event.at, text, event.offset, _weight(event))
+    yield from _of_outages(incident, clock)
+    yield from _of_quorum(incident)
+
+
+def _of_outages(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
     unasked = incident.fenced_unasked
+    for outage in incident.refusing:
+        if outage.began.at is not None:
+            who, until = _who(outage, incident), _until(outage, clock)
+            text = f"refused: writes with acks=all to {who}, {until}: too few replicas were in sync"
+            yield IncidentEvent(outage.began.at, text, outage.began.offset, Weight.USUAL)
     for outage in incident.outages:
         if outage.began.at is None:
             continue
@@ -213,7 +233,30 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
         elif outage.still:
             had.append(_still(outage, incident, is_next=len(had) == 1))
         yield IncidentEvent(outage.began.at, f"outage: {listed(had)}", outage.began.offset)
-    yield from _of_quorum(incident)
+
+
+def _refusals(incident: Incident, clock: ZonedClock) -> str:
+    """Who refused writes of late, from when to when."""
+    told = [
+        f"{_who(one, incident)}, from {_shown(one.began, clock)}, {_until(one, clock)}"
+        for one in incident.refusing
+    ][-_MAX_REFUSED:]
+    return f"writes with acks=all, as too few replicas were in sync, to {'; to '.join(told)}"
+
+
+def _who(outage: Outage, incident: Incident) -> str:
+    names = incident.names_of(outage.first) if len(outage.first) == outage.most else []
+    return listed(names) if names else f"up to {counted(outage.most, 'partition')}"
+
+
+def _until(outage: Outage, clock: ZonedClock) -> str:
+    if outage.ended is not None:
+        return f"until {_shown(outage.ended, clock)}"
+    return f"to {counted(outage.still, 'partition')} still"
+
+
+def _shown(one: Beginning, clock: ZonedClock) -> str:
+    return "an unknown time" if one.at is None else clock.words(one.at)
 
 
 def _still(outage: Outage, incident: Incident, *, is_next: bool) -> str:

@@ -34,7 +34,9 @@ def incident_page(
 
 
 def _cluster(incident: Incident, clock: ZonedClock) -> Iterator[Html]:
-    yield element("section", *_verdict(incident), class_=f"verdict {incident.verdict.level.value}")
+    yield element(
+        "section", *_verdict(incident, clock), class_=f"verdict {incident.verdict.level.value}"
+    )
     yield element("h2", "Events")
     told = incident_events(incident, clock)
     if told:
@@ -55,7 +57,7 @@ def _cluster(incident: Incident, clock: ZonedClock) -> Iterator[Html]:
         yield element("ul", *(element("li", ticks(one)) for one in unknown))
 
 
-def _verdict(incident: Incident) -> Iterator[Html]:
+def _verdict(incident: Incident, clock: ZonedClock) -> Iterator[Html]:
     verdict = incident.verdict
     identity = element("span", verdict.cluster_id or "", class_="id")
     level = joined([verdict.level.shown, Html(" "), identity])
@@ -68,7 +70,7 @@ def _verdict(incident: Incident) -> Iterator[Html]:
         yield element("p", ticks(f"Runbook {runbook_text(verdict.runbook)}."))
     if verdict.state is not None:
         yield element("p", f"As of {verdict.state.text}.", class_="quiet")
-    for label, text in incident.beside():
+    for label, text in incident.beside(clock):
         yield element("p", ticks(f"{label.capitalize()}: {text}."), class_="quiet")
 
 

@@ -123,8 +123,8 @@ class PlayedStart:
 def _late(rehearsal: Rehearsal) -> Iterator[str]:
     """The conditions about voters whose copies may be older than their disks."""
     late = late_voters(rehearsal.captured.quorum)
-    says = rehearsal.scenario.says
-    yield from own_disk_needs(voter for voter in late if not says(voter.key.node_id))
+    starts = rehearsal.scenario.starts_own_disk
+    yield from own_disk_needs(voter for voter in late if starts(voter.key.node_id))
 
 
 def _led(leaders: dict[int | None, int]) -> str:

@@ -173,6 +173,8 @@ def _headline(rank: int, standing: RankedReplica, examined: Examined) -> str:
     log, position = standing.log, standing.log.position()
     kind = {True: "voter", False: "no voter", None: "voter or not is unknown"}[standing.is_voter]
     head = f"  {rank:2}  {one_line(examined.shown)}: node {_named(log.key)}, {kind}"
+    if not position.offset:
+        return f"{head}, no records"
     return f"{head}, last epoch {position.epoch}, log end {position.offset}"
 
 
@@ -215,8 +217,12 @@ def _of_another(
         relation = standing.relation or Relation.IDENTICAL
         is_late = any(one.key.matches(standing.log.key) for one in late_voters(plan.quorum))
         told = _RELATIONS.get(relation, "an older branch, wholly behind its snapshot")
+        if not standing.log.end_offset:
+            told = "holds no records"
         if examined.hides_entries:
             yield f"{told}, as far as it can be read: nobody knows what the rest held"
+        elif not standing.log.end_offset and (doubts or is_late):
+            yield told
         elif doubts or is_late:
             yield f"{told}: the first log has all records that it holds now"
         else:

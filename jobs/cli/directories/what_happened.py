@@ -46,7 +46,7 @@ from replica.doctor.timeline.event import COLUMNS
 from replica.doctor.timeline.events import timeline
 from replica.doctor.timeline.gaps import gaps_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
-from replica.doctor.verdict.evidence_of_directories import JudgedCluster, outages_of
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster, Outages, outages_of
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
@@ -150,11 +150,12 @@ def incident_of(
     gaps = (*gaps_of(branch, told.unknown), *brokers_not_given(cluster))
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
     gave_up = None if cluster.cluster is None else _gave_up(cluster.cluster)
-    seen = [one for one in outages_of(cluster) or () if one.began is not BEFORE]
+    found = outages_of(cluster) or Outages((), ())
+    seen, refusing = (tuple(one for one in kind if one.began is not BEFORE) for kind in found)
     return Incident(
         verdict, decisive(told.events), seen, stop, gave_up, gaps, nodes, behind,
         told.asked_for, told.recent,
-        {} if cluster.cluster is None else cluster.cluster.values("topics"),
+        {} if cluster.cluster is None else cluster.cluster.values("topics"), refusing,
     )  # fmt: skip
 
 
@@ -175,7 +176,7 @@ def _gave_up(cluster: Cluster) -> LeaderGaveUp | None:
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
     """The verdict, the newest events, the first steps, and what isn't known, as lines."""
     yield from describe_verdict(incident.verdict, on_page=True)
-    yield from (labelled(label, text) for label, text in incident.beside())
+    yield from (labelled(label, text) for label, text in incident.beside(clock))
     told = incident_events(incident, clock)
     leads = len(told) > len(incident.recent)
     if told:
@@ -211,9 +212,13 @@ def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
     yield verdict_row(incident.verdict)
     for event in (*incident.events, *incident.recent):
         yield {"kind": "event", **dict(zip(COLUMNS, event.shown, strict=True))}
-    for outage in incident.outages:
+    outages = [
+        *(("outage", one) for one in incident.outages),
+        *(("refused", one) for one in incident.refusing),
+    ]
+    for kind, outage in outages:
         yield {
-            "kind": "outage",
+            "kind": kind,
             "cluster_id": incident.verdict.cluster_id,
             "began": outage.began.at,
             "ended": None if outage.ended is None else outage.ended.at,

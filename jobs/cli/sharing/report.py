@@ -159,9 +159,11 @@ def _described(view: ClusterView) -> Iterator[str]:
     for fact in verdict.of_other_clusters:
         yield level_line(fact.level, fact.text)
         yield from step_lines(fact)
-    said = {fact.next_step for fact in verdict.of_other_clusters}
+    first = [verdict.read_first] if verdict.read_first is not None else []
+    said = {fact.next_step for fact in (*verdict.of_other_clusters, *first)}
     steps = [step.text for step in view.next_steps or () if step.text not in said]
-    yield level_line(verdict.level, verdict.sentence.removeprefix("Now: "))
+    yield level_line(verdict.level, verdict.sentence_beside_first.removeprefix("Now: "))
+    yield from (labelled("first", fact.with_step) for fact in first)
     yield from (labelled("  next", step) for step in steps[:MAX_STEPS])
     if len(steps) > MAX_STEPS:
         yield labelled("", f"and {counted(len(steps) - MAX_STEPS, 'more step')} on the page")

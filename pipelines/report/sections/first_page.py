@@ -19,11 +19,18 @@ def summary(c: ClusterView, *, is_one_of_several: bool) -> Html:
         element("p", f"{fact.text} ", ticks(fact.next_step), class_="sentence")
         for fact in c.verdict.of_other_clusters
     )
+    first = c.verdict.read_first
+    below = (
+        []
+        if first is None
+        else [element("p", element("strong", "First:"), f" {first.text} ", ticks(first.next_step))]
+    )
     return element(
         "section",
         element("p", title, class_=f"level {level}", id=f"{c.identity}-verdict"),
         *above,
-        element("p", c.verdict.sentence, class_="sentence"),
+        element("p", c.verdict.sentence_beside_first, class_="sentence"),
+        *below,
         element("dl", *_points(c), class_="points"),
         class_=f"verdict {level}",
         aria_labelledby=f"{c.identity}-verdict",

@@ -161,6 +161,8 @@ def _stale(voter: KnownVoter, log_end: int) -> Finding:
         rule = groups.REPLICA_WENT_BACK
     elif voter.lacks_own is not None:
         rule = groups.LEADER_LACKS_OWN_RECORDS
+    elif voter.is_emptied:
+        rule = groups.VOTER_DISK_EMPTY
     told = f"{voter.why_stale}{voter.lacking(log_end)}"
     message = f"voter {voter.key.node_id}: {told}; it {voter.danger}"
     return rule.at("", message, epoch=voter.known_epoch)

@@ -72,7 +72,7 @@ info = partial(Rule, severity=Severity.INFO)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place where a rule holds."""
+    """One place in files, or one state of a cluster, to which a rule applies."""
 
     rule: Rule
     file: str

@@ -86,7 +86,8 @@ def _discarding(copies: Collection[CopyFirst]) -> Iterator[tuple[list[str], str]
 
 
 def _with(found: Iterable[tuple[int, tuple[str, ...]]]) -> tuple[list[str], list[str]]:
-    """The brokers that have names, and these names."""
+    """(the brokers that have at least one name, their names without repetition). found: each broker
+    with the names of its partitions or topics."""
     having = [(broker, names) for broker, names in found if names]
     return [str(one) for one, _ in having], sorted({name for _, names in having for name in names})
 

@@ -77,7 +77,8 @@ class LiveReplicas(NamedTuple):
 
     @property
     def may_be_below_min_isr(self) -> bool:
-        """Whether that is unknown: replicas aren't in sync, and min.insync.replicas is unknown."""
+        """Whether the partitions may have fewer in-sync replicas than min.insync.replicas: replicas
+        aren't in sync, and min.insync.replicas is unknown."""
         return self.min_isr is None and len(self.in_sync) < self.assigned
 
 

@@ -1,8 +1,9 @@
-"""Finds when partitions had no leader, by undoing the changes from the newest state backwards."""
+"""Finds when partitions had no leader, or refused writes, by undoing the changes from the newest
+state backwards."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey
@@ -67,90 +68,127 @@ BEFORE = Beginning(-1, None)
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A time during which partitions had no leader."""
+    """A time during which partitions were out: without leader, or what the caller asked for."""
 
     began: Beginning
     """The change with which it began; BEFORE where it lasted already."""
     ended: Beginning | None
-    """The change with which it ended; None if some partitions have no leader in the newest
-    state."""
+    """The change with which it ended; None if some partitions are out in the newest state."""
     most: int
-    """The largest number of partitions without leader at one time."""
+    """The largest number of partitions that were out at one time."""
     of: int
     """The number of all partitions at that time."""
     most_at: int | None
     """That time, in ms since 1970; the first one of several; None where it is unknown."""
     at_first: int
-    """The number of partitions without leader after all changes of the time at which it began."""
+    """The number of partitions that were out after all changes of the time at which it began."""
     still: int
-    """The number of partitions without leader in the newest state; 0 where it has ended."""
+    """The number of partitions that are out in the newest state; 0 where it has ended."""
     first: frozenset[PartitionKey] = field(default=frozenset(), compare=False)
     """The partitions that at_first counts."""
     lasting: frozenset[PartitionKey] = field(default=frozenset(), compare=False)
     """The partitions that `still` counts."""
 
 
+def has_no_leader(key: PartitionKey, partition: Partition) -> bool:
+    """Whether the partition has no leader."""
+    return partition.leader == NO_NODE
+
+
+def refuses_writes(cluster: Cluster) -> Callable[[PartitionKey, Partition], bool]:
+    """A function that says whether a partition had a leader, and fewer in-sync replicas than
+    min.insync.replicas, so that it refused writes with acks=all. It goes by the values of
+    min.insync.replicas in the cluster's state, and says no of topics that were deleted since."""
+    topics = cluster.values("topics")
+
+    def refuses(key: PartitionKey, partition: Partition) -> bool:
+        if partition.leader == NO_NODE or key[0] not in topics:
+            return False
+        least = cluster.min_isr(key, partition)
+        return least is not None and len(partition.isr) < least
+
+    return refuses
+
+
 def outages(
-    partitions: Mapping[PartitionKey, Partition], steps: Iterable[VisibleChange]
+    partitions: Mapping[PartitionKey, Partition],
+    steps: Iterable[VisibleChange],
+    is_out: Callable[[PartitionKey, Partition], bool] = has_no_leader,
 ) -> tuple[Outage, ...]:
     """All outages that the steps show, the oldest first.
 
-    partitions: those of the newest state. steps: as for leaderless_since.
+    partitions: those of the newest state. steps: as for leaderless_since. is_out: whether a
+    partition is out, if not because it has no leader.
     """
-    without = {key for key, one in partitions.items() if one.leader == NO_NODE}
-    number, still = len(partitions), len(without)
-    at: int | None = None
-    after, lasting = still, frozenset(without)
-    touched: dict[PartitionKey, bool] = {}
-    earlier: dict[PartitionKey, bool] = {}
-    found: list[Outage] = []
-    ended: Beginning | None = None
-    most = of = 0
-    most_at: int | None = None
+    backwards = OutagesBackwards(partitions, is_out)
     for step in steps:
-        had_any = bool(without)
+        backwards.take_back(step)
+    return backwards.found()
+
+
+class OutagesBackwards:
+    """Finds outages by undoing changes, the newest first. The arguments are those of outages."""
+
+    def __init__(
+        self,
+        partitions: Mapping[PartitionKey, Partition],
+        is_out: Callable[[PartitionKey, Partition], bool] = has_no_leader,
+    ) -> None:
+        self._partitions, self._is_out = partitions, is_out
+        self._out = {key for key, one in partitions.items() if is_out(key, one)}
+        self._number, self._still = len(partitions), len(self._out)
+        self._at: int | None = None
+        self._after, self._lasting = self._still, frozenset(self._out)
+        self._touched: dict[PartitionKey, bool] = {}
+        """For each partition that a step of this time changed, whether it was out after all steps
+        of this time."""
+        self._earlier: dict[PartitionKey, bool] = {}
+        """For each partition that a later step changed, whether it existed before that step."""
+        self._found: list[Outage] = []
+        self._ended: Beginning | None = None
+        self._most = self._of = 0
+        self._most_at: int | None = None
+
+    def take_back(self, step: VisibleChange) -> None:
+        """Undoes the next older change."""
+        had_any = bool(self._out)
         here = Beginning(step.offset, step.at)
-        if step.at is None or step.at != at:
-            at, after = step.at, len(without)
-            touched.clear()
-        if len(without) >= most:
-            most, of, most_at = len(without), number, step.at
-        number -= _take_back(step, without, partitions, earlier, touched)
-        if without and not had_any:
-            ended, most, still, after, lasting = here, 0, 0, len(without), frozenset()
-            touched.clear()
-        if had_any and not without:
-            first = frozenset(key for key, had_none in touched.items() if had_none)
-            found.append(Outage(here, ended, most, of, most_at, after, still, first, lasting))
-    if without:
-        if len(without) > most:
-            most, of, most_at = len(without), number, None
-        first = frozenset(without)
-        about = most, of, most_at, len(without), still, first, lasting
-        found.append(Outage(BEFORE, ended, *about))
-    return tuple(reversed(found))
+        if step.at is None or step.at != self._at:
+            self._at, self._after = step.at, len(self._out)
+            self._touched.clear()
+        if len(self._out) >= self._most:
+            self._most, self._of, self._most_at = len(self._out), self._number, step.at
+        self._undo(step)
+        if self._out and not had_any:
+            self._ended, self._most, self._still = here, 0, 0
+            self._after, self._lasting = len(self._out), frozenset()
+            self._touched.clear()
+        if had_any and not self._out:
+            first = frozenset(key for key, was_out in self._touched.items() if was_out)
+            self._found.append(self._outage(here, self._after, first))
 
+    def found(self) -> tuple[Outage, ...]:
+        """The outages, the oldest first."""
+        if not self._out:
+            return tuple(reversed(self._found))
+        if len(self._out) > self._most:
+            self._most, self._of, self._most_at = len(self._out), self._number, None
+        lasted_already = self._outage(BEFORE, len(self._out), frozenset(self._out))
+        return (lasted_already, *reversed(self._found))
 
-def _take_back(
-    step: VisibleChange,
-    without: set[PartitionKey],
-    partitions: Mapping[PartitionKey, Partition],
-    earlier: dict[PartitionKey, bool],
-    touched: dict[PartitionKey, bool],
-) -> int:
-    """Undoes a step in the set of partitions without leader. Returns how many more partitions there
-    are with the step than before it. earlier: for each partition that a later step changed, whether
-    it existed before that step. touched: for each partition that a step of this time changed,
-    whether it had no leader after all steps of this time."""
-    created = 0
-    for table, key, before in step.before:
-        if table == "partitions":
-            existed = earlier.get(key, key in partitions)
-            created += existed - (before is not None)
-            earlier[key] = before is not None
-            touched.setdefault(key, key in without)
-            if before is not None and before.leader == NO_NODE:
-                without.add(key)
-            else:
-                without.discard(key)
-    return created
+    def _outage(self, began: Beginning, at_first: int, first: frozenset[PartitionKey]) -> Outage:
+        about = self._most, self._of, self._most_at, at_first, self._still, first, self._lasting
+        return Outage(began, self._ended, *about)
+
+    def _undo(self, step: VisibleChange) -> None:
+        """Undoes a step in the set of partitions that are out, and in the number of all."""
+        for table, key, before in step.before:
+            if table == "partitions":
+                existed = self._earlier.get(key, key in self._partitions)
+                self._number -= existed - (before is not None)
+                self._earlier[key] = before is not None
+                self._touched.setdefault(key, key in self._out)
+                if before is not None and self._is_out(key, before):
+                    self._out.add(key)
+                else:
+                    self._out.discard(key)

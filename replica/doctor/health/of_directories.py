@@ -95,7 +95,8 @@ def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
 
 
 def _vanished(examined: Examined, cluster: Cluster) -> Iterator[int]:
-    """See Cluster. A registration fences a broker, too."""
+    """The brokers of Cluster.vanished, by the newest record about each broker in the log. A
+    registration fences a broker, too."""
     for broker, offset in may_have_vanished(cluster).items():
         found = examined.batch_at(offset)
         if found is None:

@@ -65,8 +65,8 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The open questions, whose answers are further back: failures whose harm was the same so far,
-    and partitions whose reassignment was running so far."""
+    """What older offsets have still to show, when a log is read backwards: since when these
+    failures do the same harm, and when the reassignments of these partitions began."""
 
     failures: frozenset[Failure]
     partitions: frozenset[PartitionKey]

@@ -137,7 +137,7 @@ def _conditions(cluster: Cluster) -> Iterator[str]:
 
 
 def _unseen(cluster: Cluster, quorum: KnownQuorum) -> Iterator[str]:
-    """The conditions about voters whose logs are not at hand, or not to their ends."""
+    """The conditions about voters whose logs were not given, or not up to their ends."""
     for voter in quorum.in_doubt(VoterDoubt.CUT):
         if voter.cut_copy != cluster.cut_copy:
             node = voter.key.node_id

@@ -54,8 +54,8 @@ def before_restarts(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterat
         )
     if unknown:
         yield (
-            f"--broker-config server.properties gives min.insync.replicas of "
-            f"{_partitions(cluster, unknown)}, which no log here holds"
+            "name --broker-config server.properties, which gives min.insync.replicas of "
+            f"{_partitions(cluster, unknown)}: no log here holds it"
         )
 
 

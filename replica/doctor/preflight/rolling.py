@@ -26,7 +26,7 @@ from replica.doctor.preflight.answer import (
 )
 from replica.doctor.preflight.first_steps import before_roll, before_unregistering
 from replica.doctor.preflight.majority import caught_up_needs, seem_stopped
-from replica.doctor.preflight.stopping import awaited_replicas, stop_brokers
+from replica.doctor.preflight.stopping import PARTITIONS, awaited_replicas, stop_brokers
 from replica.doctor.quorum.known_voter import UNCOUNTED
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
@@ -100,7 +100,8 @@ def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
         return
     first = against[0]
     even = ", even with all replicas in sync" if _is_about_replicas(first) else ""
-    told = f"can't be stopped{even} ({first.subject}: {first.detail})"
+    said = first.detail if first.subject == PARTITIONS else f"{first.subject}: {first.detail}"
+    told = f"can't be stopped{even} ({said})"
     if len(against) > 1:
         told += f"; --stop-broker {node} names each"
     yield Reason(found.answer, f"node {node}", told, first.offset)
@@ -108,7 +109,7 @@ def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
 
 def _is_about_replicas(reason: Reason) -> bool:
     """Whether the reason is about partitions, not about votes."""
-    return reason.is_of_partition or reason.subject == "partitions"
+    return reason.is_of_partition or reason.subject == PARTITIONS
 
 
 def _order(cluster: Cluster, nodes: Sequence[int], stoppable: frozenset[int]) -> tuple[int, ...]:
@@ -142,9 +143,9 @@ def _start(cluster: Cluster, order: Sequence[int], stoppable: frozenset[int]) ->
 
 
 def _down(cluster: Cluster) -> Iterator[Reason]:
-    """Reasons about the brokers that are down. No other node is stopped before those are back that
-    hold replicas or a vote, which the others lack meanwhile. Nothing depends on a broker with
-    neither, but the order lacks it."""
+    """Reasons about the brokers that are down. While a broker is down that holds replicas or is a
+    voter, no other node may be stopped. A broker that is neither holds up no other node, but no
+    order of all nodes can have it."""
     copies = copies_first(cluster)
     needed = cluster.voters.union(*(one.replicas for one in cluster.partitions.values()))
     for node in sorted(cluster.fenced_brokers):

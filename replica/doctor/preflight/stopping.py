@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from replica.doctor.health.absent import Absence, absent_brokers
 from replica.doctor.health.cluster import Cluster, PartitionKey, and_more, listed
 from replica.doctor.health.exposure import Alike, eligible_to_lead
 from replica.doctor.health.placement import racks_of
@@ -30,7 +31,9 @@ from replica.doctor.quorum.known_voter import MAY_HAVE_LOST
 from replica.metadata.image.partition import Partition
 from replica.words import counted, named
 
-_LOSES_LEADER = "that would lose their leader"
+PARTITIONS = "partitions"
+"""The subject of a reason that counts partitions."""
+_LOSES_LEADER = "would lose their leader"
 
 
 def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -> Preflight:
@@ -94,8 +97,12 @@ def _counted(cluster: Cluster, harms: Sequence[_Harm], gone: frozenset[int]) -> 
     for answer in ChangeSafety:
         if answer in answers:
             counts = Counter(harm.what for harm in harms if harm.reason.answer is answer)
-            told = (f"{count} of {len(partitions)} {what}" for what, count in counts.most_common())
-            yield Reason(answer, "partitions", "; ".join(told) + on)
+            of_all = f"of {counted(len(partitions), 'partition')}"
+            told = []
+            for what, count in counts.most_common():
+                told.append(f"{count} {of_all} {what}")
+                of_all = f"of {len(partitions)}"
+            yield Reason(answer, PARTITIONS, "; ".join(told) + on)
 
 
 def stop_rack(cluster: Cluster, rack: str) -> Preflight:
@@ -140,14 +147,19 @@ def _forgetful(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
 def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
     """Reasons about brokers that are down already, and for which partitions wait: if they are to
     stay stopped, they can't come back by themselves."""
-    offsets, brokers = cluster.offsets("brokers"), cluster.values("brokers")
+    offsets, absent = cluster.offsets("brokers"), absent_brokers(cluster)
     for broker in sorted(gone & cluster.fenced_brokers):
-        state = "fenced" if brokers[broker]["fenced"] else "shutting down"
+        how = absent.get(broker, Absence.FENCED)
+        state = "shutting down already"
+        if how is not Absence.STOPPING:
+            state = f"down already ({how.value})"
         waiting = sum(
             broker in awaited_replicas(cluster, partition)
             for partition in cluster.partitions.values()
         )
-        told = f"is {state} already, and leads no partition"
+        told = f"is {state}, and leads no partition"
+        if broker not in cluster.voters and not waiting:
+            told += ", so its stop changes nothing"
         reason = note(f"broker {broker}", told, offsets[broker])
         if waiting:
             told += f"; {counted(waiting, 'partition')} without a leader can get one from it"
@@ -187,7 +199,7 @@ def _of_partition(
         reason = unsafe if is_awaited else note
         told = "has no replica that may lead now, before anything is stopped"
         told += _awaits(cluster, awaited) if is_awaited else ""
-        yield _Harm("without a leader already", reason(name, told))
+        yield _Harm("would stay without a leader", reason(name, told))
     elif not left.may_be_led:
         others = listed(sorted(left.unclean))
         more = f"; {others} would be an unclean election" if left.unclean else ""
@@ -198,12 +210,12 @@ def _of_partition(
             f"min.insync.replicas is not known, and {counted(len(left.in_sync), 'replica')} in "
             "sync would be left: --broker-config FILE gives the default"
         )
-        yield _Harm("whose min.insync.replicas is not known", unknown(name, told))
+        yield _Harm("may fall below min.insync.replicas, which is not known", unknown(name, told))
     elif left.is_below_min_isr:
         was = ", as now" if now.is_below_min_isr else ""
         told = f"{len(left.in_sync)} in sync are left, min.insync.replicas is {left.min_isr}{was}"
         reason = note if was and left.in_sync == now.in_sync else unsafe
-        yield _Harm("with fewer in sync than min.insync.replicas", reason(name, told))
+        yield _Harm("would have fewer in sync than min.insync.replicas", reason(name, told))
 
 
 def _awaits(cluster: Cluster, awaited: Collection[int]) -> str:

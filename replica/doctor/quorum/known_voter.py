@@ -121,6 +121,11 @@ class KnownVoter:
         return f"; {since}it lacks {which}"
 
     @property
+    def is_emptied(self) -> bool:
+        """Whether its directory holds neither records nor a vote, though it led or voted."""
+        return self.known_epoch is None and self.attested_epoch is not None and not self.disk_end
+
+    @property
     def danger(self) -> str:
         """What its start may do, as the end of a sentence about the voter; "" where no danger is
         known."""
@@ -145,10 +150,12 @@ class KnownVoter:
             if self.registered_later is not None:
                 return str(self.registered_later)
             return "other files show more of it than its directory has now"
-        own = f"its directory is of epoch {self.known_epoch}"
-        if self.known_epoch is None:
-            own = "its directory holds neither records nor a vote"
-        return f"{own}, and it led or voted in epoch {self.attested_epoch}"
+        if self.is_emptied:
+            return f"it led or voted in epoch {self.attested_epoch}, and its metadata log is empty"
+        return (
+            f"its directory is of epoch {self.known_epoch}, and it led or voted in epoch "
+            f"{self.attested_epoch}"
+        )
 
     @property
     def why_doubted(self) -> str:

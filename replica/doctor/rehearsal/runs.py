@@ -128,7 +128,7 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
         yield _away("no metadata log is in the directory that was given for", [node_id])
     for voter in captured.quorum.in_doubt(*MAY_HAVE_LOST):
         node_id = voter.key.node_id
-        if not scenario.says(node_id):
+        if scenario.starts_own_disk(node_id):
             yield (
                 f"voter {node_id} {voter.danger} ({_why(voter)}): leave it stopped, or let the "
                 "scenario say that the node is dead or its disk empty"

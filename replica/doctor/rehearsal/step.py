@@ -71,6 +71,16 @@ class Scenario:
         """Whether a step replaces a disk after another step, in which records may be committed."""
         return any(step.replaced for step in self.steps[1:])
 
+    def starts_own_disk(self, node_id: int) -> bool:
+        """Whether a step starts the node with the disk that was captured."""
+        for number, step in enumerate(self.steps):
+            if node_id in step.replaced:
+                return False
+            is_first_of_all = number == 0 and step.start is None and node_id not in step.dead
+            if is_first_of_all or node_id in (step.start or ()):
+                return True
+        return False
+
     def says(self, node_id: int) -> bool:
         """Whether a step names the node. The steps must name each node whose disk wasn't captured,
         because no run can show what happens to it."""

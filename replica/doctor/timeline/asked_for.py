@@ -49,7 +49,7 @@ class AskedForChanges:
         changes are in the last hour, only the clause about the hour. Without changes, no clause."""
         hour, day = self.since(end - HOUR_MS), self.since(end - DAY_MS)
         if hour:
-            yield f"{kinds_text(hour)} in the last hour before it"
+            yield f"{kinds_text(hour)} in the log's last hour"
         if day != hour:
             yield f"{kinds_text(day)} in the last 24 hours"
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from replica.doctor.check.behind import behind_newest
 from replica.doctor.check.examined import Examined
@@ -24,8 +25,9 @@ from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import (
     Outage,
+    OutagesBackwards,
     leaderless_in_restart,
-    outages,
+    refuses_writes,
 )
 from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
@@ -230,13 +232,25 @@ def _to_lose(partings: Sequence[LogParting]) -> tuple[ToLose, ...]:
     )
 
 
-def outages_of(judged: JudgedCluster) -> Sequence[Outage] | None:
-    """The outages: the times during which partitions had no leader, the oldest first. None if no
-    state is known, or if the log is too long."""
+class Outages(NamedTuple):
+    """without_leader: the times during which partitions had no leader. refusing: those during which
+    partitions with a leader refused writes with acks=all. Both the oldest first."""
+
+    without_leader: Sequence[Outage]
+    refusing: Sequence[Outage]
+
+
+def outages_of(judged: JudgedCluster) -> Outages | None:
+    """The outages; None if no state is known, or if the log is too long."""
     cluster, told = judged.cluster, judged.state
     if cluster is None or told is None or _is_too_long(told.examined, cluster):
         return None
-    return outages(cluster.partitions, steps_back(judged, cluster))
+    without_leader = OutagesBackwards(cluster.partitions)
+    refusing = OutagesBackwards(cluster.partitions, refuses_writes(cluster))
+    for step in steps_back(judged, cluster):
+        without_leader.take_back(step)
+        refusing.take_back(step)
+    return Outages(without_leader.found(), refusing.found())
 
 
 def steps_back(judged: JudgedCluster, cluster: Cluster) -> Iterable[VisibleChange]:

@@ -262,7 +262,8 @@ def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
 def _of_health(
     findings: Sequence[Finding], mentioned: Collection[str], absent: Mapping[int, Absence]
 ) -> Iterator[Fact]:
-    """The facts of these findings: lost records first, and how replicas were placed last."""
+    """The facts of these findings: those about lost records first, those about the placement of
+    replicas last."""
 
     def place(finding: Finding) -> tuple[int, bool, bool, Any]:
         later, last = finding.rule not in _LOSING, finding.rule in _STANDING

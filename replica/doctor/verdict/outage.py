@@ -90,8 +90,9 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
 
 
 def _after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str:
-    """A step that brings brokers back. It begins with the copy of what their start discards, or
-    names it where another step says how. is_said: whether a step of an outage does."""
+    """A step that brings brokers back. Where log directories have to be copied before it, the step
+    begins with the instruction to copy them, or only names their brokers if another step has the
+    instruction. is_said: whether a step about an outage has it."""
     if not copies or not (is_said or any(one.truncated for one in copies)):
         return " ".join(filter(None, (copy_step(copies), step)))
     brokers = named("broker", [str(one.broker) for one in copies], limit=_SHOWN)

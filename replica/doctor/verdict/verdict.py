@@ -70,6 +70,11 @@ class Fact:
         """Whether the fact is about disks of several clusters."""
         return not set(self.rules).isdisjoint(OF_OTHER_CLUSTERS)
 
+    @property
+    def with_step(self) -> str:
+        """The text, and after it what to do."""
+        return f"{self.text} {self.next_step}".rstrip()
+
 
 NO_LEADER_YET = "the logs hold no record: no voter was ever elected"
 NO_RECORD_HERE = "no log that was given holds a record: its node never followed a leader"
@@ -181,6 +186,16 @@ class Besides(NamedTuple):
     takes the place of that one."""
 
 
+def read_first(facts: Sequence[Fact]) -> Fact | None:
+    """The fact besides the first one that warns of the loss of committed data. Such a loss can't be
+    undone: what to do about it has to be read before any other step. None where no fact does, or
+    the first one. facts: the facts of a verdict, in its order."""
+    if not facts or facts[0].level is Level.AT_RISK:
+        return None
+    weighty = facts_besides(facts).weighty
+    return next((fact for fact in weighty if fact.level is Level.AT_RISK), None)
+
+
 def facts_besides(facts: Sequence[Fact]) -> Besides:
     """The facts besides the first one. facts: the facts of a verdict, in its order."""
     rest = [fact for fact in facts[1:] if not fact.is_of_other_clusters]
@@ -230,14 +245,19 @@ class Verdict:
         return tuple(one for one in self.facts if one.is_of_other_clusters)
 
     @property
+    def read_first(self) -> Fact | None:
+        """See the function of this name."""
+        return read_first(self.facts)
+
+    @property
     def besides(self) -> Besides:
         """The facts besides the headline."""
         return facts_besides(self.facts)
 
 
 def runbook_of_facts(facts: Sequence[Fact]) -> str | None:
-    """The runbook of what is grave, such as an outage beside a harmless divergence; of all facts
-    where no page is about that. None without a runbook."""
+    """The runbook for the facts of the levels OUTAGE and AT_RISK; where no runbook is about these,
+    the runbook for all facts. None where there is no runbook."""
     grave = [one for one in facts if one.level in (Level.OUTAGE, Level.AT_RISK)]
     found = (runbook_of({rule for one in of for rule in one.rules}) for of in (grave, facts))
     return next(filter(None, found), None)

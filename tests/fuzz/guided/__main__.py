@@ -5,7 +5,7 @@
     python -m tests.fuzz.guided --minutes 5 --only segments
     python -m tests.fuzz.guided --input build/fuzz/segments/found/X.bin --only segments
 
-The campaign goes on where the last one stopped: inputs that reached something new are kept in
+The campaign goes on where the last one stopped: inputs that reached new branches are kept in
 build/fuzz. --write makes GUIDED.md anew. It ends with code 1 where an input breaks its target.
 """
 

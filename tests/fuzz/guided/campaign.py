@@ -1,6 +1,6 @@
 """Runs the targets one after another under atheris, and keeps the state of each.
 
-build/fuzz/TARGET holds seeds/, corpus/ (inputs that reached something new, from which the next run
+build/fuzz/TARGET holds seeds/, corpus/ (inputs that reached new branches, from which the next run
 continues), found/, and state.json: the sums over all runs.
 """
 

@@ -2,7 +2,7 @@
 keeps them.
 
 Real Kafka's frames are read by the tables and translations of a kraftlake replica, so a trace of
-Kafka and a trace of our own core have the same form.
+Kafka and a trace of kraftlake's core have the same form.
 """
 
 from __future__ import annotations

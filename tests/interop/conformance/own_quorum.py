@@ -1,4 +1,4 @@
-"""A quorum of our own core, recorded as Kafka's quorum is, to test the judge and the rules."""
+"""A quorum of kraftlake's core, recorded as Kafka's quorum is, to test the judge and the rules."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 They are invariants of replica.simulate, with the same names and the same error. The simulator
 checks them on the states of its replicas, after each step. Here only messages are seen, of Kafka or
-of our own core, so each check finds only what no order of events can explain. `replay`,
+of kraftlake's core, so each check finds only what no order of events can explain. `replay`,
 `snapshots`, `state machine`, `check quorum`, `linearizable`, `liveness` and `core` need facts that
 no message shows.
 """
@@ -189,7 +189,7 @@ class _Logs(_Rule):
         known[place] = content
 
     def _watermarks(self) -> dict[int, int]:
-        """By epoch, the highest high watermark that its leader has told."""
+        """By epoch, the highest high watermark that its leader has named."""
         ends: dict[int, int] = {}
         for exchange in self.trace.exchanges:
             reply = exchange.reply

@@ -104,7 +104,7 @@ def _dynamic_quorum(data: Path, root: Path) -> None:
 
 
 def _add_record(path: Path, record: bytes) -> None:
-    """Adds a record before the footer, which moves one offset on."""
+    """Inserts a record before the footer, and gives the footer the next offset."""
     footer = path.read_bytes()[batches(path)[-1].position :]
     path.write_bytes(path.read_bytes()[: -len(footer)])
     append(path, record)

@@ -11,7 +11,8 @@ _VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 @dataclass
 class Page(HTMLParser):
-    """tags: (name, attributes) of every element in order. sql: the text of each SQL block."""
+    """The parsed page. tags: (name, attributes) of every element in order. texts: the text between
+    the tags. sql: the text of each SQL block."""
 
     tags: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)

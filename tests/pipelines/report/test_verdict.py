@@ -66,29 +66,31 @@ CASES = {
             known_to=28,
         ),
         Level.ATTENTION,
-        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are valid; the metadata state from offset 28 on is not known to this release, which reads "
-        f"up to Kafka {NEWEST_KAFKA}: the log holds newer records; 3 warnings in the newest "
-        "captures (unknown-record-version); no capture shows a replica that lost records.",
+        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
+        "all 2 snapshots are valid; the metadata state from offset 28 on is not known to this "
+        f"release, which reads up to Kafka {NEWEST_KAFKA}: the log holds newer records; 3 "
+        "warnings in the newest captures (unknown-record-version); no capture shows a node whose "
+        "metadata log lost records.",
     ),
     "healthy": (
         HEALTHY,
         Level.HEALTHY,
-        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are valid; no capture shows a replica that lost records.",
+        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
+        "all 2 snapshots are valid; no capture shows a node whose metadata log lost records.",
     ),
     "one is behind": (
         replace(HEALTHY, relations={"prefix": 2, "identical": 1}, snapshots={"valid": 1}),
         Level.HEALTHY,
-        "In the newest captures all 3 replicas agree as far as each has come (to offset 99); the "
-        "only snapshot is valid; no capture shows a replica that lost records.",
+        "In the newest captures the metadata logs of all 3 nodes agree as far as each has come "
+        "(to offset 99); the only snapshot is valid; no capture shows a node whose metadata log "
+        "lost records.",
     ),
     "diverged and healed": (
         replace(HEALTHY, losses=(GHOSTS,)),
         Level.RECOVERED,
         "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that were never committed and"
         " have discarded them since; nothing committed was lost; all 2 snapshots are valid; in "
-        "the newest captures all 3 replicas hold the same log up to offset 99.",
+        "the newest captures the metadata logs of all 3 nodes are the same up to offset 99.",
     ),
     "diverged and healed, with times and meaning": (
         replace(
@@ -98,19 +100,20 @@ CASES = {
             end_written_ms=WRITTEN_MS + 40_000,
         ),
         Level.RECOVERED,
-        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 to "
-        "00:00:07 UTC) that were never committed and have discarded them between the "
-        "captures of split and the captures of final: 5 topics with 15 partitions were never "
-        "created; nothing committed was lost; all 2 snapshots are valid; in the newest captures "
-        "all 3 replicas hold the same log up to offset 99, written 2026-01-01 00:00:45 UTC.",
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 "
+        "to 00:00:07 UTC) that were never committed and have discarded them between the captures "
+        "of split and the captures of final: 5 topics with 15 partitions were never created; "
+        "nothing committed was lost; all 2 snapshots are valid; in the newest captures the "
+        "metadata logs of all 3 nodes are the same up to offset 99, written 2026-01-01 00:00:45 "
+        "UTC.",
     ),
     "truncated between captures with times": (
         replace(HEALTHY, losses=(replace(GHOSTS, between=(SPLIT, FINAL)),)),
         Level.RECOVERED,
-        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that were never committed and"
-        " have discarded them between 2026-01-02 00:00:00 UTC and 2026-01-03 00:00:00 UTC; "
-        "nothing committed was lost; all 2 snapshots are valid; in the newest captures all 3 "
-        "replicas hold the same log up to offset 99.",
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that were never committed and "
+        "have discarded them between 2026-01-02 00:00:00 UTC and 2026-01-03 00:00:00 UTC; "
+        "nothing committed was lost; all 2 snapshots are valid; in the newest captures the "
+        "metadata logs of all 3 nodes are the same up to offset 99.",
     ),
     "still diverged, with times and meaning": (
         replace(
@@ -122,7 +125,7 @@ CASES = {
         "Node 2 holds 22 records (from offset 10 on, epoch 7, written 2026-01-01 00:00:05 to "
         "00:00:07 UTC) that were never committed and will discard them: 5 topics with 15 "
         "partitions were never created; nothing committed would be lost; all 2 snapshots "
-        "are valid; in the newest captures the replicas don't agree.",
+        "are valid; in the newest captures the metadata logs of the nodes don't agree.",
     ),
     "committed loss, with times and meaning": (
         replace(HEALTHY, losses=(replace(GHOSTS, committed=3, superseded=19, effect=TOPICS),)),
@@ -130,15 +133,15 @@ CASES = {
         "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 to "
         "00:00:07 UTC), which tell of 5 topics with 15 partitions created, and have discarded "
         "them since; 3 of them were proven committed; all 2 snapshots are valid; in the newest "
-        "captures all 3 replicas hold the same log up to offset 99.",
+        "captures the metadata logs of all 3 nodes are the same up to offset 99.",
     ),
     "records that change nothing": (
         replace(HEALTHY, losses=(replace(GHOSTS, effect=Effect((WRITTEN_MS, WRITTEN_MS))),)),
         Level.RECOVERED,
         "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 "
-        "UTC) that were never committed and have discarded them since; nothing committed "
-        "was lost; all 2 snapshots are valid; in the newest captures all 3 replicas hold the same "
-        "log up to offset 99.",
+        "UTC) that were never committed and have discarded them since; nothing committed was "
+        "lost; all 2 snapshots are valid; in the newest captures the metadata logs of all 3 "
+        "nodes are the same up to offset 99.",
     ),
     "conflict at a known time": (
         replace(
@@ -149,8 +152,8 @@ CASES = {
         Level.AT_RISK,
         "From offset 9 on (written 2026-01-01 00:00:05 UTC) node 1 and nodes 2 and 3 hold "
         "different records under one epoch (4), which no run of Raft leaves; no capture shows a "
-        "replica that lost records; all 2 snapshots are valid; in the newest captures the "
-        "replicas don't agree.",
+        "node whose metadata log lost records; all 2 snapshots are valid; in the newest captures "
+        "the metadata logs of the nodes don't agree.",
     ),
     "still diverged": (
         replace(
@@ -161,35 +164,37 @@ CASES = {
         Level.ATTENTION,
         "Node 2 holds 22 records (from offset 10 on, epoch 7) that were never committed "
         "and will discard them; nothing committed would be lost; all 2 snapshots are valid; in "
-        "the newest captures the replicas don't agree.",
+        "the newest captures the metadata logs of the nodes don't agree.",
     ),
     "lost and unproven": (
         replace(HEALTHY, losses=(replace(GHOSTS, unproven=5, superseded=17),)),
         Level.ATTENTION,
         "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have discarded them since; "
         "nothing here proves whether 5 of them were committed; all 2 snapshots are valid; in the "
-        "newest captures all 3 replicas hold the same log up to offset 99.",
+        "newest captures the metadata logs of all 3 nodes are the same up to offset 99.",
     ),
     "committed loss": (
         replace(HEALTHY, losses=(replace(GHOSTS, committed=3, superseded=19),)),
         Level.AT_RISK,
-        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have discarded them since; "
-        "3 of them were proven committed; all 2 snapshots are valid; in the newest captures all 3 "
-        "replicas hold the same log up to offset 99.",
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have discarded them "
+        "since; 3 of them were proven committed; all 2 snapshots are valid; in the newest "
+        "captures the metadata logs of all 3 nodes are the same up to offset 99.",
     ),
     "nobody knows what became of it": (
         replace(HEALTHY, losses=(replace(GHOSTS, when=When.UNSEEN),), snapshots={}),
         Level.ATTENTION,
         "Nodes 2 and 3 held 22 records (from offset 10 on, epoch 7) that were never committed, "
         "and no capture shows what became of them; nothing committed was lost; there are no "
-        "snapshots; in the newest captures all 3 replicas hold the same log up to offset 99.",
+        "snapshots; in the newest captures the metadata logs of all 3 nodes are the same up to "
+        "offset 99.",
     ),
     "conflict": (
         replace(HEALTHY, partings=(CONFLICT,), relations={"conflict": 2, "identical": 1}),
         Level.AT_RISK,
         "From offset 9 on node 1 and nodes 2 and 3 hold different records under one epoch (4), "
-        "which no run of Raft leaves; no capture shows a replica that lost records; all 2 "
-        "snapshots are valid; in the newest captures the replicas don't agree.",
+        "which no run of Raft leaves; no capture shows a node whose metadata log lost records; "
+        "all 2 snapshots are valid; in the newest captures the metadata logs of the nodes don't "
+        "agree.",
     ),
     "invalid and unverifiable snapshots": (
         replace(
@@ -198,24 +203,25 @@ CASES = {
             rules=(RuleCount("snapshot-footer", "error", 2, 1),),
         ),
         Level.ATTENTION,
-        "In the newest captures all 3 replicas hold the same log up to offset 99; 1 of 4 snapshots "
-        "is invalid; 2 of 4 snapshots can't be verified; 1 error in the newest captures "
-        "(snapshot-footer); no capture shows a replica that lost records.",
+        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; 1 "
+        "of 4 snapshots is invalid; 2 of 4 snapshots can't be verified; 1 error in the newest "
+        "captures (snapshot-footer); no capture shows a node whose metadata log lost records.",
     ),
     "unverifiable snapshots": (
         replace(HEALTHY, snapshots={"unverifiable": 1}),
         Level.INCOMPLETE,
-        "In the newest captures all 3 replicas hold the same log up to offset 99; 1 of 1 snapshot "
-        "can't be verified; no capture shows a replica that lost records.",
+        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; 1 "
+        "of 1 snapshot can't be verified; no capture shows a node whose metadata log lost "
+        "records.",
     ),
     "a torn tail": (
         replace(
             HEALTHY, damage=1, kinds=("torn-tail",), rules=(RuleCount("torn-tail", "info", 1, 1),)
         ),
         Level.HEALTHY,
-        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are valid; 1 place could not be read (torn-tail); no capture shows a replica that lost "
-        "records.",
+        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
+        "all 2 snapshots are valid; 1 place could not be read (torn-tail); no capture shows a "
+        "node whose metadata log lost records.",
     ),
     "damage": (
         replace(
@@ -225,9 +231,10 @@ CASES = {
             rules=(RuleCount("crc-mismatch", "error", 3, 3), RuleCount("framing", "error", 1, 1)),
         ),
         Level.ATTENTION,
-        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are valid; 4 places could not be read (crc-mismatch and framing); 4 errors in the newest "
-        "captures (crc-mismatch and framing); no capture shows a replica that lost records.",
+        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
+        "all 2 snapshots are valid; 4 places could not be read (crc-mismatch and framing); 4 "
+        "errors in the newest captures (crc-mismatch and framing); no capture shows a node whose "
+        "metadata log lost records.",
     ),
     "errors and warnings of the past": (
         replace(
@@ -235,35 +242,36 @@ CASES = {
             rules=(RuleCount("crc-mismatch", "error", 2, 0), RuleCount("stale", "warning", 1, 0)),
         ),
         Level.ATTENTION,
-        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are valid; 2 errors in earlier captures only (crc-mismatch); 1 warning in earlier "
-        "captures only (stale); no capture shows a replica that lost records.",
+        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
+        "all 2 snapshots are valid; 2 errors in earlier captures only (crc-mismatch); 1 warning "
+        "in earlier captures only (stale); no capture shows a node whose metadata log lost "
+        "records.",
     ),
     "a warning now": (
         replace(HEALTHY, rules=(RuleCount("broken-index", "warning", 4, 2),)),
         Level.ATTENTION,
-        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are valid; 2 warnings in the newest captures (broken-index); no capture shows a replica "
-        "that lost records.",
+        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
+        "all 2 snapshots are valid; 2 warnings in the newest captures (broken-index); no capture "
+        "shows a node whose metadata log lost records.",
     ),
     "no offset in common": (
         replace(HEALTHY, relations={"disjoint": 1, "prefix": 2}),
         Level.ATTENTION,
-        "In the newest captures 1 pair of replicas has no offset in common; all 2 snapshots "
-        "are valid; no capture shows a replica that lost records.",
+        "In the newest captures the metadata logs of 1 pair of nodes have no offset in common; "
+        "all 2 snapshots are valid; no capture shows a node whose metadata log lost records.",
     ),
     "a single replica": (
         replace(HEALTHY, relations={}, members=1),
         Level.HEALTHY,
-        "In the newest captures there is one replica and nothing to compare it with; all 2 "
-        "snapshots are valid; no capture shows a replica that lost records.",
+        "In the newest captures there is one node, and nothing to compare its metadata log with; "
+        "all 2 snapshots are valid; no capture shows a node whose metadata log lost records.",
     ),
     "captures after the last build": (
         replace(HEALTHY, unbuilt=2),
         Level.ATTENTION,
-        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are valid; no capture shows a replica that lost records; 2 captures are not in the "
-        "tables yet: run `kraftlake build`.",
+        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
+        "all 2 snapshots are valid; no capture shows a node whose metadata log lost records; 2 "
+        "captures are not in the tables yet: run `kraftlake build`.",
     ),
 }
 
@@ -356,7 +364,7 @@ def test_what_users_feel_now_leads_whatever_the_logs_say() -> None:
     assert answer.level is Level.OUTAGE
     assert answer.sentence.startswith(
         f"Now: 614 of 690 partitions have no leader. {WORN.text} "
-        "In the newest captures all 3 replicas hold"
+        "In the newest captures the metadata logs of all 3 nodes are the same"
     )
     also_down = replace(DOWN, text="6 partitions refuse writes.")
     others = tuple(replace(WORN, text=f"Broker {one}: so it is.") for one in (13, 14))

@@ -167,9 +167,9 @@ def moment_of(ms: int) -> datetime:
 
 
 def _heal(quorum: _Captured, scenario: NamedScenario) -> None:
-    """Restores links and power. Where promises were broken, no replica goes back below what it
-    knows to be committed: an operator starts the replicas that run again, and leaves the others
-    off."""
+    """Restores links and power. After a scenario that breaks what Raft relies on, no running
+    replica may truncate what it knows to be committed. So an operator restarts the replicas that
+    run, and leaves the others off."""
     quorum.heal()
     nodes = [node.node_id for node in quorum.nodes.values() if node.host is not None]
     if scenario.is_safe:

@@ -294,7 +294,7 @@ class Host:
         self.step(Failed(send.node_id, send.correlation_id, **error))
 
     def flush(self):
-        """Makes the owed flush."""
+        """Does the flush that is due."""
         if self.owes_flush:
             self.owes_flush, self.disk.flushed = False, self.disk.log_end
             self.step(Flushed(self.disk.log_end))

@@ -60,8 +60,8 @@ def hold_lines_equal(
 
 
 def hold_replays_equal(data: bytes, given: Any, expected: int | None) -> int:
-    """Asserts the same of the replay. Both leave out each record without a meaning. Gives the
-    number of refusals."""
+    """Asserts that the replays of both readers are equal. Both leave out each record without a
+    meaning. Gives the number of refusals."""
     scalar, bulk = Replay(), BulkReplay()
     refusals: list[Refusal] = []
     refused = 0

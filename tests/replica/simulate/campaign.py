@@ -2,9 +2,9 @@
 
     python -m tests.replica.simulate.campaign --seeds 0:1000000 --minutes 60 --write
 
-Runs that are done are in FILE, a line each; how long they took is in FILE.times. A call goes on
-with the first seed that is not done. --write puts figures and tables over all that is done into
-CAMPAIGN.md, below its line START, and can be called again without --minutes for the record alone.
+FILE has a line for each finished run, and FILE.times has how long the runs took. A call goes on
+with the first seed that has no line. --write puts the figures and tables of all finished runs into
+CAMPAIGN.md, below its line START. Without --minutes no run begins.
 """
 
 from __future__ import annotations

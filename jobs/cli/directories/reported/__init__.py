@@ -3,8 +3,9 @@
 
 - `given`: the directories of one cluster, round by round, with their logs and judgements.
 - `captures`: rows about replicas, epochs and leaders. `judged`: about findings, snapshots, health.
-- `walked`: the typed changes of the cluster's log, counted and the newest. `records`: decoded ones.
+- `walked`: the typed changes of the cluster's log: their numbers, and the newest of them.
+- `records`: decoded records.
 - `parted`: where logs diverge, what vanished between rounds, and what was lost by it.
-- `beside`: the sections that the page of a lake has otherwise: the events, and the state now.
-- `pages`: all of it as a Report.
+- `beside`: two sections in the place of the slider on a lake's page: the events, the state now.
+- `pages`: all of these rows and sections as a Report.
 """

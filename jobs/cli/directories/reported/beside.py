@@ -39,7 +39,7 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[Html]:
         yield table("Events", told, columns)
     else:
         yield element("p", "These logs show no event that led to it.")
-    for label, text in incident.beside():
+    for label, text in incident.beside(clock):
         yield element("p", ticks(f"{label.capitalize()}: {text}."))
     unknown = [*(f"{one.what}, because {one.why}" for one in verdict.not_judged), *incident.gaps]
     if unknown:

@@ -192,6 +192,6 @@ def known_outages(judged: JudgedCluster, fenced_unasked: Collection[int]) -> Kno
             one.ended is not None,
             one.began.at in fenced_unasked,
         )
-        for one in found
+        for one in found.without_leader
     )
     return KnownOutages(told, False, bool(told or judged.cluster.partitions))

@@ -207,7 +207,7 @@ VOTER_BEHIND = warning(
 VOTER_DISK_EMPTY = warning(
     "voter-disk-empty",
     "A voter led or voted in an election, and the only directory that was given for its node holds "
-    "no metadata log: the disk was emptied, or it is another than that on which the node ran.",
+    "no record of the metadata log: the disk was emptied, or it is not that on which the node ran.",
     "Treats the node of a static quorum as the same voter: it votes for any candidate, so that a "
     "leader without committed records is possible.",
     "Keep the node stopped, and look for the disk on which it ran. If that disk is gone, format an "

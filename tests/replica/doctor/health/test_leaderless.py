@@ -12,6 +12,7 @@ from replica.doctor.health.leaderless import (
     leaderless_in_restart,
     leaderless_since,
     outages,
+    refuses_writes,
 )
 from replica.doctor.health.past import VisibleChange
 from replica.metadata.image.partition import Partition
@@ -23,6 +24,7 @@ from tests.replica.doctor.health.clusters import (
     directory_of,
     healthy,
 )
+from tests.replica.metadata.image.made import config
 
 LED, ALONE = (
     Partition((1,), (1,), (), (), leader, 0, 0, 0, (), (), ()) for leader in (1, NO_NODE)
@@ -140,3 +142,22 @@ def test_a_restart_takes_the_leaders_of_what_only_this_broker_has_in_sync() -> N
     assert leaderless_in_restart(cluster_after(made)) == {11: 1}
     sound = [*made[:-3], *made[-2:]]
     assert leaderless_in_restart(cluster_after(sound)) == {}
+
+
+def test_writes_are_refused_while_a_led_partition_has_too_few_replicas_in_sync() -> None:
+    """Not while it has no leader, and not of topics that are gone."""
+    cluster = cluster_after([*healthy(), config("2", "min.insync.replicas")])
+    ((key, whole),) = cluster.partitions.items()
+    few = whole._replace(isr=(11,))
+    gone = few._replace(leader=NO_NODE)
+    refuses = refuses_writes(cluster)
+    other = "B" * 22, 0
+    assert [refuses(key, one) for one in (whole, few, gone)] == [False, True, False]
+    assert not refuses(other, few), "its topic was deleted"
+    times = [(4000, gone), (3000, few), (2000, whole), (1000, few), (500, whole)]
+    steps = [VisibleChange(at, at, (("partitions", key, was),)) for at, was in times]
+    found = outages(cluster.partitions, steps, refuses)
+    assert [(one.began.at, None if one.ended is None else one.ended.at) for one in found] == [
+        (500, 1000), (2000, 3000),
+    ]  # fmt: skip
+    assert [(one.most, one.still) for one in found] == [(1, 0), (1, 0)]

@@ -154,11 +154,31 @@ def test_the_stop_of_a_fenced_broker_for_which_partitions_wait_is_unsafe() -> No
     found = stop_brokers(of, [2])
     assert told(found) == [("unsafe", "broker 2"), ("unsafe", "orders-0")]
     assert found.reasons[0].detail == (
-        "is fenced already, and leads no partition; 1 partition without a leader can get one "
-        "from it"
+        "is down already (fenced), and leads no partition; 1 partition without a leader can get "
+        "one from it"
     )
     assert "it waits for [2] to come back" in found.reasons[1].detail
     assert stop_brokers(of, [3]).answer is ChangeSafety.SAFE, "3 is no replica that may lead"
+
+
+@pytest.mark.parametrize(
+    ("state", "how"),
+    [
+        ({"fenced": 1}, "is down already (fenced), and leads no partition, so"),
+        ({"inControlledShutdown": 1}, "is shutting down already, and leads no partition, so"),
+        (
+            {"fenced": 1, "inControlledShutdown": 1},
+            "is down already (fenced after it asked for its shutdown), and leads no partition, so",
+        ),
+    ],
+)
+def test_the_stop_of_a_broker_that_is_down_changes_nothing(state: dict[str, int], how: str) -> None:
+    change = ("BROKER_REGISTRATION_CHANGE_RECORD", 2, {"brokerId": 2, "brokerEpoch": 2, **state})
+    of = cluster(change, partition(0, (1, 2), isr=(1,)), min_isr=1)
+    (reason,) = stop_brokers(of, [2]).reasons
+    assert reason.detail == f"{how} its stop changes nothing"
+    also_a_voter = cluster(change, partition(0, (1, 2), isr=(1,)), min_isr=1, voters=(1, 2, 3))
+    assert all("nothing" not in one.detail for one in stop_brokers(also_a_voter, [2]).reasons)
 
 
 def test_all_brokers_for_which_a_partition_waits_are_named() -> None:
@@ -205,8 +225,8 @@ def test_counts_and_the_majority_come_before_the_partitions() -> None:
         *(("unsafe", f"orders-{number}") for number in range(4)),
     ]
     assert found.reasons[0].detail == (
-        "3 of 5 that would lose their leader; 1 of 5 with fewer in sync than min.insync.replicas, "
-        "counting those with a replica on node 1"
+        "3 of 5 partitions would lose their leader; 1 of 5 would have fewer in sync than "
+        "min.insync.replicas, counting those with a replica on node 1"
     )
 
 
@@ -217,8 +237,8 @@ def test_partitions_of_which_too_little_is_known_are_not_counted_as_unsafe() -> 
         (one.answer.value, one.detail) for one in found.reasons if one.subject == "partitions"
     ]
     assert counts == [
-        ("unsafe", "1 of 3 that would lose their leader"),
-        ("unknown", "2 of 3 whose min.insync.replicas is not known"),
+        ("unsafe", "1 of 3 partitions would lose their leader"),
+        ("unknown", "2 of 3 partitions may fall below min.insync.replicas, which is not known"),
     ]
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from replica.doctor.quorum.known_quorum import QuorumFiles
+from replica.doctor.check.catalogue import groups
+from replica.doctor.check.lineage import judge_voters
+from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles
 from replica.doctor.quorum.known_voter import KnownVoter, VoterDoubt
 from replica.doctor.quorum.lacks_own import LacksOwn
 from replica.doctor.quorum.registered_later import RegisteredLater
@@ -81,6 +83,6 @@ def test_of_a_log_that_can_t_be_read_nobody_knows_what_it_held() -> None:
 def test_an_emptied_directory_is_of_no_epoch() -> None:
     """Somebody deleted the files of a metadata log, and left its directory."""
     emptied = KnownVoter(ONE, VoterDoubt.STALE, None, 3)
-    assert emptied.why_stale == (
-        "its directory holds neither records nor a vote, and it led or voted in epoch 3"
-    )
+    assert emptied.why_stale == "it led or voted in epoch 3, and its metadata log is empty"
+    (found,) = (one for _, one in judge_voters(KnownQuorum((emptied,))))
+    assert found.rule is groups.VOTER_DISK_EMPTY

@@ -16,7 +16,7 @@ port."""
 
 
 def pair(folder: Path, controller: int = 19093, broker: int = 19094) -> tuple[Place, Place]:
-    """The places of both, by their ports."""
+    """The places of a controller and of a broker. controller, broker: their ports."""
     places = Place(folder / "1", controller, broker), Place(folder / "2", broker, controller)
     for place in places:
         place.folder.mkdir(parents=True)

@@ -133,8 +133,8 @@ class Guesses:
 
 @contextmanager
 def guessing(ports, count, configs):
-    """`count` strangers at each port, in a thread, that try to log in by one config after the other
-    while the block runs."""
+    """While the block runs, `count` clients at each port try to log in by one config after the
+    other, all in one thread."""
     over, found = threading.Event(), Guesses()
 
     async def guess(port):

@@ -29,7 +29,7 @@ _WAY = re.compile(r"(\*|\d+)->(\*|\d+)")
 
 
 class Stage:
-    """quorum: the first command makes it."""
+    """Performs the commands of a story. quorum: the quorum that the first command makes."""
 
     def __init__(self):
         self.quorum = Quorum()

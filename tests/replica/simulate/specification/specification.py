@@ -189,7 +189,8 @@ class Specification:
         replica.log.append(entry)
 
     def copy(self, name: Name, entry: Entry) -> None:
-        """Appends what a leader has appended at this place, after the same entry before it."""
+        """Appends an entry that a leader has appended, where the entry before it is that of the
+        leader, too."""
         replica = self.replicas[name]
         demand(entry.epoch <= replica.epoch, f"{name} in {replica.epoch} takes {entry}")
         before = replica.log[-1] if replica.log else None
