@@ -20,8 +20,9 @@ from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposu
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import leaderless_in_restart
 from replica.doctor.health.past import WATCHED, Past, VisibleChange
+from replica.doctor.health.returning import Returning, returning
 from replica.doctor.health.shortened import shortened_while_down
-from replica.doctor.verdict.evidence import Since, leaderless
+from replica.doctor.verdict.evidence import Since, leaderless, refusing
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import entity_of, image_of
 
@@ -54,6 +55,10 @@ class JudgedState:
     leaderless: Since | None
     """The time since when partitions have no leader; None where each partition has a leader, or
     where no time is known."""
+    refusing: Since | None
+    """The time since when partitions with a leader refuse writes; None as above."""
+    returning: tuple[Returning, ...]
+    """The result of replica.doctor.health.returning.returning."""
     leaderless_in_restart: Mapping[int, int]
     """The result of replica.doctor.health.leaderless.leaderless_in_restart."""
     copy_first: tuple[CopyFirst, ...]
@@ -69,7 +74,7 @@ def judged_state(
 
     state_row: a row of pipelines.gold.newest_states. past: since when the state's exposures and
     reassignments have lasted. steps: gives the visible changes that led to the state, for
-    `leaderless`.
+    `leaderless` and `refusing`.
     """
     shortened = shortened_while_down(cluster, steps)
     cluster = replace(cluster, starts=past.starts, shortened=shortened)
@@ -81,6 +86,8 @@ def judged_state(
         found,
         len(cluster.partitions),
         leaderless(cluster, steps),
+        refusing(cluster, steps),
+        returning(cluster),
         leaderless_in_restart(cluster),
         copies_first(cluster),
         absent_brokers(cluster),

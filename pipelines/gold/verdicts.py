@@ -174,6 +174,8 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         None if state is None else state.findings,
         0 if state is None else state.partitions,
         None if state is None else state.leaderless,
+        None if state is None else state.refusing,
+        () if state is None else state.returning,
         {} if state is None else state.leaderless_in_restart,
         () if state is None else state.copy_first,
         {} if state is None else state.absent,

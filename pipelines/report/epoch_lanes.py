@@ -95,7 +95,7 @@ def draw(identity: str, lanes: Sequence[Lane]) -> Html:
         y += _HEAD + _BAR + (_MARKS if one.losses else 0) + _GAP
     parts.append(axis.offset_axis(scale, y))
     told = "; ".join(one.title for one in shown)
-    title = f"Leader epochs in the logs of {counted(len(shown), 'replica')}, by offset"
+    title = f"Leader epochs in the logs of {counted(len(shown), 'node')}, by offset"
     return drawing(identity, title, f"{told}.", y + axis.HEIGHT, *parts)
 
 

@@ -118,7 +118,7 @@ def test_a_copy_that_breaks_off_does_not_tell_where_its_voter_s_log_ends(
     both = kraftlake("recover", "--plan", one, two, cut)
     assert both.code == 0
     assert "the directories of 2 of 3 voters are here" in both.out
-    assert "which node 3 could show, whose whole directory was not given" in both.out
+    assert "Only the whole directory of node 3 could show that, and it was not given" in both.out
     assert "breaks off, so nobody knows where its log ends" in both.out
 
     played = kraftlake("rehearse", "--seeds", "0:2", "--json", one, two, cut).answers[0]

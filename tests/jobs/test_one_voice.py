@@ -115,13 +115,15 @@ def test_a_header_hides_no_outage_and_not_what_weighs_most_of_the_rest() -> None
     told = decide("c", [*less, risk, *down], (), well="")
     assert [*verdict_in_short(told)] == [
         "OUTAGE      Outage a.",
-        "also        A disk is old.",
+        "first       A disk is old. Keep it stopped.",
         "also        Outage b.",
         "also        Outage c.",
         "also        Warning a.",
         "            and 2 more: `kraftlake check` lists them",
-        "next        Keep it stopped.",
+        "next        Mend a.",
     ]
+    on_page = [*describe_verdict(told, on_page=True)]
+    assert "first       A disk is old. Keep it stopped." in on_page, "one shape in each text"
     lines = [*describe_verdict(told)]
     facts = (*down, risk, less[0])
     assert all(any(fact.text in line for line in lines) for fact in facts)
@@ -144,7 +146,7 @@ def test_no_line_counts_a_single_one_that_it_could_be_itself(outages: int, other
 def test_no_plan_below_an_outage_is_called_safe(kraftlake: Kraftlake, data: Path) -> None:
     told = kraftlake("recover", "--plan", "--rehearse", "--seeds", "0:1", data / SPLIT)
     assert told.lines[0].startswith("OUTAGE ")
-    assert ": no committed record of this log is lost" in told.answer_lines[0]
+    assert ": no committed record of the metadata log is lost" in told.answer_lines[0]
     assert "1 run: each elects a leader, and loses nothing committed" in told.out
     assert "safe" not in told.out.replace(str(data), "")
 

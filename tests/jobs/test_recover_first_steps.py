@@ -53,11 +53,15 @@ def test_an_answer_without_a_voter_s_directory_names_what_it_rests_on(
     kraftlake("simulate", incident, "-o", tmp_path / "left")
     two = tmp_path / "left/2", tmp_path / "left/3"
     condition = (
-        "no disk given here was emptied or restored from an older copy, which node 1 could show, "
-        "whose directory was not given"
+        "no disk given here was emptied or restored from an older copy. Only the directory of node "
+        "1 could show that, and it was not given"
     )
     ended = kraftlake("recover", "--plan", *two)
-    assert ended.answer_lines[0].endswith(f" of this log is lost, if {condition}")
+    assert ended.answer_lines[0].endswith(
+        f" of the metadata log is lost, if {condition.partition('. ')[0]}"
+    )
+    assert ended.lines[1].endswith(f" of the metadata log is lost, if {condition}.")
+    assert ended.lines[1].startswith("recover     Start nodes 2 and 3, unless they run. No commit")
     assert "holds all that was committed" not in ended.out
     rows = kraftlake("recover", "--plan", "--json", *two).answers
     assert [row["needs"][1] for row in rows] == [condition] * 2
@@ -95,6 +99,16 @@ def test_a_disk_that_the_plan_empties_is_not_said_to_lose_nothing(
     assert holds == "the same log, but shorter: the first log has all records that it holds now"
     assert doubt.startswith("its directory is of epoch 5, and it led or voted in epoch 6")
     assert not any(line.startswith("   -  node 3 ") for line in ended.lines), "once is enough"
+
+
+def test_what_may_run_is_started_only_if_it_does_not(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    left = _left(data, tmp_path, "1", "2", of="kafka-4.1.1-dynamic/final")
+    steps = steps_in(kraftlake("recover", "--plan", left))
+    ((text, commands),) = [one for one in steps if "Start nodes 1 and 2, each with" in one[0]]
+    assert text.endswith("Leave those that run as they are.")
+    assert all(one.endswith(", only if it does not run") for one in commands), commands
 
 
 def test_an_emptied_disk_is_said_to_hold_no_records(

@@ -139,7 +139,7 @@ def test_a_report_of_directories_is_made_within_ten_seconds(one_file: Path, tmp_
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, str(page))
     assert "this page is made without a lake" in done.stderr
     text = page.read_text(encoding="utf-8")
-    titles = ("Leader epochs in the logs of 5 replicas", "Divergence at offset 944")
+    titles = ("Leader epochs in the logs of 5 nodes", "Divergence at offset 944")
     assert all(f">{title}" in text for title in titles)
     assert all(f'id="c1-{name}"' in text for name in SECTIONS)
     assert sum(after[2:4]) - sum(before[2:4]) < 10

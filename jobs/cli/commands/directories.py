@@ -284,7 +284,7 @@ class RecoverOptions:
 
     \b
     The answer for each cluster, and `answer` in --json:
-      no committed record of this log is lost
+      no committed record of the metadata log is lost
                                      (safe) a majority of the voters is left, so the first replica
                                      has all committed records. Without a voter's directory the
                                      line names the condition: no disk here was emptied or

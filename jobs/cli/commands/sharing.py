@@ -12,7 +12,7 @@ class ReportOptions:
     """Write an incident as one HTML file, and print the verdict.
 
     The file has a summary of two pages at most, the state of the cluster at any moment by a slider,
-    the epochs of each replica, divergences with both branches decoded, truncated records,
+    the epochs of each node, divergences with both branches decoded, truncated records,
     snapshots, activity, findings with evidence, and the SQL behind each figure. It loads nothing
     from the network, and holds secrets only if the lake does.
 

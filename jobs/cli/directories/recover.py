@@ -20,8 +20,7 @@ from jobs.cli.directories.check_inputs import (
 from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.notices import damage_lines, printed_at_the_end
 from jobs.cli.directories.offsets_text import pairs
-from jobs.cli.directories.recover_brokers import start_of_brokers
-from jobs.cli.directories.recover_fixed_steps import RecoverStep
+from jobs.cli.directories.recover_brokers import BrokerSteps, steps_of_brokers
 from jobs.cli.directories.recover_not_read import (
     NoPlan,
     in_a_plan,
@@ -30,9 +29,9 @@ from jobs.cli.directories.recover_not_read import (
     why_not_read,
 )
 from jobs.cli.directories.recover_steps import NO_BROKERS
-from jobs.cli.directories.recover_text import describe, needs_of
+from jobs.cli.directories.recover_text import answer_line, describe, needs_of
 from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
-from jobs.cli.directories.verdict_text import verdict_in_short, verdict_row
+from jobs.cli.directories.verdict_text import labelled, verdict_in_short, verdict_row
 from jobs.cli.option_values import MAX_REHEARSED, seeds_in
 from jobs.cli.output import ProgressLine, write_either
 from replica.doctor.check.damaged import bundle_damage
@@ -55,6 +54,7 @@ from replica.format.discovery import DirectoryPath
 from replica.format.formatted import FormattedDirectory
 from replica.history.commitment import compare_group
 from replica.model.keys import ReplicaKey
+from replica.words import sentence
 
 if TYPE_CHECKING:
     from jobs.cli.directories.recover_rehearsed import RehearsedPlan
@@ -71,26 +71,29 @@ def run(options: RecoverOptions) -> int:
         judged = given.judged()
         parts = by_partition(given.usable, partition_of)
         clusters = [members for part in parts for members in by_cluster(part)]
-        above = _above(judged, [members[0].owner.cluster_id for members in clusters])
+        whole, left = _verdicts(judged, [members[0].owner.cluster_id for members in clusters])
         codes, said = [], set[NoPlan]()
         for members in clusters:
             cluster_id = members[0].owner.cluster_id
             made = _made(members, given, judged[cluster_id], seeds)
-            if cluster_id in above:  # the first plan of a cluster has its verdict above it
+            if cluster_id in left:  # the first plan of a cluster has its verdict above it
                 row = verdict_row(judged[cluster_id].verdict)
-                lines = above.pop(cluster_id) if made.no_plan not in said else ()
-                write_either([row], lines, json_output=in_json)
+                answer = labelled("recover", made.answer_line)
+                lines = [*whole, *verdict_in_short(left.pop(cluster_id), [answer]), ""]
+                shown = map(in_a_plan, lines if made.no_plan not in said else ())
+                write_either([row], shown, json_output=in_json)
+                whole = ()
             _write(made, given, is_said=made.no_plan in said, json_output=in_json)
             said.update(filter(None, [made.no_plan]))
             codes.append(made.code)
         return max(codes)
 
 
-def _above(
+def _verdicts(
     judged: Mapping[str | None, Judged], clusters: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
-    """The lines above the first plan of each cluster: its verdict, and above the first plan the
-    verdict on all clusters. clusters: their ids, in the order of their plans."""
+) -> tuple[Sequence[str], dict[str, Verdict]]:
+    """(the lines above all plans, which are the verdict on all clusters, the verdict above the
+    first plan of each cluster). clusters: their ids, in the order of their plans."""
     ids = [*dict.fromkeys(clusters)]
     worst = sorted(ids, key=lambda one: judged[one].verdict.level.rank)
     whole = one_verdict(
@@ -99,12 +102,7 @@ def _above(
             for one in worst
         ]
     )
-    left = dict(zip(worst, whole.verdicts, strict=True))
-    lines = {
-        one: (*(() if number else whole.lines), *verdict_in_short(left[one]), "")
-        for number, one in enumerate(ids)
-    }
-    return {one: tuple(map(in_a_plan, told)) for one, told in lines.items()}
+    return tuple(whole.lines), dict(zip(worst, whole.verdicts, strict=True))
 
 
 class _Made(NamedTuple):
@@ -115,7 +113,7 @@ class _Made(NamedTuple):
     plan: RecoveryPlan
     by_key: Mapping[ReplicaKey, Examined]
     hosted: HostedReplicas
-    brokers: RecoverStep | None
+    brokers: BrokerSteps
     no_plan: NoPlan | None
     rehearsed: RehearsedPlan | None
 
@@ -123,6 +121,13 @@ class _Made(NamedTuple):
     def code(self) -> int:
         is_safe = self.plan.answer is RecoveryDecision.SAFE
         return 0 if is_safe and (self.rehearsed is None or self.rehearsed.is_safe) else 1
+
+    @property
+    def answer_line(self) -> str:
+        """The answer in one line, which stands below the cluster's verdict."""
+        if self.no_plan is not None:
+            return sentence(f"no plan: {self.no_plan.why}")
+        return answer_line(self.plan, self.by_key)
 
 
 def _made(
@@ -133,10 +138,10 @@ def _made(
     _refuse_copies(members)
     plan, by_key = plan_of(members, given.earlier, given.mixture)
     of_metadata = partition_of(members[0]).is_metadata
-    hosted, brokers = NO_BROKERS, None
+    hosted, brokers = NO_BROKERS, BrokerSteps()
     if of_metadata and judged.cluster.cluster is not None:
         hosted = hosted_replicas(judged.cluster.cluster)
-        brokers = start_of_brokers(judged.cluster.cluster, judged.verdict)
+        brokers = steps_of_brokers(judged.cluster.cluster, judged.verdict)
     refused = (*not_read(damage for one in members for damage in one.damages), *given.not_read)
     no_plan = why_not_read(refused) if refused else why_mixed(judged.verdict, plan)
     if no_plan is not None:

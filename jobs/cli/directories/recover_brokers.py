@@ -1,24 +1,63 @@
-"""The step of a recovery plan that starts the brokers, once the quorum has a leader."""
+"""The steps of a recovery plan about the brokers: the copy of what their start discards, and their
+start once the quorum has a leader."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from jobs.cli.directories.recover_fixed_steps import RecoverStep
 from replica.doctor.check.catalogue import health
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.returning import Returning, returning
+from replica.doctor.health.copy_first import (
+    copies_first,
+    copy_step,
+    what_is_discarded,
+    without_copy,
+)
+from replica.doctor.health.returning import returning
+from replica.doctor.verdict.start_of_brokers import without_controllers
 from replica.doctor.verdict.verdict import Verdict
-from replica.metadata.image.snapshot import ELR_VERSION
 from replica.shell_text import Shell, line, noted
-from replica.words import counted, listed
+from replica.words import sentence
 
-_SHOWN = 5
+_EACH = "a path of its log.dirs, with this and the next line once for each path"
 _RULES = frozenset({health.WITHOUT_LEADER.id, health.NO_ELIGIBLE_LEADER.id})
 
 
-def start_of_brokers(cluster: Cluster, verdict: Verdict) -> RecoverStep | None:
-    """The step; None where no broker's start gives a partition a leader. It says what the verdict
+class BrokerSteps(NamedTuple):
+    """The steps about brokers. copy: the copy of what a start discards; start: the start of the
+    brokers; None where the plan has no such step."""
+
+    copy: RecoverStep | None = None
+    start: RecoverStep | None = None
+
+
+def steps_of_brokers(cluster: Cluster, verdict: Verdict) -> BrokerSteps:
+    """The steps."""
+    return BrokerSteps(_copy_of(cluster), _start_of(cluster, verdict))
+
+
+def _copy_of(cluster: Cluster) -> RecoverStep | None:
+    """The copy of the log directories whose records a start discards, also of nodes that are
+    voters, too. It is a step without a start, so that whoever pastes a step has the copy first."""
+    copies = copies_first(cluster)
+    if not copies:
+        return None
+    commands = [
+        command
+        for one in copies
+        for command in (
+            noted(Shell("LOG_DIR=/var/lib/kafka/data"), f"{_on(cluster, one.broker)}: {_EACH}"),
+            noted(Shell('cp -a "$LOG_DIR" "$LOG_DIR"-before-start'), _on(cluster, one.broker)),
+        )
+    ]
+    before = "Don't start it before." if len(copies) == 1 else "Start none of them before."
+    copy = sentence(copy_step(copies).removeprefix("First "))
+    return RecoverStep(f"{copy} {what_is_discarded(copies)} {before}", tuple(commands))
+
+
+def _start_of(cluster: Cluster, verdict: Verdict) -> RecoverStep | None:
+    """The start; None where no broker's start gives a partition a leader. It says what the verdict
     says of the same brokers, and which of them comes first. Nodes that are voters, too, start with
     the quorum."""
     steps = (fact.next_step for fact in verdict.facts if not _RULES.isdisjoint(fact.rules))
@@ -29,23 +68,16 @@ def start_of_brokers(cluster: Cluster, verdict: Verdict) -> RecoverStep | None:
     if not any(one.partitions for one in brokers):
         return None
     commands = tuple(_start(cluster, one.broker) for one in brokers)
-    # a broker that crashed is eligible no more once it registers (KIP-966)
-    may_lose = cluster.vanished if cluster.level(ELR_VERSION) else frozenset[int]()
-    order = listed([*_order(brokers, may_lose)], limit=_SHOWN)
-    return RecoverStep(f"Once there is a leader: {text} The start of {order}.", commands)
-
-
-def _order(brokers: Sequence[Returning], may_lose: Collection[int]) -> Iterator[str]:
-    """Clauses such as `broker 12 brings 5 partitions back`. may_lose: the brokers whose start may
-    bring none of them back."""
-    for place, one in enumerate(one for one in brokers if one.partitions):
-        brings = "may bring" if one.broker in may_lose else "brings"
-        what = counted(one.partitions, "more partition" if place else "partition")
-        yield f"broker {one.broker} {brings} {what} back"
+    text = without_copy(without_controllers(text))
+    return RecoverStep(f"Once there is a leader: {text}", commands)
 
 
 def _start(cluster: Cluster, broker: int) -> Shell:
+    command = line("bin/kafka-server-start.sh", "-daemon", "config/broker.properties")
+    return noted(command, _on(cluster, broker))
+
+
+def _on(cluster: Cluster, broker: int) -> str:
     endpoints = cluster.values("brokers").get(broker, {}).get("endPoints", ())
     host = f", {endpoints[0]['host']}" if endpoints else ""
-    command = line("bin/kafka-server-start.sh", "-daemon", "config/broker.properties")
-    return noted(command, f"on broker {broker}{host}")
+    return f"on broker {broker}{host}"

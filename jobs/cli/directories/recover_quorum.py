@@ -89,10 +89,12 @@ class PlannedQuorum:
         """The node on which the tools run: their commands name files of this node's Kafka."""
         return next(iter((*self.left, *self.voters, self.plan.winner.key))).node_id
 
-    def _on(self, node_id: int, *words: str) -> Shell:
-        """The command line of these words, which runs on a node's host."""
+    def _on(self, node_id: int, *words: str, note: str = "") -> Shell:
+        """The command line of these words, which runs on a node's host. note: what the comment says
+        behind the host."""
         host = self.hosts.get(node_id)
-        return noted(line(*words), f"on node {node_id}" + ("" if host is None else f", {host[0]}"))
+        place = f"on node {node_id}" + ("" if host is None else f", {host[0]}")
+        return noted(line(*words), f"{place}{note}")
 
     def unpack(self) -> RecoverStep:
         """The step that unpacks a bundle, because commands can't name files in it."""
@@ -186,21 +188,13 @@ class PlannedQuorum:
         if self.plan.answer is not RecoveryDecision.REFUSED:
             yield from map(one_log_each, second_logs(self.plan, self.by_key))
 
-    def compare_histories(self) -> RecoverStep:
-        """The step for logs that conflict: nothing starts before it is known which one is right."""
-        winner, others = self.shown[0], self.shown[1:]
-        return RecoverStep(
-            "Start none of them before it is known which history is right: `check` says what is "
-            "damaged, `diff` shows both branches.",
-            (
-                line("kraftlake", "check", *shown_paths(self.shown)),
-                *(line("kraftlake", "diff", *shown_paths((winner, other))) for other in others),
-            ),
-        )
-
-    def start(self, text: str, voters: Iterable[ReplicaKey]) -> RecoverStep:
+    def start(
+        self, text: str, voters: Iterable[ReplicaKey], *, may_run: bool = False
+    ) -> RecoverStep:
+        """may_run: whether the nodes may run already: no file shows that they don't."""
         started = [voter.node_id for voter in voters]
-        lines = tuple(self._on(node_id, *self._start(node_id)) for node_id in started)
+        note = ", only if it does not run" * may_run
+        lines = tuple(self._on(node_id, *self._start(node_id), note=note) for node_id in started)
         nodes = tuple(sorted({*started, *self.observers}))
         return RecoverStep(text, lines, plays=(rehearsal.ScenarioStep(start=nodes),))
 
@@ -208,18 +202,25 @@ class PlannedQuorum:
         """The steps that start the voters that are left. Those whose disks may be older copies have
         a step of their own with the condition."""
         if not self._late:
-            yield self.start(text, self.left)
+            yield self.start(text, self.left, may_run=True)
             return
         late = [voter.key for voter in self._late]
         nodes = named("node", [str(voter.node_id) for voter in late])
         others = self.start(
-            f"{text} The next step starts {nodes}.", [v for v in self.left if v not in late]
+            f"{text} The next step starts {nodes}.", self.started_first, may_run=True
         )
         yield replace(others, plays=self.start(text, self.left).plays)
         else_ = "keep it stopped, and make the plan again without its directory"
         if self.rejoining:
             else_ = "keep it stopped until the step below that formats an empty disk for it"
-        yield replace(self.start(f"{if_its_own(self._late)} If it was, {else_}.", late), plays=())
+        text = f"{if_its_own(self._late)} If it was, {else_}."
+        yield replace(self.start(text, late, may_run=True), plays=())
+
+    @property
+    def started_first(self) -> list[ReplicaKey]:
+        """The voters that start first: those that are left, and whose disks are no older copies."""
+        late = [voter.key for voter in self._late]
+        return [voter for voter in self.left if voter not in late]
 
     @property
     def rejoining(self) -> tuple[ReplicaKey, ...]:

@@ -6,56 +6,62 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from jobs.cli.directories.recover_brokers import BrokerSteps
 from jobs.cli.directories.recover_fixed_steps import (
     FIND_OUT_WHY_NOBODY_LEADS,
     RecoverStep,
+    compare_histories,
 )
 from jobs.cli.directories.recover_quorum import PlannedQuorum
 from replica.doctor.check.examined import Examined
 from replica.doctor.health.hosted import HostedReplicas
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.model.keys import ReplicaKey
+from replica.words import named
 
 NOTHING_TO_RECOVER = "Nothing has to be recovered: every voter is here"
 NO_BROKERS: HostedReplicas = MappingProxyType({})
+NO_STEPS = BrokerSteps()
 
 
 def steps_of(
     plan: RecoveryPlan,
     by_key: Mapping[ReplicaKey, Examined],
     hosted: HostedReplicas = NO_BROKERS,
-    brokers: RecoverStep | None = None,
+    brokers: BrokerSteps = NO_STEPS,
 ) -> Iterator[RecoverStep]:
     """The steps, in the order in which a person takes them. kraftlake itself takes none. hosted:
-    the partition replicas of voters that are brokers, too. brokers: from start_of_brokers."""
+    the partition replicas of voters that are brokers, too. brokers: from steps_of_brokers."""
     quorum = PlannedQuorum(plan, by_key, hosted)
     if quorum.bundles:
         yield quorum.unpack()
     elif plan.is_whole:
         yield from quorum.keep()
+        yield from filter(None, [brokers.copy])
         yield from quorum.start_left(
             f"{NOTHING_TO_RECOVER}. Leave the controllers that run as they are, and start the "
             "others."
         )
         yield quorum.describe("See that one of them leads and the others follow it.")
-        yield from filter(None, [brokers])
+        yield from filter(None, [brokers.start])
         yield from _rejoined(quorum)
     elif plan.answer is RecoveryDecision.SAFE:
         yield from _with_majority(quorum, brokers)
     else:
-        yield from _without_majority(quorum)
+        yield from _without_majority(quorum, brokers)
 
 
-def _with_majority(quorum: PlannedQuorum, brokers: RecoverStep | None) -> Iterator[RecoverStep]:
+def _with_majority(quorum: PlannedQuorum, brokers: BrokerSteps) -> Iterator[RecoverStep]:
     plan = quorum.plan
     yield from quorum.keep()
+    yield from filter(None, [brokers.copy])
     if quorum.doubted:
         yield quorum.leave_stopped()
-    yield from quorum.start_left(
-        "Start those of the other voters that don't run, with their directories as they are."
-    )
+    nodes = named("node", [str(voter.node_id) for voter in quorum.started_first])
+    text = f"Start {nodes}, each with its directory as it is. Leave those that run as they are."
+    yield from quorum.start_left(text if quorum.started_first else "Start no other node yet.")
     yield quorum.describe("See that one of them leads and the others follow it.")
-    yield from filter(None, [brokers])
+    yield from filter(None, [brokers.start])
     for voter in sorted(plan.missing):
         if voter in quorum.replaced_disks:
             yield quorum.admit(voter)
@@ -76,7 +82,7 @@ def _rejoined(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
         yield replace(quorum.replace(voter), plays=())
 
 
-def _without_majority(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
+def _without_majority(quorum: PlannedQuorum, brokers: BrokerSteps) -> Iterator[RecoverStep]:
     plan = quorum.plan
     if plan.missing or not plan.voters:
         yield quorum.name_others()
@@ -85,7 +91,8 @@ def _without_majority(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
         return
     yield quorum.stop()
     yield from quorum.keep()
+    yield from filter(None, [brokers.copy])
     if plan.answer is RecoveryDecision.REFUSED or (plan.voters and not plan.missing):
-        yield quorum.compare_histories()
+        yield compare_histories(quorum.shown)
     else:
         yield from quorum.without_majority()

@@ -12,8 +12,13 @@ from jobs.cli.directories.offsets_text import (
     snapshot_text,
     static_voters_need,
 )
-from jobs.cli.directories.recover_fixed_steps import RecoverStep
-from jobs.cli.directories.recover_steps import NO_BROKERS, NOTHING_TO_RECOVER, steps_of
+from jobs.cli.directories.recover_brokers import BrokerSteps
+from jobs.cli.directories.recover_steps import (
+    NO_BROKERS,
+    NO_STEPS,
+    NOTHING_TO_RECOVER,
+    steps_of,
+)
 from jobs.cli.output import coloured
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import partition_of
@@ -27,7 +32,7 @@ from replica.history.ranges import below, difference
 from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.terminal_text import one_line
-from replica.words import counted, named
+from replica.words import counted, named, sentence
 
 _COLOURS = {
     RecoveryDecision.SAFE: "green",
@@ -35,7 +40,7 @@ _COLOURS = {
     RecoveryDecision.REFUSED: "red",
 }
 ANSWERS = {
-    RecoveryDecision.SAFE: "no committed record of this log is lost",
+    RecoveryDecision.SAFE: "no committed record of the metadata log is lost",
     RecoveryDecision.UNPROVEN: "committed records may be lost",
     RecoveryDecision.REFUSED: "start no node: committed records would be lost, or logs conflict",
 }
@@ -48,6 +53,7 @@ _RELATIONS = {
     Relation.CONFLICT: "in conflict with it",
 }
 NO_DIRECTORIES: Mapping[int, str] = MappingProxyType({})
+_NO_OLD_DISK = "no disk given here was emptied or restored from an older copy"
 _OTHERS_GIVEN = (VoterDoubt.OF_ANOTHER_CLUSTER, VoterDoubt.NO_LOG)
 _NO_CANDIDATE = "but stands for no election: only voters do"
 
@@ -57,14 +63,14 @@ def describe(
     by_key: Mapping[ReplicaKey, Examined],
     of_other_clusters: Mapping[int, str] = NO_DIRECTORIES,
     hosted: HostedReplicas = NO_BROKERS,
-    brokers: RecoverStep | None = None,
+    brokers: BrokerSteps = NO_STEPS,
 ) -> Iterator[str]:
     """The lines: the answer and its reasons, the ranking, and the steps for a person.
     of_other_clusters: the directories of other clusters that were given, by node id. hosted,
     brokers: see steps_of."""
     winner = by_key[plan.winner.key]
-    answer = coloured(_answer(plan), _COLOURS[plan.answer])
     partition = partition_of(winner)
+    answer = coloured(_answer(plan, winner), _COLOURS[plan.answer])
     which = "" if partition.is_metadata else f", partition {partition.name}"
     yield f"cluster {winner.owner.cluster_id}{which}: {answer}"
     steps = tuple(steps_of(plan, by_key, hosted, brokers))
@@ -147,11 +153,11 @@ def _condition(plan: RecoveryPlan) -> Iterator[str]:
     if plan.answer is RecoveryDecision.SAFE and absent:
         kind = "own " * any(voter.doubt in _OTHERS_GIVEN for voter in voters)
         kind = "whole " if any(voter.doubt is VoterDoubt.CUT for voter in voters) else kind
-        whose = f"{kind}directory was" if len(absent) == 1 else f"{kind}directories were"
-        yield (
-            "no disk given here was emptied or restored from an older copy, which "
-            f"{named('node', absent)} could show, whose {whose} not given"
-        )
+        nodes = named("node", absent)
+        whose = f"{kind}directories of {nodes} could show that, and they were"
+        if len(absent) == 1:
+            whose = f"{kind}directory of {nodes} could show that, and it was"
+        yield f"{_NO_OLD_DISK}. Only the {whose} not given"
 
 
 def _under_condition(plan: RecoveryPlan) -> str:
@@ -159,14 +165,43 @@ def _under_condition(plan: RecoveryPlan) -> str:
     return ", if the condition above holds" if any(_condition(plan)) else ""
 
 
-def _answer(plan: RecoveryPlan) -> str:
-    """The answer in words."""
+def answer_line(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> str:
+    """The answer in one line, which stands below the cluster's verdict: what to start, and whether
+    committed records are lost, with the first reason or the condition."""
+    answer = _answer(plan, by_key[plan.winner.key])
+    if plan.is_whole:
+        told = [NOTHING_TO_RECOVER, answer]
+    elif plan.answer is RecoveryDecision.SAFE and not plan.holds_nothing:
+        told = [_start(plan), answer]
+    else:
+        told = [": ".join((answer, *plan.reasons[:1]))]
+    # the condition goes on with a sentence of its own, which the first line of the plan leaves out
+    told += (need.partition(". ")[2] for need in _condition(plan))
+    return " ".join(map(sentence, filter(None, told)))
+
+
+def _start(plan: RecoveryPlan) -> str:
+    """The nodes of a safe plan that start, and those that stay stopped."""
+    known = (*sorted(plan.voters or ()), *(voter.key for voter in plan.quorum.leaving))
+    doubted = {voter.key for voter in plan.doubted}
+    left = [str(one.node_id) for one in known if one not in plan.missing and one not in doubted]
+    runs = "unless it runs" if len(left) == 1 else "unless they run"
+    stopped = _while_stopped(plan).replace(" while ", "; ", 1)
+    return f"start {named('node', left)}, {runs}{stopped}"
+
+
+def _answer(plan: RecoveryPlan, winner: Examined) -> str:
+    """The answer in words, up to its conditions."""
     answer = NO_RECORD if plan.holds_nothing else ANSWERS[plan.answer]
+    if not partition_of(winner).is_metadata:
+        answer = answer.replace("the metadata log", "this log")
+    found = [answer, *(_NO_OLD_DISK for _ in _condition(plan))]
     late = [str(voter.key.node_id) for voter in late_voters(plan.quorum)]
-    if plan.answer is not RecoveryDecision.SAFE or not late:
-        return ", if ".join((answer, *_condition(plan)))
-    starts = "starts with its own disk" if len(late) == 1 else "start with their own disks"
-    return ", if ".join((answer, *_condition(plan), f"{named('node', late)} {starts}"))
+    if plan.answer is RecoveryDecision.SAFE and late:
+        starts = "starts with its own disk" if len(late) == 1 else "start with their own disks"
+        found.append(f"{named('node', late)} {starts}")
+    conditions = " and ".join(found[1:])
+    return f"{answer}, if {conditions}" if conditions else answer
 
 
 def _headline(rank: int, standing: RankedReplica, examined: Examined) -> str:

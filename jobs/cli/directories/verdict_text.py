@@ -59,17 +59,13 @@ def describe_verdict(
     weighty, counted = verdict.besides
     more = shown_of(len(counted), max(MIN_ALSO - len(weighty), 0))
     shown, left = (*weighty, *counted[:more]), len(counted[more:])
-    said = ""
-    if first and first[0].level is not Level.AT_RISK:
-        # the loss of committed data can't be undone: its step has to be read before the other step
-        held = [fact for fact in shown if fact.level is Level.AT_RISK][:1]
-        shown = tuple(fact for fact in shown if fact not in held)
-        for fact in held:
-            said = fact.next_step
-            yield labelled("first" if steps else "also", f"{fact.text} {said}")
+    held = verdict.read_first
+    yield from _read_first(verdict)
     for fact in first:
-        yield from step_lines(fact) if fact.next_step != said else ()
+        yield from step_lines(fact) if not held or fact.next_step != held.next_step else ()
     for fact in shown:
+        if fact is held:
+            continue
         yield labelled("also", fact.text)
         yield from step_lines(fact) if steps else ()
     if left:
@@ -84,6 +80,12 @@ def describe_verdict(
     identity = ", ".join((*_identity(verdict, how), *filter(None, [capture])))
     if identity:
         yield labelled("cluster", identity)
+
+
+def _read_first(verdict: Verdict) -> Iterator[str]:
+    """The line about what has to be read before the first step, with what to do about it."""
+    if (held := verdict.read_first) is not None:
+        yield labelled("first", held.with_step)
 
 
 def _of_other_clusters(verdict: Verdict, *, steps: bool) -> Iterator[str]:
@@ -109,14 +111,17 @@ def verdict_in_short(verdict: Verdict, answer: Sequence[str] = ()) -> Iterator[s
     for fact in verdict.facts[:1]:
         yield from step_lines(fact) if fact.is_of_other_clusters else ()
     weighty, counted = verdict.besides
-    gaps = verdict.not_judged
-    yield from (labelled("also", fact.text) for fact in weighty)
+    gaps, held = verdict.not_judged, verdict.read_first
+    yield from _read_first(verdict)
+    yield from (labelled("also", fact.text) for fact in weighty if fact is not held)
     if counted:
         yield labelled("", f"and {len(counted)} more: `kraftlake check` lists them")
     elif not weighty and gaps and verdict.level is not Level.INCOMPLETE:
         yield labelled("not judged", _gap(gaps[0]))
     if verdict.facts and not verdict.facts[0].is_of_other_clusters:
-        yield from (labelled("next", step) for step in verdict.next_steps[:1])
+        said = "" if held is None else held.next_step
+        steps = [step for step in verdict.next_steps if step != said]
+        yield from (labelled("next", step) for step in steps[:1])
     yield from _runbook(verdict)
 
 

@@ -19,7 +19,7 @@ from pipelines.report.view import ClusterView
 from pipelines.report.words import duration_text
 from replica.words import counted, time_text
 
-ON_BRANCH = "on the branch that the replicas agree on."
+ON_BRANCH = "on the branch that the nodes agree on."
 
 
 def activity(c: ClusterView) -> Html:
@@ -39,7 +39,7 @@ def _drawn(c: ClusterView) -> tuple[Html, Html]:
     found = c.evidence.activity
     what = "Typed changes of entities"
     if not found.typed:
-        what = "Records by type, as many as one replica holds,"
+        what = "Records by type, as many as one node holds,"
     told = (
         f"{what} {ON_BRANCH} A bar is {duration_text(found.width)}; each lane has its own scale, "
         "and says how many its highest bar stands for. The kinds of each group are in the table."

@@ -44,7 +44,7 @@ def _sections(c: ClusterView, build: str) -> Iterator[tuple[str, str, Html]]:
         yield "travel", "Any moment", journey(c, c.travel)
     for one in c.beside:
         yield one.name, one.title, section(c.identity, one.name, one.title, one.content)
-    yield "replicas", "Replicas", replicas(c, build)
+    yield "replicas", "Nodes", replicas(c, build)
     yield "epochs", "Epochs", epochs(c)
     if c.evidence.lost:
         yield "lost", "Lost records", lost(c, build)

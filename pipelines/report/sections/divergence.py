@@ -28,7 +28,7 @@ def divergence(c: ClusterView) -> Html:
     e = c.evidence
     parts: list[Html] = [part for one in c.partings for part in _parting(c, one)]
     if not e.partings.rows:
-        none = "No capture shows two replicas whose logs differ where both have records."
+        none = "No capture shows two nodes whose metadata logs differ where both have records."
         parts.append(element("p", none))
     else:
         parts.append(_pairs(c))
@@ -38,7 +38,7 @@ def divergence(c: ClusterView) -> Html:
         "Divergence",
         *parts,
         sql(e.partings.sql, "the divergences"),
-        sql(e.relations.sql, "how the replicas of the newest capture relate"),
+        sql(e.relations.sql, "how the metadata logs of the newest capture relate"),
     )
 
 
@@ -98,7 +98,7 @@ def _pairs(c: ClusterView) -> Html:
         Column("Captured", lambda row: c.rounds.when(row["captured_at"]), "when"),
     )
     return details(
-        f"{counted(found.total, 'pair')} of replicas that differ",
+        f"{counted(found.total, 'pair')} of nodes whose metadata logs differ",
         table("Pairs that differ", found.rows[:MAX_PAIRS], columns),
         more(found.total - min(len(found.rows), MAX_PAIRS), "pairs", found.sql),
     )

@@ -33,17 +33,17 @@ def epochs(c: ClusterView) -> Html:
         " records that were truncated, or are to be.",
     )
     over_time = (
-        "The fills are those above. From an epoch's first record to the last one that any replica "
+        "The fills are those above. From an epoch's first record to the last one that any node "
         "holds of it. Two nodes at the same time: both wrote, each in its own epoch."
     )
     drawing = c.leader_drawing
     return section(
         c.identity,
         "epochs",
-        "Epochs in each replica's log, by offset",
+        "Epochs in each node's metadata log, by offset",
         element("figure", c.epoch_drawing, keys(c.fills), element("figcaption", *told)),
-        not_drawn(len(e.replicas.rows) - MAX_LANES, "replicas", "the table above has all"),
-        sql(e.epochs.sql, "the epochs of each replica"),
+        not_drawn(len(e.replicas.rows) - MAX_LANES, "nodes", "the table above has all"),
+        sql(e.epochs.sql, "the epochs of each node"),
         element("h3", "Who led when"),
         element("figure", drawing, element("figcaption", over_time)) if drawing else EMPTY,
         _table(c),

@@ -154,15 +154,15 @@ def _damage(found: Figure) -> Iterator[Html]:
 def unidentified(found: Figure) -> Html:
     """The places in files that are of no cluster."""
     count = counted(found.total, "place")
-    told = f"{count} in files that could not be given to a replica; they are in no cluster above."
+    told = f"{count} in files that could not be given to a node; they are in no cluster above."
     columns = tuple(one for one in DAMAGE if one.head != "Bytes")
     return element(
         "section",
-        element("h2", "Files of no known replica", id="unidentified"),
+        element("h2", "Files of no known node", id="unidentified"),
         element("p", told),
-        table("Files of no known replica", found.rows, columns),
+        table("Files of no known node", found.rows, columns),
         more(found.more, "places", found.sql),
-        sql(found.sql, "the files of no known replica"),
+        sql(found.sql, "the files of no known node"),
         aria_labelledby="unidentified",
     )
 

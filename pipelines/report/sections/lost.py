@@ -89,8 +89,8 @@ def truncations(c: ClusterView) -> Html:
         parts.append(
             element(
                 "p",
-                "No record vanished from any replica's log between two captures, but for what "
-                "retention deletes behind a snapshot.",
+                "No record vanished from any node's metadata log between two captures, but for "
+                "what retention deletes behind a snapshot.",
             )
         )
     parts.append(sql(e.truncations.sql, "the truncations"))

@@ -29,7 +29,7 @@ def replicas(c: ClusterView, build: str) -> Html:
     return section(
         c.identity,
         "replicas",
-        "Replicas, each by its newest capture",
+        "Nodes, each by its newest capture",
         element(
             "p",
             f"{counted(e.summary['captures'], 'capture')} in {rounds} (captures that were taken "
@@ -38,7 +38,7 @@ def replicas(c: ClusterView, build: str) -> Html:
         _untimed() if c.rounds.has_untimed else EMPTY,
         sql(e.rounds.sql, "the rounds"),
         _table(c),
-        sql(e.replicas.sql, "the replicas"),
+        sql(e.replicas.sql, "the nodes"),
         _captures(c),
         *_unbuilt(c, build),
     )
@@ -77,7 +77,7 @@ def _table(c: ClusterView) -> Html:
 
     e = c.evidence
     others = map(never_started, e.never_started.rows)
-    return table(f"Replicas of {c.cluster_id}", e.replicas.rows, columns, beside=others)
+    return table(f"Nodes of {c.cluster_id}", e.replicas.rows, columns, beside=others)
 
 
 def _behind(row: Row) -> str:

@@ -19,6 +19,7 @@ hosted               partition replicas on nodes that are also voters
 exposure             the harm of a failure of brokers, racks or voters
 past                 how long exposures and reassignments have lasted, by reading the log backwards
 leaderless           when partitions had no leader, also by reading backwards
+refusing             since when partitions refuse writes, read in the same way
 signs_of_life        when a fenced broker was last alive, by the log
 sizes                the numbers of entities and records; log_content: the records by type;
                      large_log_content: the same for large files

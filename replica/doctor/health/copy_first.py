@@ -12,6 +12,7 @@ from replica.doctor.health.cluster import Cluster
 from replica.words import named
 
 _SHOWN = 5
+_FIRST = "First copy the log directories of "
 
 
 class CopyFirst(NamedTuple):
@@ -47,13 +48,19 @@ def copy_step(copies: Iterable[CopyFirst], brokers: Collection[int] | None = Non
     chosen = [one for one in copies if brokers is None or one.broker in brokers]
     if not chosen:
         return ""
-    step = f"First copy the log directories of {_brokers([str(one.broker) for one in chosen])}"
+    step = f"{_FIRST}{_brokers([str(one.broker) for one in chosen])}"
     if any(one.truncated for one in chosen):
         return f"{step}."
     topics = named(
         "topic", sorted({name for one in chosen for name in one.shortened}), limit=_SHOWN
     )
     return f"{step}, if you need the records of {topics} that the start deletes."
+
+
+def without_copy(step: str) -> str:
+    """A step that starts brokers, without the copy with which it begins."""
+    begin, _, rest = step.partition(". Then ")
+    return f"{rest[:1].upper()}{rest[1:]}" if rest and begin.startswith(_FIRST) else step
 
 
 def what_is_discarded(copies: Collection[CopyFirst]) -> str:

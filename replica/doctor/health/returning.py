@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.exposure import eligible_to_lead
+from replica.metadata.image.snapshot import ELR_VERSION
 from replica.model.keys import NO_NODE
 
 
@@ -17,11 +18,14 @@ class Returning(NamedTuple):
     partitions: int
     """The number of partitions that its start gives a leader, without those of the brokers that
     start before it."""
+    is_sure: bool = True
+    """False for a broker that crashed, where Kafka has eligible leader replicas: once it registers,
+    it may be eligible no more (KIP-966)."""
 
 
 def returning(cluster: Cluster) -> tuple[Returning, ...]:
     """The brokers that hold replicas and aren't live, in the order in which their starts bring most
-    partitions back, without an unclean election."""
+    partitions back, without an unclean election. Those of which this is sure come first."""
     absent = sorted(set(cluster.replicas_by_broker) - cluster.live_brokers)
     waiting = [
         frozenset(
@@ -32,11 +36,15 @@ def returning(cluster: Cluster) -> tuple[Returning, ...]:
         for partition in cluster.partitions.values()
         if partition.leader == NO_NODE
     ]
+    doubtful = cluster.vanished if cluster.level(ELR_VERSION) else frozenset[int]()
     found = []
     while absent:
         counts = Counter(one for brokers in waiting for one in brokers)
-        first = max(absent, key=lambda one: (counts[one], -one))
-        found.append(Returning(first, counts[first]))
+        first = max(
+            absent,
+            key=lambda one: (counts[one] > 0 and one not in doubtful, counts[one], -one),
+        )
+        found.append(Returning(first, counts[first], first not in doubtful))
         absent.remove(first)
         waiting = [brokers for brokers in waiting if first not in brokers]
     return tuple(found)

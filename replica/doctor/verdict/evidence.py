@@ -12,6 +12,8 @@ from replica.doctor.health.cluster import Cluster, PartitionKey
 from replica.doctor.health.copy_first import CopyFirst
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
 from replica.doctor.health.past import VisibleChange
+from replica.doctor.health.refusing import refusing_partitions, refusing_since
+from replica.doctor.health.returning import Returning
 from replica.doctor.health.signs_of_life import SignsBackwards
 from replica.doctor.verdict.verdict import (
     NO_LEADER_YET,
@@ -132,6 +134,20 @@ def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -
     )
 
 
+def refusing(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> Since | None:
+    """Since when partitions that have a leader refuse writes with acks=all; None if none does, or
+    if no time is known. steps: as for leaderless."""
+    keys = refusing_partitions(cluster)
+    if not keys:
+        return None
+    began = refusing_since(cluster, keys, steps())
+    times = [one.at for one in began.values() if one.at is not None]
+    if not times:
+        return None
+    at_first = sum(ms_text(at) == ms_text(min(times)) for at in times)
+    return Since(min(times), max(times), is_exact=len(times) == len(keys), at_first=at_first)
+
+
 def _noting_created(
     steps: Iterable[VisibleChange],
     keys: Collection[PartitionKey],
@@ -212,6 +228,11 @@ class ClusterEvidence:
     """The number of partitions in the state."""
     leaderless: Since | None = None
     """Since when partitions have no leader; None where none lacks one, or no time is known."""
+    refusing: Since | None = None
+    """Since when partitions with a leader refuse writes; None where none does, or no time is
+    known."""
+    returning: tuple[Returning, ...] = ()
+    """See the function of this name."""
     leaderless_in_restart: Mapping[int, int] = field(default_factory=dict)
     """See the function of this name."""
     copy_first: tuple[CopyFirst, ...] = ()

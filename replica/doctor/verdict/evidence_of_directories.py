@@ -31,6 +31,7 @@ from replica.doctor.health.leaderless import (
 )
 from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
+from replica.doctor.health.returning import returning
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.verdict.evidence import (
     MAX_STEPS,
@@ -42,6 +43,7 @@ from replica.doctor.verdict.evidence import (
     leaderless,
     losses_of,
     never_written,
+    refusing,
 )
 from replica.doctor.verdict.verdict import (
     Gap,
@@ -191,6 +193,8 @@ def evidence_of(
         health=judged.health if health else None,
         partitions=0 if cluster is None else len(cluster.partitions),
         leaderless=_leaderless(judged, cluster),
+        refusing=_refusing(judged, cluster),
+        returning=() if cluster is None else returning(cluster),
         leaderless_in_restart={} if cluster is None else leaderless_in_restart(cluster),
         copy_first=() if cluster is None else copies_first(cluster),
         absent={} if cluster is None else absent_brokers(cluster),
@@ -272,6 +276,10 @@ def _is_too_long(examined: Examined, cluster: Cluster) -> bool:
 
 def _leaderless(judged: JudgedCluster, cluster: Cluster | None) -> Since | None:
     return None if cluster is None else leaderless(cluster, lambda: steps_back(judged, cluster))
+
+
+def _refusing(judged: JudgedCluster, cluster: Cluster | None) -> Since | None:
+    return None if cluster is None else refusing(cluster, lambda: steps_back(judged, cluster))
 
 
 def _state(judged: JudgedCluster) -> KnownState | None:

@@ -23,6 +23,7 @@ from replica.doctor.health.absent import Absence, absent_brokers
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
+from replica.doctor.health.returning import returning
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
 from replica.doctor.verdict.margin import QuorumMargin, majority_facts
@@ -376,6 +377,7 @@ def verdict_on_state(cluster: Cluster, *gaps: Gap) -> Verdict:
             cluster.cluster_id,
             health=(*judge_health(cluster),),
             partitions=len(cluster.partitions),
+            returning=returning(cluster),
             copy_first=copies_first(cluster),
             absent=absent_brokers(cluster),
             state=KnownState(cluster.end_offset, cluster.now),

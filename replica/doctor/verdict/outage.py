@@ -11,6 +11,7 @@ from replica.doctor.health.absent import Absence
 from replica.doctor.health.copy_first import CopyFirst, copy_step
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
+from replica.doctor.verdict.start_of_brokers import start_of_brokers
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
 from replica.metadata.image.partition import topic_of
 from replica.model.voters import majority
@@ -50,6 +51,8 @@ _DOWN = {
 }
 """What is said of one broker and of several, by the order in which they are told."""
 _TOPICS_SHOWN = 3
+_NAMED = 3
+"""The most partitions that are named. Of more than these their topics are told."""
 
 
 def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
@@ -74,13 +77,14 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
         )
     refused = found.get(health.BELOW_MIN_ISR.id)
     if refused is not None:
-        why = _because(causes, evidence)
+        why = f".{_because(causes, evidence)}"
+        if leaderless and causes:  # the fact before has told it
+            why = ", for the same reason."
         yield Fact(
             Level.OUTAGE,
             refused.severity,
-            f"{_of_partitions((refused,), evidence)} "
-            f"{'refuses' if len(refused.subjects) == 1 else 'refuse'} writes with acks=all: too "
-            f"few replicas are in sync.{why}",
+            f"{_of_partitions((refused,), evidence)} {_refuses(refused, evidence.refusing)}: too "
+            f"few replicas are in sync{why}",
             _after_copy(evidence.copy_first, refused.rule.next_step, is_said=copy in step),
             (refused.rule.id,),
         )
@@ -250,24 +254,39 @@ def _own_ends(stopped: Sequence[StoppedBefore]) -> str:
     return "records in the log and ends of their own copies of it"
 
 
+def _refuses(refused: Finding, since: Since | None) -> str:
+    """A clause such as `have refused writes with acks=all since 2026-11-21 05:56:22 UTC`."""
+    is_one, writes = len(refused.subjects) == 1, "writes with acks=all"
+    if since is None:
+        return f"{'refuses' if is_one else 'refuse'} {writes}"
+    return _for(f"{'has' if is_one else 'have'} refused {writes}", f"refuse {writes}, ", since)
+
+
 def _had_none(has: str, since: Since) -> str:
     """A clause such as `have had no leader since 2026-11-21 05:56:22 UTC`; if partitions lost their
     leaders in several seconds, it says how many did so first."""
+    return _for(f"{has} had no leader", f"{has} no leader: ", since)
+
+
+def _for(past: str, now: str, since: Since) -> str:
+    """One of the two clauses, and since when it is true."""
     first, last = ms_text(since.first_ms), ms_text(since.last_ms)
     if not since.is_exact:
-        return f"{has} had no leader since {first} at the latest"
+        return f"{past} since {first} at the latest"
     if first == last:
-        return f"{has} had no leader since {first}"
-    return f"{has} no leader: {since.at_first} since {first}, all since {last}"
+        return f"{past} since {first}"
+    return f"{now}{since.at_first} since {first}, all since {last}"
 
 
 def _of_partitions(findings: Sequence[Finding], evidence: ClusterEvidence) -> str:
-    """A text such as `614 of 690 partitions (12 topics)`."""
+    """A text such as `614 of 690 partitions (12 topics)`, or `1 of 690 partitions (orders-0)`."""
     names = {subject.name for finding in findings for subject in finding.subjects}
     total = counted(len(names), "partition")
     if evidence.partitions:
         total = f"{len(names)} of {evidence.partitions} partitions"
-    return f"{total} ({topics_text(names)})"
+    if len(names) > _NAMED:
+        return f"{total} ({topics_text(names)})"
+    return f"{total} ({listed([shortened(name) for name in sorted(names)])})"
 
 
 def topics_text(partitions: Iterable[str]) -> str:
@@ -334,7 +353,7 @@ def _brokers(finding: Finding) -> tuple[str, ...]:
 
 
 def _next_step(
-    leaderless: Iterable[Finding],
+    leaderless: Sequence[Finding],
     causes: Iterable[Finding],
     evidence: ClusterEvidence,
     copy: str,
@@ -347,7 +366,8 @@ def _next_step(
     lost = by_rule.get(health.LOST_DIRECTORY.id, ())
     steps = [copy] if copy else []
     if down:
-        steps.append(_start(down, evidence.absent, is_after_copy=bool(copy)))
+        without = len({one.name for found in leaderless for one in found.subjects})
+        steps.append(start_of_brokers(down, without, evidence, is_after_copy=bool(copy)))
     if lost:
         steps.append(f"Repair the disk of {named('broker', lost, limit=_SHOWN)}, and restart it.")
         more = [(one, evidence.leaderless_in_restart.get(int(one), 0)) for one in lost]
@@ -360,16 +380,3 @@ def _next_step(
     if not down and not lost:
         return next(finding.rule.next_step for finding in leaderless)
     return f"{' '.join(steps)} Run no unclean election before: it may lose data."
-
-
-def _start(down: Sequence[str], absent: Mapping[int, Absence], *, is_after_copy: bool) -> str:
-    """The sentences that start brokers. Those that nobody shut down may be running."""
-    start = f"{'Then start' if is_after_copy else 'Start'} {named('broker', down, limit=_SHOWN)}"
-    cut_off = [one for one in down if absent.get(int(one)) is Absence.VANISHED]
-    if not cut_off:
-        return f"{start}."
-    why = f"find out why {'it' if len(cut_off) == 1 else 'they'} can't reach the controllers"
-    if len(cut_off) == len(down):
-        return f"{start}, or {why}."
-    runs = "runs" if len(cut_off) == 1 else "run"
-    return f"{start}. If {named('broker', cut_off, limit=_SHOWN)} {runs}, {why}."

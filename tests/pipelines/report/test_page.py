@@ -69,7 +69,7 @@ def test_a_split_that_is_still_open_says_who_will_lose_what(reported: Reported) 
         "03:04:16 UTC)"
     ) in cluster.verdict.sentence
     assert "2 to be truncated from 10" in page.text
-    assert "No record vanished from any replica's log" in page.text
+    assert "No record vanished from any node's metadata log" in page.text
 
 
 def test_each_replica_says_how_far_it_is_behind(reported: Reported) -> None:
@@ -327,7 +327,7 @@ def test_a_node_with_two_directories_is_named_by_both(reported: Reported) -> Non
 def test_damage_of_no_known_replica_is_on_the_page(reported: Reported) -> None:
     damage = {"file": "lost/00.log", "kind": "unidentified", "detail": "whose is it", "position": 0}
     _, page = reported({"bronze.captures": [capture(1, 1)], "bronze.damage": [damage]})
-    assert "Files of no known replica" in page.text
+    assert "Files of no known node" in page.text
     assert "whose is it" in page.text
 
 

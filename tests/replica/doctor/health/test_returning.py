@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from jobs.cli.directories.recover_brokers import start_of_brokers
+from dataclasses import replace
+
+from jobs.cli.directories.recover_brokers import steps_of_brokers
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.exposure import Alike
 from replica.doctor.health.returning import Returning, returning
@@ -65,19 +67,51 @@ def test_the_steps_of_a_recovery_start_the_brokers_as_the_verdict_says() -> None
         more = [feature(ELR, 1)] if is_eligible else []
         made = cluster(*state, *more, vanished=frozenset({13}))
         verdict = verdict_on_state(made)
-        step = start_of_brokers(made, verdict)
+        step = steps_of_brokers(made, verdict).start
         assert step is not None
-        first = "broker 13 may bring" if is_eligible else "broker 13 brings"
-        assert step.text == (
-            f"Once there is a leader: {verdict.next_steps[0]} The start of {first} 3 partitions "
-            "back and broker 11 brings 1 more partition back."
+        assert step.text == f"Once there is a leader: {verdict.next_steps[0]}"
+        first, *then = (12, 11, 13) if is_eligible else (13, 11, 12)
+        more = "11 (1 more) and 13 (perhaps 1 more)" if is_eligible else "11 (1 more) and 12"
+        assert verdict.next_steps[0].startswith(
+            f"Start broker {first} first: it can lead {2 if is_eligible else 3} of the 4 "
+            f"partitions. Then start brokers {more}. If broker 13 runs, find out why"
         )
-        assert [str(command).rpartition(" ")[2] for command in step.commands] == ["13", "11", "12"]
+        told = [str(command).rpartition(" ")[2] for command in step.commands]
+        assert told == [str(one) for one in (first, *then)]
+
+
+def test_a_broker_that_crashed_comes_after_those_that_surely_bring_leaders_back() -> None:
+    """Once it registers, a broker that crashed is no eligible replica any more (KIP-966)."""
+    waits = {"eligibleLeaderReplicas": (12, 13)}
+    for level, expected in (
+        (0, (Returning(12, 2), Returning(11, 0), Returning(13, 0))),
+        (1, (Returning(13, 2), Returning(11, 0), Returning(12, 0, is_sure=False))),
+    ):
+        made = cluster(out(0, **waits), out(1, **waits), feature(ELR, level))
+        assert returning(replace(made, vanished=frozenset({12}))) == expected
 
 
 def test_where_no_start_brings_a_partition_back_there_is_no_such_step() -> None:
     led = cluster_after(healthy())
-    assert start_of_brokers(led, verdict_on_state(led)) is None
-    assert start_of_brokers(None, verdict_on_state(led)) is None
+    assert steps_of_brokers(led, verdict_on_state(led)) == (None, None)
     nobody = cluster(out(0), out(1))
-    assert start_of_brokers(nobody, verdict_on_state(nobody)) is None
+    assert steps_of_brokers(nobody, verdict_on_state(nobody)).start is None
+
+
+def test_what_a_start_discards_is_copied_in_a_step_without_a_start() -> None:
+    """Whoever pastes the commands of one step after the other has the copy before the start."""
+    unclean = a_partition(0, (11, 12), isr=(11,), leader=11, leaderRecoveryState=1)
+    made = cluster_after([*healthy(), unclean, out(1, 12), GONE[1]])
+    verdict = verdict_on_state(made)
+    assert verdict.next_steps[0].startswith("First copy the log directories of broker 12. Then ")
+    copy, start = steps_of_brokers(made, verdict)
+    assert copy is not None
+    assert start is not None
+    assert copy.text.startswith("Copy the log directories of broker 12. The start of broker 12 dis")
+    assert [command.partition(" ")[0] for command in copy.commands] == [
+        "LOG_DIR=/var/lib/kafka/data",
+        "cp",
+    ]
+    assert start.text.startswith("Once there is a leader: Start broker 12")
+    assert "copy" not in start.text
+    assert all("start.sh" in command for command in start.commands)

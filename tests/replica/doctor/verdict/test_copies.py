@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_in_short
@@ -10,12 +11,18 @@ from replica.doctor.check.rule import Subject
 from replica.doctor.health.copy_first import CopyFirst
 from replica.doctor.verdict.evidence import ClusterEvidence
 from replica.doctor.verdict.facts import verdict_on
-from replica.doctor.verdict.verdict import Level
+from replica.doctor.verdict.verdict import Level, Verdict
 from tests.replica.doctor.verdict.test_facts import DOWN, LEADERLESS, about, of_partitions
 
 UNCLEAN = about(health.UNCLEAN_LEADER, Subject("b-1", "led by 12 of [11, 12]"))
 TO_COPY = (CopyFirst(11, ("b-1",)),)
 COPY = "First copy the log directories of broker 11."
+
+
+def shapes(verdict: Verdict) -> Iterator[list[str]]:
+    """The verdict in each form that a command prints."""
+    yield from ([*describe_verdict(verdict, on_page=is_page)] for is_page in (False, True))
+    yield [*verdict_in_short(verdict)]
 
 
 def test_one_step_copies_starts_and_compares_and_no_other_says_it_again() -> None:
@@ -30,6 +37,9 @@ def test_one_step_copies_starts_and_compares_and_no_other_says_it_again() -> Non
     )
     for lines in (describe_verdict(verdict), verdict_in_short(verdict)):
         assert "\n".join(lines).count(COPY) == 1
+    alike = {next(line for line in lines if COPY in line) for lines in shapes(verdict)}
+    assert len(alike) == 1
+    assert next(iter(alike)).startswith("first ")
     (risk,) = (fact for fact in verdict.facts if fact.level is Level.AT_RISK)
     assert risk.text == (
         "The start of broker 11 discards records that only it may hold: it truncates partition b-1 "

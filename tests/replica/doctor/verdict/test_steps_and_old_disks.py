@@ -88,8 +88,8 @@ def test_a_broker_that_asked_for_its_shutdown_is_told_apart_from_one_that_vanish
         "down after a shutdown in order."
     )
     assert verdict.next_steps[0].startswith(
-        "Start brokers 11, 12 and 13. If broker 11 runs, find out why it can't reach the "
-        "controllers. Run no unclean election before"
+        "Start broker 11 first: it can lead the partition. Then start brokers 12 and 13. If broker "
+        "11 runs, find out why it can't reach the controllers. Run no unclean election before"
     )
 
 
@@ -105,5 +105,6 @@ def test_a_broker_that_may_run_is_started_or_its_way_to_the_controllers_is_looke
     out = a_partition(0, (11, 12, 13), leader=NO_NODE, isr=(11,))
     verdict = verdict_on_state(cluster_after([*healthy(), out, *gone], vanished=both))
     assert verdict.next_steps[0].startswith(
-        "Start brokers 11 and 12, or find out why they can't reach the controllers. Run no "
+        "Start broker 11 first: it can lead the partition. Then start broker 12. If brokers 11 and "
+        "12 run, find out why they can't reach the controllers. Run no "
     )

@@ -1,0 +1,106 @@
+"""The step that brings partitions without leader back: which broker starts first, what that brings,
+and which controllers have to run before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from replica.doctor.health.absent import Absence
+from replica.doctor.health.returning import Returning
+from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.model.voters import majority
+from replica.words import named
+
+_SHOWN = 5
+_RAN_ON_MS = 30_000
+"""If the log goes on for longer than this after the last partition lost its leader, then the
+controllers ran on when the brokers had stopped."""
+_CONTROLLERS = re.compile(r"If the controllers are stopped, start [^.]*\. ")
+
+
+def start_of_brokers(
+    down: Sequence[str], leaderless: int, evidence: ClusterEvidence, *, is_after_copy: bool
+) -> str:
+    """The sentences that start these brokers. Those that nobody shut down may be running.
+
+    leaderless: the number of partitions without leader. is_after_copy: whether a sentence about
+    what has to be copied stands before.
+    """
+    order = _in_order(down, evidence)
+    before = _controllers_first(down, leaderless, evidence)
+    start = "Then start" if is_after_copy else "Start"
+    cut_off = [one for one in down if evidence.absent.get(int(one)) is Absence.VANISHED]
+    why = f"find out why {'it' if len(cut_off) == 1 else 'they'} can't reach the controllers"
+    if order:
+        first = "" if is_after_copy else " first"
+        rest = named("broker", [*_rest(order, down)], limit=_SHOWN)
+        told = f"{start} broker {order[0].broker}{first}: it {_leads(order[0], leaderless)}. "
+        told = f"{before}{told}Then start {rest}."
+    else:
+        told = f"{before}{start} {named('broker', down, limit=_SHOWN)}"
+        if cut_off and len(cut_off) == len(down):
+            return f"{told}, or {why}.{_doubt(down, evidence)}"
+        told = f"{told}."
+    if not cut_off:
+        return told
+    runs = "runs" if len(cut_off) == 1 else "run"
+    return f"{told} If {named('broker', cut_off, limit=_SHOWN)} {runs}, {why}."
+
+
+def without_controllers(step: str) -> str:
+    """The step for a moment at which the controllers are known to run."""
+    return _CONTROLLERS.sub("", step)
+
+
+def _in_order(down: Sequence[str], evidence: ClusterEvidence) -> tuple[Returning, ...]:
+    """The brokers whose start gives partitions a leader, in their order; none where the order
+    doesn't matter: with one broker, and where the controllers that keep running are no majority,
+    because the others run on the nodes of these brokers."""
+    running = [one for one in evidence.voters if one not in down]
+    if len(down) < 2 or len(running) < majority(len(evidence.voters)) * bool(evidence.voters):
+        return ()
+    return tuple(one for one in evidence.returning if one.partitions and str(one.broker) in down)
+
+
+def _leads(first: Returning, leaderless: int) -> str:
+    what = f"{first.partitions} of the {leaderless} partitions"
+    if first.partitions >= leaderless:
+        what = {1: "the partition", 2: "both partitions"}.get(
+            leaderless, f"all {leaderless} partitions"
+        )
+    return f"can lead {what}" if first.is_sure else f"may be able to lead {what}"
+
+
+def _rest(order: Sequence[Returning], down: Sequence[str]) -> Iterator[str]:
+    """The brokers after the first one, such as `13 (2 more)`."""
+    for one in order[1:]:
+        yield f"{one.broker} ({'' if one.is_sure else 'perhaps '}{one.partitions} more)"
+    told = {str(one.broker) for one in order}
+    yield from (one for one in down if one not in told)
+
+
+def _doubt(down: Sequence[str], evidence: ClusterEvidence) -> str:
+    """A sentence that the start of a broker that crashed may bring no leader; "" without such a
+    doubt."""
+    if len(down) == 1 and any(
+        one.partitions and not one.is_sure and str(one.broker) in down for one in evidence.returning
+    ):
+        return " If it crashed, its start may bring no leader back."
+    return ""
+
+
+def _controllers_first(down: Sequence[str], leaderless: int, evidence: ClusterEvidence) -> str:
+    """A sentence for the case that the controllers are stopped, too: no broker comes back before a
+    majority of them runs. A voter whose disk is in doubt stays stopped. "" where the log shows that
+    they ran on, or where the nodes of these brokers are among them."""
+    since, state = evidence.leaderless, evidence.state
+    if not evidence.partitions or leaderless < evidence.partitions or since is None:
+        return ""
+    if state is None or state.at_ms is None or state.at_ms - since.last_ms > _RAN_ON_MS:
+        return ""
+    is_too_few = len(evidence.reliable) < majority(len(evidence.voters))
+    if not evidence.voters or is_too_few or not set(evidence.voters).isdisjoint(down):
+        return ""
+    nodes = named("node", evidence.reliable, limit=_SHOWN)
+    return f"If the controllers are stopped, start {nodes} before the brokers. "
