@@ -97,6 +97,16 @@ def _kills() -> Figures:
     return records.said(_KILLS, text)
 
 
+def _killed_drivers() -> Figures:
+    text = "{kills} of Spark's drivers were killed on {lakes} lakes, up to {most} of them one after"
+    return records.said(_KILLS, text)
+
+
+def _killed_executors() -> Figures:
+    text = "{kills} executors and Python workers were killed during {ingests} ingests, up to"
+    return records.said(_KILLS, text)
+
+
 def _first_soak() -> Figures:
     first = records.rows(_SOAK, "leaders killed", "outcome")[0]
     messages = records.pattern("{messages} messages on the topic").search(first["outcome"])
@@ -151,6 +161,11 @@ CLAIMS = (
     Claim("{kills} ingests were killed with `kill -9`", _kills),
     Claim("up to {most} in a row on one lake", _kills),
     Claim("On all {lakes} lakes", _kills),
+    Claim("its JVM, {kills} times at random moments, on {lakes} lakes", _killed_drivers),
+    Claim(
+        "{kills} executors and Python workers were killed during {ingests} ingests",
+        _killed_executors,
+    ),
     Claim(
         "For {minutes} minutes a Kafka 4.1 quorum was under load"
         " and lost its leader {killed} times",

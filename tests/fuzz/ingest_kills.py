@@ -30,7 +30,7 @@ from typing import Any, Protocol
 from tests.cluster.standalone import Cluster
 from tests.fuzz import spark_kills
 from tests.fuzz.running_ingest import RunningIngest
-from tests.fuzz.spark_kills import COMMAND, Killed, fault_of, kill_command, kill_jvm
+from tests.fuzz.spark_kills import COMMAND, JVM, Killed, fault_of, kill_command, kill_jvm
 from tests.kraftlake_process import REPOSITORY, command_line
 from tests.waiting import until
 
@@ -195,11 +195,19 @@ class Commands:
     victims: tuple[Callable[[RunningIngest], str], ...] = (kill_command,)
 
     def told(self, rounds: list[Round]) -> str:
-        kills = sum(len(one.kills) for one in rounds)
+        kills = [kill for one in rounds for kill in one.kills]
         what = "of Spark's drivers" if self.by.words else "ingests"
+        said = (
+            f"{len(kills)} {what} were killed on {len(rounds)} lakes, up to {KILLS_OF_ROUND} of "
+            "them one after\nanother on one lake, and one ingest ran to its end."
+        )
+        if not self.by.words:
+            return said
+        jvms = [kill for kill in kills if kill.victim == JVM]
+        well = sum(kill.fault is None for kill in jvms)
         return (
-            f"{kills} {what} were killed on {len(rounds)} lakes, up to {KILLS_OF_ROUND} of them "
-            "one after\nanother on one lake, and one ingest ran to its end."
+            f"{said} {well} of {len(jvms)} commands that lost\ntheir JVM ended by themselves, "
+            "with 0 or with an error of one line."
         )
 
     def kills_on(
@@ -290,8 +298,10 @@ def campaign(kind: Kind, kills: int, seed: int, folder: Path, until_s: float) ->
         lake = folder / "killed"
         shutil.copytree(base, lake)
         one = kind.kills_on(lake, draw, whole, min(KILLS_OF_ROUND, kills - done))
-        rounds.append(replace(one, equal=tables(lake) == expected))
-        _tell(done, rounds[-1])
+        one = replace(one, equal=tables(lake) == expected)
+        _tell(done, one)
+        if one.kills:
+            rounds.append(one)
         shutil.rmtree(lake)
     return rounds
 
