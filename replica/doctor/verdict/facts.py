@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from os.path import basename
 from typing import Any
 
 from replica.doctor.check.catalogue import (
@@ -241,7 +242,8 @@ def _place_of_damage(finding: Finding) -> str:
     if finding.severity is not Severity.ERROR or finding.position is None:
         return ""
     offset = "" if finding.offset is None else f"offset {finding.offset}, "
-    return f"{offset}in {finding.file} at byte {finding.position}"
+    # a lake knows the path by which the file was read, and the text is the same for both
+    return f"{offset}in {basename(finding.file)} at byte {finding.position}"
 
 
 def _place_of(rule: Rule, causes: Collection[str]) -> tuple[bool, int]:
