@@ -174,10 +174,20 @@ def answer_line(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> st
     elif plan.answer is RecoveryDecision.SAFE and not plan.holds_nothing:
         told = [_start(plan), answer]
     else:
-        told = [": ".join((answer, *plan.reasons[:1]))]
+        told = [": ".join((answer, *plan.reasons[:1])), *_goes_on_with(plan)]
     # the condition goes on with a sentence of its own, which the first line of the plan leaves out
     told += (need.partition(". ")[2] for need in _condition(plan))
     return " ".join(map(sentence, filter(None, told)))
+
+
+def _goes_on_with(plan: RecoveryPlan) -> Iterator[str]:
+    """What is left if the plan's steps are taken, though lost voters may have held more."""
+    end = plan.winner.position().offset
+    if plan.answer is RecoveryDecision.UNPROVEN and end:
+        yield (
+            f"the steps below go on with the log of node {plan.winner.key.node_id}, which goes up "
+            f"to offset {end - 1}"
+        )
 
 
 def _start(plan: RecoveryPlan) -> str:

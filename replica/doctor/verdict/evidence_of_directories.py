@@ -303,14 +303,14 @@ def _beyond_voters(judged: JudgedCluster, end: int) -> str:
         return ""
     last = max((one.examined.directory.log_end_offset for one in voters), default=0)
     proven = end if cluster.unproven_from is None else cluster.unproven_from
-    if cluster.quorum is not None:
-        proven = min(proven, cluster.quorum.proven_end)
     is_late = all(node_id in cluster.lags for node_id in _nodes_of(voters))
     if last >= end or not (is_late or proven < end):
         return ""
     told = "No voter's log given here holds a record"
     if last:
         told = f"No voter's log given here goes beyond offset {last - 1}"
+    if cluster.quorum is not None:  # not each record before the first change without proof has one
+        proven = min(proven, cluster.quorum.proven_end)
     known = max(proven - last, 0)
     rest = end - last - known
     return (

@@ -29,6 +29,7 @@ from replica.doctor.verdict.evidence_of_directories import (
     outages_of,
     steps_back,
 )
+from replica.doctor.verdict.old_disks import OLD_DISKS
 from replica.format.damage import Damage
 from replica.severity import Severity
 
@@ -59,7 +60,13 @@ def _findings(given: GivenCluster) -> Iterator[Row]:
             owner = replica_of(member.examined)
             is_now = given.replicas.get(owner, (given.newest,))[0] is each
             own = (one.in_file(member.examined.shown_file(one.file)) for one in member.findings)
-            between = (one for one in judged.findings if names_file_of(one, member))
+            # what a voter's disk lacks is judged in the newest round, as in a lake
+            between = (
+                one
+                for one in judged.findings
+                if names_file_of(one, member)
+                and (each is given.newest or one.rule.id not in OLD_DISKS)
+            )
             for finding in (*own, *between):
                 yield _found(finding, each, asdict(owner), is_now=is_now)
         for finding in judged.findings:
