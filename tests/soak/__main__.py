@@ -53,6 +53,7 @@ def _plan(asked: argparse.Namespace) -> Plan:
         build_s=asked.build_every * 60,
         follow_s=asked.follow,
         seed=asked.seed,
+        engine=asked.engine,
     )
 
 
@@ -65,6 +66,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--build-every", type=float, default=plan.build_s / 60, metavar="MIN")
     parser.add_argument("--follow", type=int, default=plan.follow_s, metavar="S")
     parser.add_argument("--seed", type=int, default=plan.seed)
+    parser.add_argument("--engine", choices=("spark", "local"), default=plan.engine)
     parser.add_argument("--folder", type=Path, help="new or empty, kept; without, a temporary one")
     parser.add_argument("--judge", action="store_true", help="again, what --folder has")
     parser.add_argument("--write", type=Path, nargs="?", const=RECORD, help=f"also {RECORD.name}")

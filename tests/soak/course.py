@@ -47,7 +47,8 @@ _END = 'SELECT max("offset") + 1 FROM silver_committed_log'
 class Plan:
     """The plan. minutes: of load. rate: records per second. The other fields are in seconds:
     between kills of leaders, between builds, between checks of the streaming ingest, between
-    samples, between full collections of the ingest's JVM."""
+    samples, between full collections of the ingest's JVM. engine: of ingest and build, spark or
+    local."""
 
     minutes: float = 120
     rate: int = 30
@@ -57,6 +58,7 @@ class Plan:
     sample_s: float = 30
     heap_s: float = 600
     seed: int = 1
+    engine: str = "spark"
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class Soak:
         observer = self._start("observe", "replica", "observe", *bootstrap, "-o", self.recording)
         observer.wait_for("caught up at offset")
         follow = ("--follow", self._plan.follow_s)
-        self._start("ingest", "ingest", "--lake", self.lake, *follow, self.recording)
+        self._start("ingest", *self._stage("ingest"), *follow, self.recording)
         load = MetadataLoad(cluster.broker, self._plan.rate)
         kills = LeaderKills(cluster, self._plan.kill_s, Random(self._plan.seed))
         self.story.kills = kills.kills
@@ -193,12 +195,15 @@ class Soak:
             if worker.failure is not None:
                 raise worker.failure
 
+    def _stage(self, command: str) -> tuple[object, ...]:
+        return (command, "--lake", self.lake, "--engine", self._plan.engine)
+
     def _publish(self, cluster: KafkaCluster) -> tuple[object, ...]:
         return ("publish", "--lake", self.lake, "-b", cluster.broker, "--topic", TOPIC)
 
     def _build(self) -> None:
         at = self._now
-        ran = run(f"build-{len(self.story.builds) + 1}", self._place, "build", "--lake", self.lake)
+        ran = run(f"build-{len(self.story.builds) + 1}", self._place, *self._stage("build"))
         self._note(ran)
         tables = LakeTables(self.lake)
         self.story.builds.append(
@@ -252,7 +257,7 @@ class Soak:
         if any(archive.iterdir()):
             self.story.archived_batches = len(recorded(archive))
             both = self.recording, archive
-            self._note(run("ingest-archive", self._place, "ingest", "--lake", self.lake, *both))
+            self._note(run("ingest-archive", self._place, *self._stage("ingest"), *both))
         self._build()
         by_name["publish"].wait_for(" version ")
         self._end(by_name["publish"])
