@@ -121,8 +121,8 @@ def kill_second(
 
 
 def moments(lake: Path, by: By = LOCAL) -> list[tuple[str, float]]:
-    """The lines of a second ingest that nobody disturbs, each with its seconds since the first
-    line, and at the end an empty line for its end."""
+    """The lines that an undisturbed ingest prints, each with the seconds since its first line. The
+    last line is empty, and stands for the end of the ingest."""
     running = by.start(lake)
     found: list[tuple[str, float]] = []
     began: list[float] = []

@@ -155,8 +155,8 @@ _NOTE_WIDTH = len("below_min_isr") + 2
 
 
 def _as_led(cluster: Cluster, unled: NoLeader | None) -> Cluster:
-    """The cluster as the verdict sees its quorum: if nobody leads it, no partition gets another
-    leader."""
+    """The cluster for the exposures. If the verdict is sure that nobody leads the quorum, this
+    cluster's quorum has no leader, and then no partition gets another leader."""
     if unled is None or not unled.is_sure or cluster.quorum is None:
         return cluster
     return replace(cluster, quorum=replace(cluster.quorum, is_leaderless=True))

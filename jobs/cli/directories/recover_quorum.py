@@ -109,8 +109,9 @@ class PlannedQuorum:
         )
 
     def name_others(self) -> RecoverStep:
-        """The step before any step that changes something: the user names the directories that were
-        not given. Such a directory isn't a lost disk."""
+        """The step in which the user names the directories that were not given. It stands before
+        all steps that change something, because a directory that was not given isn't a lost disk.
+        """
         text = "Name the directories of all other controllers too"
         if self.voters:
             nodes = named("node", [str(voter.node_id) for voter in self.not_given])

@@ -1,5 +1,4 @@
-"""Finds when partitions had no leader, or refused writes, by undoing the changes from the newest
-state backwards."""
+"""Finds when partitions had no leader, by undoing the changes from the newest state backwards."""
 
 from __future__ import annotations
 
@@ -95,39 +94,12 @@ def has_no_leader(key: PartitionKey, partition: Partition) -> bool:
     return partition.leader == NO_NODE
 
 
-def refuses_writes(cluster: Cluster) -> Callable[[PartitionKey, Partition], bool]:
-    """A function that says whether a partition had a leader, and fewer in-sync replicas than
-    min.insync.replicas, so that it refused writes with acks=all. It goes by the values of
-    min.insync.replicas in the cluster's state, and says no of topics that were deleted since."""
-    topics = cluster.values("topics")
-
-    def refuses(key: PartitionKey, partition: Partition) -> bool:
-        if partition.leader == NO_NODE or key[0] not in topics:
-            return False
-        least = cluster.min_isr(key, partition)
-        return least is not None and len(partition.isr) < least
-
-    return refuses
-
-
-def outages(
-    partitions: Mapping[PartitionKey, Partition],
-    steps: Iterable[VisibleChange],
-    is_out: Callable[[PartitionKey, Partition], bool] = has_no_leader,
-) -> tuple[Outage, ...]:
-    """All outages that the steps show, the oldest first.
-
-    partitions: those of the newest state. steps: as for leaderless_since. is_out: whether a
-    partition is out, if not because it has no leader.
-    """
-    backwards = OutagesBackwards(partitions, is_out)
-    for step in steps:
-        backwards.take_back(step)
-    return backwards.found()
-
-
 class OutagesBackwards:
-    """Finds outages by undoing changes, the newest first. The arguments are those of outages."""
+    """Finds outages by undoing changes, the newest first.
+
+    partitions: those of the newest state. is_out: whether a partition is out, if not because it has
+    no leader.
+    """
 
     def __init__(
         self,

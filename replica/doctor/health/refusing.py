@@ -3,7 +3,7 @@ backwards."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from replica.doctor.health.cluster import MIN_ISR, Beginning, Cluster, MinIsrs, PartitionKey
 from replica.doctor.health.past import VisibleChange
@@ -13,12 +13,20 @@ from replica.model.keys import NO_NODE
 
 def refusing_partitions(cluster: Cluster) -> frozenset[PartitionKey]:
     """The partitions that have a leader and refuse writes with acks=all."""
-    refuses = _Refuses(cluster)
-    return frozenset(
-        key
-        for key, partition in cluster.partitions.items()
-        if partition.leader != NO_NODE and refuses.does(key, partition)
-    )
+    refuses, partitions = refuses_writes(cluster), cluster.partitions.items()
+    return frozenset(key for key, partition in partitions if refuses(key, partition))
+
+
+def refuses_writes(cluster: Cluster) -> Callable[[PartitionKey, Partition], bool]:
+    """A function that says whether a partition, now or earlier, had a leader and refused writes. It
+    goes by the newest values of min.insync.replicas, and says no of topics that were deleted."""
+    topics, refuses = cluster.values("topics"), _Refuses(cluster)
+
+    def does(key: PartitionKey, partition: Partition) -> bool:
+        is_led = partition.leader != NO_NODE and key[0] in topics
+        return is_led and refuses.does(key, partition)
+
+    return does
 
 
 def refusing_since(

@@ -27,10 +27,10 @@ from replica.doctor.health.leaderless import (
     Outage,
     OutagesBackwards,
     leaderless_in_restart,
-    refuses_writes,
 )
 from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
+from replica.doctor.health.refusing import refuses_writes
 from replica.doctor.health.returning import returning
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.verdict.evidence import (

@@ -58,13 +58,6 @@ AT_RISK = frozenset(
 _CAUSES = frozenset({groups.VOTER_SETS_DIFFER.id, groups.INITIAL_VOTERS_DIFFER.id})
 """The rules that find why a cluster has two histories. Their facts come before the facts of
 AT_RISK, which name the effects."""
-_DAMAGED_LOG = frozenset(
-    {
-        log.CRC_MISMATCH.id, log.FRAMING.id, log.OFFSET_GAP.id, log.OFFSET_GOES_BACK.id,
-        log.EPOCH_GOES_BACK.id,
-    }
-)  # fmt: skip
-"""The rules about damage inside a log."""
 _LEADS_WITHOUT = (
     "A voter with such a log may lead with wrong records, or help to elect a leader that lacks "
     "committed records."
@@ -229,7 +222,7 @@ def _of_files(
             messages = [one.finding.message for one in found[:_SHOWN]]
             fact = replace(fact, text=old_disks_text(rule.id, _begun(_places(where)), messages))
         damaged = [one for one in where if one.removeprefix("node ") in voters]
-        if rule.id in _DAMAGED_LOG and damaged:
+        if rule in log.DAMAGED and damaged:
             step = f"Keep {_places(damaged)} stopped. {fact.next_step}"
             text = f"{fact.text} {_LEADS_WITHOUT}"
             fact = replace(fact, level=Level.AT_RISK, text=text, next_step=step)

@@ -22,8 +22,7 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "disk-that-forgot": (
             groups.COMMITTED_DATA_AT_RISK, groups.REPLICA_WENT_BACK, groups.STALE_VOTER,
             groups.LEADER_LACKS_OWN_RECORDS, groups.VOTER_DISK_EMPTY, groups.TWO_LEADERS,
-            files.QUORUM_STATE_MISSING, files.QUORUM_STATE_BEHIND, log.CRC_MISMATCH, log.FRAMING,
-            log.OFFSET_GAP, log.OFFSET_GOES_BACK, log.EPOCH_GOES_BACK,
+            files.QUORUM_STATE_MISSING, files.QUORUM_STATE_BEHIND, *log.DAMAGED,
         ),
         "majority-lost": (health.MAJORITY_STOPPED, health.LEADER_GAVE_UP),
         "endless-elections": (

@@ -60,7 +60,7 @@ def _findings(given: GivenCluster) -> Iterator[Row]:
             owner = replica_of(member.examined)
             is_now = given.replicas.get(owner, (given.newest,))[0] is each
             own = (one.in_file(member.examined.shown_file(one.file)) for one in member.findings)
-            # what a voter's disk lacks is judged in the newest round, as in a lake
+            # as in a lake, findings about what a voter's disk lacks are those of the newest round
             between = (
                 one
                 for one in judged.findings

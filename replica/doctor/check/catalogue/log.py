@@ -187,3 +187,5 @@ OPEN_TRANSACTION = info(
 NOT_KNOWN = frozenset({UNKNOWN_RECORD_TYPE.id, UNKNOWN_RECORD_VERSION.id, VENDOR_RECORD_TYPE.id})
 """The ids of the rules about records that this release doesn't know. Their findings don't make a
 log or a snapshot invalid."""
+DAMAGED = (CRC_MISMATCH, FRAMING, OFFSET_GAP, OFFSET_GOES_BACK, EPOCH_GOES_BACK)
+"""The rules about damage inside a log."""

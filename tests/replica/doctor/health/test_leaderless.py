@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.doctor.health.cluster import Beginning
+from replica.doctor.health.cluster import Beginning, PartitionKey
 from replica.doctor.health.leaderless import (
     BEFORE,
     Outage,
+    OutagesBackwards,
+    has_no_leader,
     leaderless_in_restart,
     leaderless_since,
-    outages,
-    refuses_writes,
 )
 from replica.doctor.health.past import VisibleChange
+from replica.doctor.health.refusing import refuses_writes
 from replica.metadata.image.partition import Partition
 from replica.model.keys import NO_NODE
 from tests.replica.doctor.health.clusters import (
@@ -33,6 +36,17 @@ KEYS = [("topic", number) for number in range(3)]
 CHANGES = st.lists(
     st.tuples(st.sampled_from(KEYS), st.sampled_from([LED, ALONE, None])), max_size=12
 )
+
+
+def outages(
+    partitions: Mapping[PartitionKey, Partition],
+    steps: Iterable[VisibleChange],
+    is_out: Callable[[PartitionKey, Partition], bool] = has_no_leader,
+) -> tuple[Outage, ...]:
+    backwards = OutagesBackwards(partitions, is_out)
+    for step in steps:
+        backwards.take_back(step)
+    return backwards.found()
 
 
 def history(

@@ -44,8 +44,9 @@ def the_branch(folder: Path) -> Branch:
 
 
 def told(folder: Path, states: Mapping[int, tuple[int, int, int]]) -> list[Event]:
-    """The events about elections that nobody won, their epoch as that above the log's. states: for
-    each node the epochs above the log's, and the ids of the leader and of the node with the vote.
+    """The events about elections that nobody won. The epoch of an event is given as its distance
+    from the log's last epoch. states: for each node the distance of its epoch from the log's last
+    epoch, the id of the leader and the id of the node for which it voted.
     """
     last = the_branch(folder).log.batches[-1].epoch
     for node, (ahead, leader, voted) in states.items():
