@@ -2,6 +2,7 @@
 
     findings = judge_health(Cluster(image, ...))
 
+min_isrs             min.insync.replicas, by the configs of one moment
 cluster              Cluster, the state that the rules judge
 quorum               controllers and voters; features: supported levels, and nodes that block a
                      level

@@ -12,15 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from replica.doctor.health.cluster import (
-    BROKER_RESOURCE,
-    MIN_ISR,
-    Beginning,
-    Cluster,
-    MinIsrs,
-    PartitionKey,
-    is_live,
-)
+from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey, is_live
 from replica.doctor.health.exposure import (
     BROKER,
     PAIR,
@@ -31,6 +23,7 @@ from replica.doctor.health.exposure import (
     Harm,
     Standing,
 )
+from replica.doctor.health.min_isrs import BROKER_RESOURCE, MIN_ISR, MinIsrs
 from replica.doctor.health.reassignments import reassigned
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.state import TOPIC_RESOURCE

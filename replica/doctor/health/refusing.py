@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from replica.doctor.health.cluster import MIN_ISR, Beginning, Cluster, MinIsrs, PartitionKey
+from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey
+from replica.doctor.health.min_isrs import MIN_ISR, MinIsrs
 from replica.doctor.health.past import VisibleChange
 from replica.metadata.image.partition import Partition
 from replica.model.keys import NO_NODE
