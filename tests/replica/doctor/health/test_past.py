@@ -225,3 +225,10 @@ def test_steps_are_read_only_until_all_questions_are_answered() -> None:
         raise AssertionError("nobody asks for more")
 
     assert set(past_of(cluster, steps()).exposed.values()) == {Beginning(99, None)}
+
+
+def test_a_raised_min_isr_is_what_did_the_harm_to_a_partition_that_never_changed() -> None:
+    """The walk backwards begins at the config: it must know the topic's partitions by then."""
+    records = [*healthy(), config("3", MIN_ISR), a_broker(13)]
+    at = len(records) - 2
+    assert looked_back(records, kept=at).exposed[Failure("broker", ("11",))].offset == at
