@@ -30,7 +30,8 @@ from pipelines.lake.delta_rs import open_if_there
 from replica.doctor.check.catalogue.log import UNAPPLIABLE_RECORD
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.log_content import LogContent
-from replica.doctor.health.past import VisibleChange, past_of
+from replica.doctor.health.past import past_of
+from replica.doctor.health.rewound import VisibleChange
 from replica.doctor.health.shortened import shortened_while_down
 from replica.doctor.verdict.facts import verdict_on_state
 from replica.doctor.verdict.outage import with_verdict

@@ -38,7 +38,7 @@ from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import earlier_rounds
 from replica.doctor.check.newest import cluster_id_of
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.leaderless import BEFORE
+from replica.doctor.health.leaderless import BEFORE, Outages
 from replica.doctor.timeline.asked_for import DAY_MS, HOUR_MS
 from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.timeline.decisive import decisive
@@ -46,7 +46,7 @@ from replica.doctor.timeline.event import COLUMNS
 from replica.doctor.timeline.events import timeline
 from replica.doctor.timeline.gaps import gaps_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
-from replica.doctor.verdict.evidence_of_directories import JudgedCluster, Outages, outages_of
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
@@ -150,7 +150,7 @@ def incident_of(
     gaps = (*gaps_of(branch, told.unknown), *brokers_not_given(cluster))
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
     gave_up = None if cluster.cluster is None else _gave_up(cluster.cluster)
-    found = outages_of(cluster) or Outages((), ())
+    found = cluster.outages or Outages()
     seen, refusing = (tuple(one for one in kind if one.began is not BEFORE) for kind in found)
     return Incident(
         verdict, decisive(told.events), seen, stop, gave_up, gaps, nodes, behind,

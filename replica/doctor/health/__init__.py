@@ -18,6 +18,7 @@ judging              all rules together, with the rules about configs of missing
 partition_folders    the folders of partitions in brokers' log directories
 hosted               partition replicas on nodes that are also voters
 exposure             the harm of a failure of brokers, racks or voters
+rewound              the partitions at a moment that goes back, change by change
 past                 how long exposures and reassignments have lasted, by reading the log backwards
 leaderless           when partitions had no leader, also by reading backwards
 refusing             since when partitions refuse writes, read in the same way
