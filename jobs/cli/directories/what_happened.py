@@ -38,7 +38,7 @@ from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import earlier_rounds
 from replica.doctor.check.newest import cluster_id_of
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.leaderless import BEFORE, Outages
+from replica.doctor.health.leaderless import BEFORE
 from replica.doctor.timeline.asked_for import DAY_MS, HOUR_MS
 from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.timeline.decisive import decisive
@@ -150,12 +150,12 @@ def incident_of(
     gaps = (*gaps_of(branch, told.unknown), *brokers_not_given(cluster))
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
     gave_up = None if cluster.cluster is None else _gave_up(cluster.cluster)
-    found = cluster.outages or Outages()
-    seen, refusing = (tuple(one for one in kind if one.began is not BEFORE) for kind in found)
+    outages = () if cluster.outages is None else cluster.outages.without_leader
+    seen = tuple(one for one in outages if one.began is not BEFORE)
     return Incident(
         verdict, decisive(told.events), seen, stop, gave_up, gaps, nodes, behind,
         told.asked_for, told.recent,
-        {} if cluster.cluster is None else cluster.cluster.values("topics"), refusing,
+        {} if cluster.cluster is None else cluster.cluster.values("topics"), cluster.refusals,
     )  # fmt: skip
 
 
@@ -214,7 +214,7 @@ def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
         yield {"kind": "event", **dict(zip(COLUMNS, event.shown, strict=True))}
     outages = [
         *(("outage", one) for one in incident.outages),
-        *(("refused", one) for one in incident.refusing),
+        *(("refused", one.outage) for one in incident.refusing),
     ]
     for kind, outage in outages:
         yield {

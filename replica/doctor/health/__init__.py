@@ -22,6 +22,7 @@ rewound              the partitions at a moment that goes back, change by change
 past                 how long exposures and reassignments have lasted, by reading the log backwards
 leaderless           when partitions had no leader, also by reading backwards
 refusing             since when partitions refuse writes, read in the same way
+refusals             which brokers were missing then
 signs_of_life        when a fenced broker was last alive, by the log
 sizes                the numbers of entities and records; log_content: the records by type;
                      large_log_content: the same for large files

@@ -76,6 +76,11 @@ class RewoundPartitions:
         """The partition's min.insync.replicas at this moment: see MinIsrs.of."""
         return self._min_isrs.of(self._topics.get(key[0], ""), self.partitions[key])
 
+    def name_of(self, key: PartitionKey) -> str:
+        """The partition's name, such as orders-3; "" if its topic isn't known."""
+        topic = self._topics.get(key[0])
+        return f"{topic}-{key[1]}" if topic else ""
+
     def has_no_leader(self, key: PartitionKey) -> bool:
         """Whether the partition has no leader at this moment."""
         return self.partitions[key].leader == NO_NODE

@@ -25,6 +25,7 @@ from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import Outages, leaderless_in_restart, outages_of
 from replica.doctor.health.of_directories import cluster_of, steps_of
+from replica.doctor.health.refusals import Refusal, refusals
 from replica.doctor.health.returning import returning
 from replica.doctor.health.rewound import RewoundPartitions, VisibleChange
 from replica.doctor.quorum.log_ends import Behind
@@ -89,6 +90,13 @@ class JudgedCluster:
         if cluster is None or told is None or _is_too_long(told.examined, cluster):
             return None
         return outages_of(RewoundPartitions.of(cluster), self.steps)
+
+    @cached_property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """The times during which partitions refused writes, as far as their begin is known."""
+        if self.cluster is None or self.outages is None:
+            return ()
+        return refusals(self.cluster, self.outages.refusing, self.steps)
 
     def _beside(self) -> frozenset[ReplicaKey]:
         """The replicas whose logs conflict with the log that tells the state."""
