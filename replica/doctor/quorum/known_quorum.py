@@ -83,7 +83,8 @@ class KnownQuorum:
     """All replicas whose files are at hand."""
     is_leaderless: bool = False
     """Whether the leader of the newest log's last epoch gave up its epoch, and nobody is known to
-    lead since; False where the voters who could tell are no majority of the voters."""
+    lead since; False where the voters who can't tell are a majority, and so may have elected one
+    among themselves."""
     gave_up: ReplicaKey | None = None
     """The leader who gave up; None where no leader did, or where it isn't known which one did."""
     behind: tuple[LogBehind, ...] = ()
@@ -229,7 +230,7 @@ def _gave_up(
     checkQuorumTimeout)."""
     epoch = newest.last_epoch
     told = sum(voter.doubt not in NOT_AT_HAND for voter in voters)
-    if told < majority(len(voters)) or any(
+    if len(voters) - told >= majority(len(voters)) or any(
         log.quorum_epoch > epoch and log.quorum_leader != NO_NODE for log in logs
     ):
         return None
