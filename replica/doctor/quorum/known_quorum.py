@@ -29,7 +29,7 @@ from replica.history.ranges import Ranges
 from replica.history.voters import is_majority, is_voter
 from replica.model.epochs import UNDEFINED_EPOCH, election_order
 from replica.model.keys import NO_NODE, ReplicaKey
-from replica.model.voters import VoterKeys, majority
+from replica.model.voters import VoterKeys, is_blocking, majority
 
 
 class LogBehind(NamedTuple):
@@ -230,7 +230,7 @@ def _gave_up(
     checkQuorumTimeout)."""
     epoch = newest.last_epoch
     told = sum(voter.doubt not in NOT_AT_HAND for voter in voters)
-    if len(voters) - told >= majority(len(voters)) or any(
+    if not is_blocking(told, len(voters)) or any(
         log.quorum_epoch > epoch and log.quorum_leader != NO_NODE for log in logs
     ):
         return None
