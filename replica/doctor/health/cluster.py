@@ -24,7 +24,7 @@ from replica.metadata.image.settings import (
 )
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import ZERO_UUID
-from replica.model.voters import Voter, majority
+from replica.model.voters import Voter, is_blocking
 from replica.words import number
 
 JUDGED = (
@@ -265,9 +265,10 @@ class Cluster:
     @property
     def stopped_together(self) -> frozenset[int]:
         """The voters whose logs all end at the same offset, behind which the newest log has
-        changes, if they are a majority and nothing shows that they ran later. They stopped at one
-        moment, because an idle leader appends two records a second. Empty otherwise, and if the
-        newest log continues for less than STOPPED_MS: these records may have been in flight."""
+        changes, if the others are no majority, and nothing shows that they ran later. They stopped
+        at one moment, because an idle leader appends two records a second. Empty otherwise, and if
+        the newest log continues for less than STOPPED_MS: these records may have been in
+        flight."""
         quorum, since, now = self.quorum, self.uncommitted_at, self.now
         if quorum is None or since is None or now is None or now - since < STOPPED_MS:
             return frozenset()
@@ -275,7 +276,7 @@ class Cluster:
         ended = [
             one.key.node_id for one in quorum.voters if one.held_end == end and not one.lived_on
         ]
-        return frozenset(ended) if len(ended) >= majority(len(quorum.voters)) else frozenset()
+        return frozenset(ended) if is_blocking(len(ended), len(quorum.voters)) else frozenset()
 
     def holders_of(self, offset: int) -> str:
         """The voters that hold a record of the newest log, as text: `1 of 5 voters (3)`."""

@@ -3,7 +3,7 @@ ZooKeeper are here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from replica.doctor.check.catalogue import health
@@ -25,6 +25,7 @@ from replica.metadata.image.settings import (
 )
 from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.keys import ReplicaKey
+from replica.model.voters import majority
 from replica.words import counted, duration_text, listed, ms_text, named, shortened, up_to
 
 
@@ -98,6 +99,14 @@ def judge_health(cluster: Cluster) -> list[Finding]:
     return sorted(found, key=by_severity)
 
 
+def _needed(voters: Collection[int]) -> str:
+    """How many voters elect a leader: with an even number of voters this is more than half."""
+    if len(voters) < 2:
+        return ""
+    ids = listed([str(one) for one in sorted(voters)])
+    return f"; a leader needs {majority(len(voters))} of the {len(voters)} voters ({ids})"
+
+
 def _without_quorum_leader(cluster: Cluster, leader: ReplicaKey | None) -> Finding:
     who = "the last leader" if leader is None else f"node {leader.node_id}"
     since = "" if cluster.now is None else f" after {ms_text(cluster.now)}"
@@ -110,7 +119,10 @@ def _without_quorum_leader(cluster: Cluster, leader: ReplicaKey | None) -> Findi
         f"voter {one}'s log ends {duration_text(lag.ms)} earlier" for one, lag in lags.items()
     ]
     stopped = f"; {listed(behind)}" if behind else ""
-    message = f"{who} gave up leading{since}, and no directory here names a later leader{stopped}"
+    message = (
+        f"{who} gave up leading{since}, and no directory here names a later leader{stopped}"
+        f"{_needed(cluster.voters)}"
+    )
     subjects = tuple(
         Subject(f"voter {one}", _log_end(lag), lag.end - 1) for one, lag in lags.items()
     )

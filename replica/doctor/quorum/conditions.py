@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import ABSENT, KnownVoter, VoterDoubt
-from replica.model.voters import majority
+from replica.model.voters import is_blocking
 from replica.words import duration_text, named
 
 _TELL_ALL = (
@@ -36,12 +36,13 @@ def unproven_changes(first: int, proven_end: int) -> str:
 
 
 def unseen_voters(quorum: KnownQuorum) -> Iterator[str]:
-    """The condition about voters whose logs are not at hand. No condition if the other voters are a
-    majority and their whole logs are at hand: a majority holds all committed records."""
+    """The condition about voters whose logs are not at hand. No condition if
+    these voters are no majority, and the whole logs of the others are at hand: each committed
+    record is on a majority, so on one of the others."""
     unseen = [str(voter.key.node_id) for voter in quorum.voters if voter.doubt in ABSENT]
     count = len(quorum.voters)
     seen = sum(voter.doubt in _TELL_ALL for voter in quorum.voters)
-    if not unseen or seen >= majority(count):
+    if not unseen or is_blocking(seen, count):
         return
     has, its = ("has", "its log was") if len(unseen) == 1 else ("have", "their logs were")
     others = f"the whole logs of {seen} of {count} voters are no majority"

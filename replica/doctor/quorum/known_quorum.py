@@ -30,7 +30,7 @@ from replica.history.ranges import Ranges
 from replica.history.voters import is_majority, is_voter
 from replica.model.epochs import UNDEFINED_EPOCH, election_order
 from replica.model.keys import NO_NODE, ReplicaKey
-from replica.model.voters import VoterKeys, majority
+from replica.model.voters import VoterKeys, is_blocking, majority
 
 
 class LogBehind(NamedTuple):
@@ -84,7 +84,8 @@ class KnownQuorum:
     """All replicas whose files are at hand."""
     is_leaderless: bool = False
     """Whether the leader of the newest log's last epoch gave up its epoch, and nobody is known to
-    lead since; False where the voters who could tell are no majority of the voters."""
+    lead since; False where the voters who can't tell are a majority, and so may have elected one
+    among themselves."""
     gave_up: ReplicaKey | None = None
     """The leader who gave up; None where no leader did, or where it isn't known which one did."""
     behind: tuple[LogBehind, ...] = ()
@@ -229,7 +230,7 @@ def _gave_up(
     checkQuorumTimeout)."""
     epoch = newest.last_epoch
     told = sum(voter.doubt not in NOT_AT_HAND for voter in voters)
-    if told < majority(len(voters)) or any(
+    if not is_blocking(told, len(voters)) or any(
         log.quorum_epoch > epoch and log.quorum_leader != NO_NODE for log in logs
     ):
         return None

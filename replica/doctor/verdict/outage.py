@@ -16,7 +16,7 @@ from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefor
 from replica.doctor.verdict.start_of_brokers import start_of_brokers
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
 from replica.metadata.image.partition import topic_of
-from replica.model.voters import majority
+from replica.model.voters import is_blocking
 from replica.severity import Severity
 from replica.words import counted, listed, ms_text, named, shortened
 
@@ -133,9 +133,9 @@ def leader_lacked(facts: Iterable[Fact]) -> str:
 
 
 def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that nobody wins an election, if a majority of the voters has gone through many
-    elections. A minority may only be cut off from the other voters. If directories of the others
-    were not given, this is unknown."""
+    """The fact that nobody wins an election, if so many voters have gone through many elections
+    that the others are no majority. Fewer voters may only be cut off from the others. If
+    directories of the others were not given, this is unknown."""
     rule = files.ELECTIONS_WITHOUT_WINNER
     failed = {
         where.removeprefix("node "): finding
@@ -149,7 +149,7 @@ def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
     missing = evidence.missing
     away = [] if missing is None else sorted({one.node_id for one in missing.missing})
     others = {node for node in evidence.voters if node not in {*found, *map(str, away)}}
-    if len(found) >= majority(len(evidence.voters)):
+    if is_blocking(len(found), len(evidence.voters)):
         yield Fact(
             Level.OUTAGE,
             Severity.WARNING,

@@ -74,9 +74,7 @@ def test_a_shutdown_in_order_takes_replicas_out_of_sync_before_the_broker_is_fen
     assert (fencing.fenced, fencing.is_asked) == (at(6), True)
 
 
-def test_a_fencing_that_was_over_is_no_cause_and_the_first_state_of_the_log_no_begin() -> (
-    None
-):
+def test_a_fencing_that_was_over_is_no_cause_and_the_first_state_of_the_log_no_begin() -> None:
     earlier = change(3, ("brokers", 13, FENCED)), change(2, ("brokers", 13, UP))
     steps = change(9, ("partitions", KEY, FEW)), change(5, ("partitions", KEY, WHOLE)), *earlier
     assert fencing_of_13(*steps) is None
