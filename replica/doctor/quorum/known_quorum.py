@@ -156,8 +156,7 @@ class QuorumFiles:
     lacks_own: Mapping[ReplicaKey, LacksOwn] = field(default_factory=dict)
     """For each leader: its own records that its log lacks."""
     time_at: Callable[[ReplicaKey, int], int | None] = lambda _key, _offset: None
-    """The time of the entry at an offset of a replica's log, in ms since 1970 (UTC): the largest
-    one of its batch. None where no batch of the log holds it, or the batch has no time."""
+    """The largest time (ms since 1970) of the batch of a replica's log that holds an offset."""
     cut: Mapping[ReplicaKey, str] = field(default_factory=dict)
     """For each replica with an incomplete copy, whose log may continue: the name of the copy."""
     registered_later: Mapping[ReplicaKey, RegisteredLater] = field(default_factory=dict)
