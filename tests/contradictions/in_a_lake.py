@@ -237,8 +237,9 @@ def the_report_tells_of_refused_writes_what_the_directories_tell(
     if answers.in_lake is None or answers.checked is None or not answers.is_one_history:
         return
     told = refused_text(answers.checked.refusals, ms_text)
-    if answers.in_lake.report.summary.refused != told:
-        yield f"by the directories {told!r}, by the report {answers.in_lake.report.summary.refused!r}"
+    said = answers.in_lake.report.summary.refused
+    if said != told:
+        yield f"by the directories {told!r}, by the report {said!r}"
 
 
 IN_A_LAKE: tuple[Rule, ...] = (

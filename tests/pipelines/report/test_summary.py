@@ -73,16 +73,14 @@ def test_refused_writes_that_are_over_name_their_broker_and_what_to_look_at(
 ) -> None:
     """Users ask why their writes failed, and no check finds a fault."""
     of, name = f"{TOPIC_ID}:0", "orders-0"
-    least = {"resourceType": 2, "resource": "orders", "name": MIN_ISR, "value": "2"}
-    up = broker(12, fenced=False)
+    least = {"resourceType": 2, "resourceName": "orders", "name": MIN_ISR, "value": "2"}
+    up, topic = broker(12, fenced=False), {"name": "orders", "topicId": TOPIC_ID}
     rows = {
         "bronze.captures": [capture(1, 1)],
         "gold.state_ranges": [{"cluster_id": CLUSTER, "from_offset": 0, "to_offset": 15}],
         "gold.metadata_changes": [change("topic_created", 1, key=TOPIC_ID, name="orders")],
         "gold.metadata_history": [
-            version(
-                "topic", TOPIC_ID, "orders", {"name": "orders", "topicId": TOPIC_ID}, (1, None)
-            ),
+            version("topic", TOPIC_ID, "orders", topic, (1, None)),
             version("config", json.dumps([2, "orders", MIN_ISR]), "orders", least, (1, None)),
             version("broker", "12", "broker 12", up, (1, 5)),
             version("broker", "12", "broker 12", broker(12, fenced=True), (5, 8)),
