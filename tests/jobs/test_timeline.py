@@ -36,11 +36,11 @@ def test_text_has_a_line_for_each_cluster_day_and_event(kraftlake: Kraftlake) ->
     cluster, newest, how, day, first = ended.lines[:5]
     assert cluster == "cluster Lr3UIdBxT-GFPYE5uprmrg: offsets 0 to 2711, by nodes 1, 2, 3, 11, 12"
     assert newest.startswith("newest of 32 events, snapshots aside: 2026-11-21 03:20:0")
-    told = ended.lines[4:]
+    told = [one.split() for one in ended.lines[4:]]
     since = re.search("--from-time ([^`]+)`", how)
     assert since is not None
     later = kraftlake("timeline", "--from-time", since[1], SPLIT).lines
-    shown = [one for one in later if one.startswith("  ")]
+    shown = [one.split() for one in later if one.startswith("  ")]
     assert shown == told[-len(shown) :], "the command that it names lists the newest"
     assert 10 <= len(shown) < len(told)
     assert day == "2026-11-21 (UTC)"

@@ -93,7 +93,7 @@ def _wanted(patterns: Sequence[str], period: Period) -> Callable[[Event], bool]:
 
 
 def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
-    """Writes a line for the cluster, what happened last, a line where its times are not in order, a
+    """Writes a line for the cluster, a line where its times are not in order, what happened last, a
     line for each day, and a line for each event."""
     log = branch.log
     nodes = sorted({one.replica.node_id for one in branch.members if one.replica is not None})
@@ -103,10 +103,10 @@ def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
             f"by node{'' if len(nodes) == 1 else 's'} {', '.join(map(str, nodes)) or 'unknown'}"
         )
     )
-    for sentence in _newest(events, clock) if len(events) > _FEW else ():
-        write_line(one_line(sentence))
     for sentence in times_that_go_back(branch):
         write_line(one_line(f"{sentence[0].upper()}{sentence[1:]}."))
+    for sentence in _newest(events, clock) if len(events) > _FEW else ():
+        write_line(one_line(sentence))
     day = None
     width = max((len(event.event) for event in events), default=0)
     for event in events:
