@@ -9,8 +9,9 @@ from dataclasses import replace
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject, by_severity
 from replica.doctor.health.brokers import judge_brokers
-from replica.doctor.health.cluster import BROKER_RESOURCE, Cluster, Lag
+from replica.doctor.health.cluster import Cluster, Lag
 from replica.doctor.health.features import judge_features
+from replica.doctor.health.min_isrs import BROKER_RESOURCE
 from replica.doctor.health.partitions import judge_partitions
 from replica.doctor.health.placement import judge_placement
 from replica.doctor.health.quorum import judge_quorum
@@ -25,7 +26,7 @@ from replica.metadata.image.settings import (
 from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.keys import ReplicaKey
 from replica.model.voters import majority
-from replica.words import counted, listed, ms_text, named, shortened, up_to
+from replica.words import counted, duration_text, listed, ms_text, named, shortened, up_to
 
 
 def judge_configs(cluster: Cluster) -> Iterator[Finding]:
@@ -114,7 +115,9 @@ def _without_quorum_leader(cluster: Cluster, leader: ReplicaKey | None) -> Findi
         for one in sorted(cluster.voters & cluster.lags.keys())
         if one not in cluster.unreliable_voters
     }
-    behind = [f"voter {one}'s log ends {lag.ms / 1000:.1f} s earlier" for one, lag in lags.items()]
+    behind = [
+        f"voter {one}'s log ends {duration_text(lag.ms)} earlier" for one, lag in lags.items()
+    ]
     stopped = f"; {listed(behind)}" if behind else ""
     message = (
         f"{who} gave up leading{since}, and no directory here names a later leader{stopped}"
@@ -127,7 +130,7 @@ def _without_quorum_leader(cluster: Cluster, leader: ReplicaKey | None) -> Findi
 
 
 def _log_end(lag: Lag) -> str:
-    return f"its log ends at offset {lag.end - 1}, {lag.ms / 1000:.1f} s before the newest log"
+    return f"its log ends at offset {lag.end - 1}, {duration_text(lag.ms)} before the newest log"
 
 
 def _uncommitted(cluster: Cluster, start: int) -> Finding:

@@ -33,14 +33,11 @@ _LEADER_FIRST = (
 )
 
 
-def grounded(found: Preflight, cluster: Cluster, no_leader: NoLeader | None = None) -> Preflight:
-    """The result of a judgement, with the doubts about the judged state. no_leader: why the cluster
-    accepts no change, by its verdict; None if it accepts changes. If it accepts none, the result
-    has no order of steps."""
-    if not cluster.is_led:
-        no_leader = NoLeader("had no leader when the directories were copied", is_sure=True)
+def grounded(found: Preflight, cluster: Cluster) -> Preflight:
+    """The result of a judgement, with the doubts about the judged state. If the cluster has no
+    leader, or perhaps none, the result has no order of steps."""
     named = {reason.subject for reason in found.reasons}
-    reasons = [*_without_leader(found, no_leader), *_doubts(cluster), *found.reasons]
+    reasons = [*_without_leader(found, cluster.no_leader), *_doubts(cluster), *found.reasons]
     reasons += (
         note(f"voter {node}", why)
         for node, why in _voters_in_doubt(cluster)
@@ -49,7 +46,7 @@ def grounded(found: Preflight, cluster: Cluster, no_leader: NoLeader | None = No
     reasons += _to_copy(cluster, " ".join(reason.detail for reason in reasons))
     judged = preflight(found.action, reasons, (*found.needs, *_conditions(cluster)))
     first, order = found.first, found.order
-    if no_leader is not None and found.asks_quorum:
+    if cluster.no_leader is not None and found.asks_quorum:
         first, order = (_LEADER_FIRST, *first), ()
     return replace(judged, first=first, order=order, asks_quorum=found.asks_quorum)
 

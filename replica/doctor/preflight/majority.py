@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from replica.doctor.health.cluster import Cluster, listed
 from replica.doctor.preflight.answer import Reason, note, unknown, unsafe
 from replica.model.voters import majority
-from replica.words import named, number
+from replica.words import duration_text, named, number
 
 NO_LOG = "no log shows that"
 """The reason why a condition isn't proven, as text."""
@@ -49,14 +49,14 @@ def majority_reason(
 
 def why_behind(cluster: Cluster, nodes: Collection[int]) -> str:
     """Why nodes that are behind can't be relied on: the possible causes."""
-    seconds = min(cluster.lags[one].ms for one in nodes) // 1000
+    least = duration_text(min(cluster.lags[one].ms for one in nodes))
     if len(nodes) == 1:
         return (
-            f"its log ends {seconds} s before the newest one, as of a node that is stopped or cut "
+            f"its log ends {least} before the newest one, as of a node that is stopped or cut "
             "off, or of an older disk or copy"
         )
     return (
-        f"their logs end {seconds} s or more before the newest one, as of nodes that are stopped "
+        f"their logs end {least} or more before the newest one, as of nodes that are stopped "
         "or cut off, or of older disks or copies"
     )
 
@@ -82,7 +82,8 @@ def caught_up_needs(cluster: Cluster, nodes: Iterable[int]) -> tuple[str, ...]:
     if not late:
         return ()
     names = [
-        f"{one} (offset {lag.end - 1}, {lag.ms // 1000} s earlier)" for one, lag in late.items()
+        f"{one} (offset {lag.end - 1}, {duration_text(lag.ms)} earlier)"
+        for one, lag in late.items()
     ]
     has, its = ("has", "its log ends") if len(late) == 1 else ("have", "their logs end")
     return (

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import ABSENT, KnownVoter, VoterDoubt
 from replica.model.voters import is_blocking
-from replica.words import named
+from replica.words import duration_text, named
 
 _TELL_ALL = (
     None,
@@ -63,8 +63,8 @@ def own_disk_needs(voters: Iterable[KnownVoter]) -> Iterator[str]:
     for voter in voters:
         yield (
             f"node {voter.key.node_id} has to start with its own disk, not with an older copy: its "
-            f"log ends {_seconds(voter)} s before the newest one, as of a node that was stopped or "
-            "cut off, or of an older copy"
+            f"log ends {duration_text(voter.behind_ms or 0)} before the newest one, as of a node "
+            "that was stopped or cut off, or of an older copy"
         )
 
 
@@ -72,17 +72,13 @@ def if_its_own(voters: Iterable[KnownVoter]) -> str:
     """The step that starts these late voters, as a sentence that ends with the condition."""
     late = list(voters)
     nodes = named("node", [str(voter.key.node_id) for voter in late])
-    seconds = min(map(_seconds, late))
+    least = duration_text(min(voter.behind_ms or 0 for voter in late))
     if len(late) == 1:
         return (
             f"Start {nodes} only if its disk was not restored from an older copy: its log ends "
-            f"{seconds} s before the newest one."
+            f"{least} before the newest one."
         )
     return (
         f"Start each of {nodes} only if its disk was not restored from an older copy: their logs "
-        f"end {seconds} s or more before the newest one."
+        f"end {least} or more before the newest one."
     )
-
-
-def _seconds(voter: KnownVoter) -> int:
-    return (voter.behind_ms or 0) // 1000

@@ -4,10 +4,12 @@ change."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence
+from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import CopyFirst, copy_step
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
@@ -103,7 +105,12 @@ def _after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str
     return f"After the copy of the log directories of {brokers}: {step[0].lower()}{step[1:]}"
 
 
-def no_leader(verdict: Verdict) -> NoLeader | None:
+def with_verdict(cluster: Cluster, verdict: Verdict | None) -> Cluster:
+    """The cluster, which knows what its verdict says about the quorum's leader."""
+    return cluster if verdict is None else replace(cluster, by_verdict=_no_leader(verdict))
+
+
+def _no_leader(verdict: Verdict) -> NoLeader | None:
     """Why the cluster accepts no change; None where nothing shows that it may accept none."""
     for fact in verdict.facts:
         if not set(NO_CHANGE).isdisjoint(fact.rules):

@@ -12,16 +12,8 @@ from hypothesis import strategies as st
 
 from replica.doctor.health.cluster import LOST_DIRECTORY, Beginning, Cluster
 from replica.doctor.health.exposure import Exposure, Failure, exposures
-from replica.doctor.health.past import (
-    WATCHED,
-    Past,
-    PastRange,
-    VisibleChange,
-    Waiting,
-    does_harm,
-    past_in_range,
-    past_of,
-)
+from replica.doctor.health.past import Past, PastRange, Waiting, does_harm, past_in_range, past_of
+from replica.doctor.health.rewound import WATCHED, VisibleChange
 from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import new_record
 from replica.model.keys import NO_NODE
