@@ -40,6 +40,11 @@ _STATIC_VOTERS = (
 )
 """The shell text around the name of a node's properties that gives host:port of each voter of a
 static quorum. The logs of such a quorum don't hold the addresses."""
+_LOOK_FOR = (
+    "look for the disk on which it ran, or a newer copy of it, name that in its place",
+    "look for the disks on which they ran, or newer copies of them, name those in their places",
+)
+"""What to do about one voter, and about several, whose disks can't be relied on."""
 
 
 class PlannedQuorum:
@@ -112,26 +117,26 @@ class PlannedQuorum:
         """The step in which the user names the directories that were not given. It stands before
         all steps that change something, because a directory that was not given isn't a lost disk.
         """
-        text = "Name the directories of all other controllers too"
+        text, kept = "Name the directories of all other controllers too", self.shown
         if self.voters:
             nodes = named("node", [str(voter.node_id) for voter in self.not_given])
             which = "directory" if len(self.not_given) == 1 else "directories"
             text = f"Name the {which} of {nodes} too"
+        text += ", if a disk still exists or a node runs"
         if self.voters and not self.not_given:
-            nodes = named("node", [str(voter.node_id) for voter in sorted(self.plan.missing)])
-            text = f"Name a better copy of the disks of {nodes}"
+            missing = sorted(self.plan.missing)
+            nodes = named("node", [str(voter.node_id) for voter in missing])
+            text = f"Leave {nodes} stopped, {_LOOK_FOR[len(missing) > 1]}"
+            kept = [
+                self.by_key[one.log.key].shown
+                for one in self.plan.ranking
+                if not any(voter.matches(one.log.key) for voter in missing)
+            ]
         return RecoverStep(
-            f"{text}, if a disk still exists or a node runs, and make the plan again: what a "
-            "majority of the voters holds is all there.",
+            f"{text}, and make the plan again: what a majority of the voters holds is all there.",
             (
                 noted(Shell("DIRECTORY=/mnt/disk"), "of each of these nodes, or a copy of it"),
-                line(
-                    "kraftlake",
-                    "recover",
-                    "--plan",
-                    *shown_paths(self.shown),
-                    Shell('"$DIRECTORY"'),
-                ),
+                line("kraftlake", "recover", "--plan", *shown_paths(kept), Shell('"$DIRECTORY"')),
             ),
         )
 
