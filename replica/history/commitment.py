@@ -2,12 +2,13 @@
 or unproven.
 
 There are three kinds of proof. The first is a valid snapshot, because it contains only committed
-entries (KIP-630). The second is an entry that a leader wrote as the only voter. The third is an entry that a majority of the voters holds, if no voter of this
-majority, except the leader that wrote the entry, knows a newer epoch than the entry's. Every later
-leader has this entry, because the voters of the majority held it before they voted in a newer epoch
-(Raft, section 5.4.3). The entries below it are committed with it. If other voters of the majority
-know a newer epoch, the entry isn't proven (Raft, figure 8). The replicas need not have been read at
-the same moment, but each replica's log must have been read no later than its quorum-state.
+entries (KIP-630). The second is an entry that a leader wrote as the only voter. The third is an
+entry that a majority of the voters holds, if no voter of this majority, except the leader that
+wrote the entry, knows a newer epoch than the entry's. Every later leader has this entry, because
+the voters of the majority held it before they voted in a newer epoch (Raft, section 5.4.3). The
+entries below it are committed with it. If other voters of the majority know a newer epoch, the
+entry isn't proven (Raft, figure 8). The replicas need not have been read at the same moment, but
+each replica's log must have been read no later than its quorum-state.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from replica.simulate.metadata_records import create_topic
+from replica.simulate.metadata_records import create_topic, topic_config
 from replica.simulate.node import Layout
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.writing import write_capture
@@ -22,12 +22,13 @@ def restored_quorum(
     quorum = ScriptedQuorum(f"{voters} voters, restored {restored}", layout)
     _lead(quorum)
     quorum.populate(1, "orders")
+    quorum.commit(1, topic_config("orders", "min.insync.replicas", "1"))
     quorum.settle()
     backup = quorum.capture().files
     quorum.run_ms(10_000)
     quorum.restart(1)
     _lead(quorum)
-    quorum.commit(1, create_topic("later", quorum.brokers))
+    quorum.commit(1, create_topic("later", quorum.brokers[:1]))
     quorum.run_ms(20_000)
     quorum.settle()
     last = quorum.capture()

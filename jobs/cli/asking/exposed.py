@@ -26,8 +26,9 @@ from replica.doctor.health.exposure import (
     has_too_many_pairs,
     min_isr_unknown,
 )
-from replica.doctor.preflight.answer import ChangeSafety, Preflight
+from replica.doctor.preflight.answer import QUORUM, ChangeSafety, Preflight
 from replica.doctor.preflight.certainty import grounded
+from replica.doctor.preflight.majority import majority_in_doubt
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.verdict.outage import no_leader
@@ -50,6 +51,7 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
     shown in text, the worst first."""
     since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
     unled = None if source.verdict is None else no_leader(source.verdict)
+    unled = unled or majority_in_doubt(source.cluster)
     cluster = _as_led(source.cluster, unled)
     if json_output:
         _verdict(source, [], json_output=True)
@@ -207,6 +209,8 @@ def _rests_on(source: ClusterSource, unled: NoLeader | None) -> Iterator[_Note]:
     yield from (_Note("voters_left", text) for text in _of_voters(cluster))
     ground = grounded(Preflight("", ()), cluster)
     for doubt in ground.reasons:
+        if unled is not None and doubt.subject == QUORUM:
+            continue  # see _of_leader
         subject = "" if doubt.subject == "state" else f"{doubt.subject}: "
         yield _Note("state", f"{subject}{doubt.detail}")
     yield from (_Note("needs", need) for need in ground.needs)

@@ -13,6 +13,7 @@ from jobs.cli.directories.recover_fixed_steps import (
     RESTART_BROKERS,
     RecoverStep,
     kept_replicas,
+    look_for_disks,
     lost_replicas,
 )
 from jobs.cli.directories.recover_names import bundle_of, endpoints_of, shown_paths
@@ -40,11 +41,6 @@ _STATIC_VOTERS = (
 )
 """The shell text around the name of a node's properties that gives host:port of each voter of a
 static quorum. The logs of such a quorum don't hold the addresses."""
-_LOOK_FOR = (
-    "look for the disk on which it ran, or a newer copy of it, name that in its place",
-    "look for the disks on which they ran, or newer copies of them, name those in their places",
-)
-"""What to do about one voter, and about several, whose disks can't be relied on."""
 
 
 class PlannedQuorum:
@@ -125,8 +121,7 @@ class PlannedQuorum:
         text += ", if a disk still exists or a node runs"
         if self.voters and not self.not_given:
             missing = sorted(self.plan.missing)
-            nodes = named("node", [str(voter.node_id) for voter in missing])
-            text = f"Leave {nodes} stopped, {_LOOK_FOR[len(missing) > 1]}"
+            text = look_for_disks(missing)
             kept = [
                 self.by_key[one.log.key].shown
                 for one in self.plan.ranking

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 
 from replica.doctor.health.cluster import Cluster, listed
 from replica.doctor.preflight.answer import Reason, note, unknown, unsafe
+from replica.doctor.quorum.conditions import NoLeader
 from replica.model.voters import majority
 from replica.words import named, number
 
@@ -29,22 +30,45 @@ def majority_reason(
     stopped = (rest & cluster.stopped_together) - unreliable - down
     behind = (rest & cluster.late_nodes) - unreliable - down
     left = rest - down - unreliable - stopped - behind
-    told = f"{number(len(left))} of {len(voters)} voters are left, {needed} are needed"
+    why = []
     if down:
-        why = "is down: its broker is" if len(down) == 1 else "are down: their brokers are"
-        told += f"; {_voters(down)} {why} fenced, or shutting down"
+        are = "is down: its broker is" if len(down) == 1 else "are down: their brokers are"
+        why.append(f"{_voters(down)} {are} fenced, or shutting down")
     if unreliable:
-        why = "its directory" if len(unreliable) == 1 else "their directories"
-        told += f"; {_voters(unreliable)} can't be counted: {why} can't be relied on"
+        why.append(_unreliable(unreliable))
     if stopped:
-        told += f"; {_voters(stopped)} {seem_stopped(stopped)}"
+        why.append(f"{_voters(stopped)} {seem_stopped(stopped)}")
     if behind:
-        told += f"; {_voters(behind)} can't be counted: {why_behind(cluster, behind)}"
+        why.append(f"{_voters(behind)} can't be counted: {why_behind(cluster, behind)}")
+    counts = f"{number(len(left))} of {len(voters)} voters are left, {needed} are needed"
+    if len(voters) == 1:
+        counts = "the only voter is left" if left else "no voter is left, and one is needed"
+        if gone:
+            counts = f"has no leader without {_voters(voters)}, which is the only voter"
+    told = "; ".join((counts, *why))
     if len(left) >= needed:
         return note(subject, told)
     if len(rest - down) < needed:
         return unsafe(subject, told)
     return unknown(subject, f"{told}; {_ask_again(behind)}" if behind else told)
+
+
+def majority_in_doubt(cluster: Cluster) -> NoLeader | None:
+    """Why the quorum has perhaps no leader: the directories of so many voters can't be relied on
+    that the others are no majority. None where they are one."""
+    unreliable = cluster.voters & cluster.unreliable_voters
+    if not unreliable or len(cluster.voters - unreliable) >= majority(len(cluster.voters)):
+        return None
+    only = ", and it is the only voter" if len(cluster.voters) == 1 else ""
+    first = f"do what `kraftlake check` says about {_voters(unreliable)}, and ask again"
+    return NoLeader(
+        f"has perhaps no leader ({_unreliable(unreliable)}{only})", is_sure=False, first=first
+    )
+
+
+def _unreliable(voters: frozenset[int]) -> str:
+    why = "its directory" if len(voters) == 1 else "their directories"
+    return f"{_voters(voters)} can't be counted: {why} can't be relied on"
 
 
 def why_behind(cluster: Cluster, nodes: Collection[int]) -> str:

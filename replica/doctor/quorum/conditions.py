@@ -26,6 +26,11 @@ class NoLeader(NamedTuple):
     why: str
     """A clause about the quorum, such as `has perhaps no leader, by the verdict`."""
     is_sure: bool
+    first: str = (
+        "make sure that the quorum has a leader (kafka-metadata-quorum.sh describe --status), and "
+        "ask again"
+    )
+    """What to do before a change."""
 
 
 def unproven_changes(first: int, proven_end: int) -> str:

@@ -15,7 +15,6 @@ from replica.doctor.rehearsal.step import Scenario
 from replica.history.ranges import Ranges
 from replica.words import named
 
-
 _PERHAPS_COMMITTED = "which may have been committed"
 
 
