@@ -120,8 +120,10 @@ def _unsafe(rehearsal: Rehearsal) -> Iterator[str]:
 
 def _always_loses(rehearsal: Rehearsal) -> bool:
     """Whether each run loses records that were committed, or may have been, though no disk that
-    could keep them is away."""
-    return not unknown_voters(rehearsal) and all(
+    could keep them is away, or is replaced by the scenario, which may commit them before."""
+    if unknown_voters(rehearsal) or rehearsal.scenario.replaced:
+        return False
+    return all(
         found.outcome.committed_lost or found.outcome.unproven_lost for found in rehearsal.outcomes
     )
 
@@ -151,7 +153,7 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
     forgets = bool(scenario.replaced)
     for found in rehearsal.outcomes:
         outcome = found.outcome
-        if outcome.unproven_lost and forgets and not _always_loses(rehearsal):
+        if outcome.unproven_lost and forgets:
             yield (
                 f"{_share(rehearsal, found)} {_offsets(outcome.unproven_lost)} are lost, "
                 f"{_PERHAPS_COMMITTED}: a voter without its old disk has forgotten what it held"
