@@ -35,6 +35,8 @@ ROW_GROUP_BYTES = 32 * 1024 * 1024
 small enough for small tasks and for readers that skip row groups, and large enough for useful
 dictionaries."""
 
+_BATCH_ROWS = 8192
+
 
 def write_data_file(
     folder: str,
@@ -88,6 +90,18 @@ def data_set(folder: str, names: Sequence[str]) -> ds.Dataset:
     them. Raises the errors of read_data_file."""
     with _opened(folder) as (store, root):
         return ds.dataset([f"{root}/{name}" for name in names], filesystem=store, format="parquet")
+
+
+def batches_of(folder: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """All rows of files of the folder, in batches. At most a few batches are in memory at a time,
+    however large the files are. Raises the errors of read_data_file."""
+    with _opened(folder) as (store, root):
+        for name in names:
+            with (
+                store.open_input_file(f"{root}/{name}") as opened_file,
+                pq.ParquetFile(opened_file, pre_buffer=False) as file,
+            ):
+                yield from file.iter_batches(batch_size=_BATCH_ROWS, use_threads=False)
 
 
 def remove_data_files(folder: str, names: Iterable[str]) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 _NAME_ROOM = 60
+_MINUTE_MS = 59_950
+"""From here on a span is told in minutes: with one digit it would be 60.0 s."""
 
 
 def counted(count: int, noun: str) -> str:
@@ -56,6 +58,19 @@ def size_text(size_bytes: int) -> str:
     while size >= 1024 and (larger := next(units, None)):
         size, unit = size / 1024, larger
     return f"{size_bytes} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+
+
+def duration_text(milliseconds: int) -> str:
+    """A time span as every sentence tells it: `3.2 s` below a minute, else its two largest units,
+    such as `2 min 17 s`, `3 h` or `1 d 4 h`."""
+    if milliseconds < _MINUTE_MS:
+        return f"{milliseconds / 1000:.1f} s"
+    minutes, seconds = divmod(milliseconds // 1000, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    units = ((days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s"))
+    first = next(place for place, (count, _) in enumerate(units) if count)
+    return " ".join(f"{count} {unit}" for count, unit in units[first : first + 2] if count)
 
 
 def time_text(moment: datetime | None) -> str:

@@ -16,7 +16,7 @@ from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import RemoveAction
 
-from pipelines.data_files import data_set
+from pipelines.data_files import batches_of
 from pipelines.delta.committing import COMPACTED, StatisticsColumns, WriteTarget, action
 from pipelines.delta.conforming import open_conforming
 from pipelines.delta.few_rows import in_types
@@ -38,7 +38,7 @@ def compact(lake: Lake, contract: Contract) -> int:
     changes the table meanwhile. Raises the errors of WriteTarget.write, and deltalake's."""
     table = open_conforming(lake, contract)
     small = _small_files(table)
-    groups = [one for some in small.values() for one in _in_pieces(some)]
+    groups = [one for some in small.values() for one in _in_pieces(_without_large(some))]
     if not groups:
         return 0
     target, columns = WriteTarget.of(lake, contract), StatisticsColumns.of_contract(contract.schema)
@@ -75,6 +75,19 @@ def _small_files(table: DeltaTable) -> Mapping[tuple[Any, ...], list[dict[str, A
     return found
 
 
+def _without_large(files: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The files without those that are larger than all smaller ones together. So a row is rewritten
+    only when its file at least doubles: a table of n rows rewrites each of them log2(n) times."""
+    ascending = sorted(files, key=lambda one: (one["size_bytes"], one["path"]))
+    smaller = sum(one["size_bytes"] for one in ascending)
+    while ascending:
+        smaller -= ascending[-1]["size_bytes"]
+        if ascending[-1]["size_bytes"] <= smaller:
+            break
+        ascending.pop()
+    return ascending
+
+
 def _in_pieces(files: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     """The files in pieces. The files of a piece are joined into one file."""
     piece: list[dict[str, Any]] = []
@@ -89,5 +102,5 @@ def _in_pieces(files: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]
 
 
 def _rows(target: WriteTarget, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    for batch in data_set(target.folder, names).to_batches():
+    for batch in batches_of(target.folder, names):
         yield from in_types(pa.Table.from_batches([batch]), target.schema).to_batches()

@@ -11,7 +11,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
-from pipelines.data_files import data_set, remove_data_files
+from pipelines.data_files import batches_of, remove_data_files
 from pipelines.delta.committing import StatisticsColumns, action
 from pipelines.delta.conforming import open_conforming
 from pipelines.delta.few_rows import in_types
@@ -133,7 +133,7 @@ def _merge(
 
 def _rows(folder: str, names: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for name in names:
-        for batch in data_set(folder, [name]).to_batches():
+        for batch in batches_of(folder, [name]):
             rows = pa.Table.from_batches([batch])
             if IS_GONE not in rows.column_names:
                 flags = pa.repeat(pa.scalar(False), rows.num_rows)

@@ -25,14 +25,8 @@ from pipelines.gold.health_rules import (
 )
 from replica.doctor.health.cluster import JUDGED, Cluster
 from replica.doctor.health.exposure import exposures
-from replica.doctor.health.past import (
-    Past,
-    PastRange,
-    VisibleChange,
-    Waiting,
-    past_in_range,
-    past_of,
-)
+from replica.doctor.health.past import Past, PastRange, Waiting, past_in_range, past_of
+from replica.doctor.health.rewound import VisibleChange
 from replica.doctor.verdict.evidence import MAX_STEPS
 
 Versions: TypeAlias = pa.Table | Dataset

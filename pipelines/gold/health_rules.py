@@ -19,8 +19,9 @@ from replica.doctor.health.copy_first import CopyFirst, copies_first
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import leaderless_in_restart
-from replica.doctor.health.past import WATCHED, Past, VisibleChange
+from replica.doctor.health.past import Past
 from replica.doctor.health.returning import Returning, returning
+from replica.doctor.health.rewound import WATCHED, VisibleChange
 from replica.doctor.health.shortened import shortened_while_down
 from replica.doctor.verdict.evidence import Since, leaderless, refusing
 from replica.metadata.image.image import KINDS

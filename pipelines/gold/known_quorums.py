@@ -9,6 +9,8 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from pipelines.cluster.batches import NO_TIME
 from pipelines.cluster.cluster_tables import ClusterTables
 from pipelines.cluster.control import ControlRecords
@@ -20,7 +22,7 @@ from replica.doctor.check.catalogue import log
 from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
 from replica.doctor.quorum.known_quorum import QuorumFiles
 from replica.doctor.quorum.lacks_own import lacks_own
-from replica.doctor.quorum.log_ends import LogEnd, behind_ms
+from replica.doctor.quorum.log_ends import LogEnd
 from replica.doctor.quorum.went_back import ComparedRound, each_once, went_back
 from replica.format.file_names import FileKind, classify
 from replica.history.commitment import compare_group
@@ -138,13 +140,29 @@ def quorum_files_of(
         went_back=each_once(one for each in before for one in went_back(each, now)),
         unreadable_states=frozenset(logs.key(one) for one in ids if one in hidden),
         lacks_own=lacks_own(ends),
-        behind_ms=behind_ms(ends),
+        time_at=_time_at({logs.key(one): one for one in ids}, held),
         registered_later=registered_later(
             {logs.key(one): held.captures[one] for one in ids}, now.group.logs, ends, tables
         ),
-        ended_ms={one.key: one.at_ms for one in ends},
     )
     return now, files
+
+
+def _time_at(
+    ids: Mapping[ReplicaKey, str], held: HeldBatches
+) -> Callable[[ReplicaKey, int], int | None]:
+    """QuorumFiles.time_at of these captures."""
+    batches = held.batches
+
+    def time_at(key: ReplicaKey, offset: int) -> int | None:
+        places = batches.in_log(held.places(ids[key]))
+        place = int(np.searchsorted(batches.last_offset[places], offset))
+        if place == len(places) or batches.base_offset[places[place]] > offset:
+            return None
+        at = int(batches.max_timestamp[places[place]])
+        return None if at == NO_TIME else at // 1000
+
+    return time_at
 
 
 def _log_ends(

@@ -115,6 +115,12 @@ def majority(voters: int) -> int:
     return voters // 2 + 1
 
 
+def is_blocking(some: int, voters: int) -> bool:
+    """Whether the other voters are no majority: without one of these `some` of the `voters` nobody
+    is elected, and nothing is committed. Half of an even number is enough."""
+    return voters - some < majority(voters)
+
+
 VoterKeys = frozenset[ReplicaKey]
 """Voters without their endpoints. A key with the directory ZERO_UUID matches any directory of its
 node."""

@@ -4,7 +4,7 @@ called."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
@@ -41,8 +41,9 @@ from replica.doctor.timeline.event import Event
 from replica.doctor.timeline.events import timeline
 from replica.doctor.timeline.state import state_at
 from replica.doctor.verdict.evidence import ClusterEvidence
-from replica.doctor.verdict.evidence_of_directories import JudgedCluster, clusters_of
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster, clusters_of, evidence_of
 from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.outage import with_verdict
 from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath
@@ -163,7 +164,7 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
     judged = judge_group(members, newest=True, earlier=earlier)
     clusters = [one for one in clusters_of(judged, {}) if one.state is not None]
     assert len(clusters) <= 1, "one cluster"
-    checked = clusters[0] if clusters else None
+    checked = _asked(clusters[0]) if clusters else None
     cluster = None if checked is None else checked.cluster
     plan, by_key = plan_of(members, earlier)
     group = compare_group([standing.log for standing in plan.ranking])
@@ -200,6 +201,14 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
         ),
         {} if in_lake is None or branch is None else _state(branch),
     )
+
+
+def _asked(checked: JudgedCluster) -> JudgedCluster:
+    """The cluster as `plan` and `state --exposure` judge it: they know the verdict of check."""
+    if checked.cluster is None:
+        return checked
+    verdict = verdict_on(evidence_of(checked))
+    return replace(checked, cluster=with_verdict(checked.cluster, verdict))
 
 
 def _hidden(examined: Examined) -> Ranges:

@@ -66,11 +66,32 @@ def restore_takes_the_state_that_check_judges(answers: Answers) -> Iterator[str]
             yield f"the states at offset {cluster.end_offset} differ in {unlike}"
 
 
+def each_answer_has_the_same_time_by_which_a_voter_is_behind(answers: Answers) -> Iterator[str]:
+    """check, plan and recover name one figure for one lag: two figures look like two faults."""
+    checked, cluster = answers.checked, answers.cluster
+    if checked is None or cluster is None or cluster.quorum is None or not answers.is_one_history:
+        return
+    found = {
+        member.examined.owner.key: one.ms
+        for member, one in zip(checked.members, checked.behind, strict=True)
+        if one is not None and member.examined.replica is not None
+    }
+    for voter in (*cluster.quorum.voters, *answers.plan.quorum.voters):
+        if voter.doubt is not None or voter.behind_ms is None:
+            continue
+        of_voter = {ms for key, ms in found.items() if voter.key.matches(key)}
+        lag = cluster.lags.get(voter.key.node_id)
+        told = {voter.behind_ms, *of_voter, *([] if lag is None else [lag.ms])}
+        if len(told) > 1:
+            yield f"voter {voter.key.node_id} is behind by {sorted(map(str, told))} ms"
+
+
 STATES: tuple[Rule, ...] = (
     the_state_in_the_lake_is_that_of_the_directories,
     restore_takes_the_log_that_recover_goes_on_with,
     recover_knows_of_what_no_majority_can_have_held,
     restore_takes_the_state_that_check_judges,
+    each_answer_has_the_same_time_by_which_a_voter_is_behind,
 )
 
 

@@ -3,12 +3,14 @@ the exposure agree."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from replica.doctor.health.exposure import BROKER, NOW, PAIR, RACK, VOTER, Exposure, Failure
 from replica.doctor.preflight.answer import ChangeSafety
 from replica.doctor.verdict.evidence_of_directories import evidence_of
 from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.outage import NO_CHANGE
 from replica.doctor.verdict.verdict import Level
 from replica.model.voters import majority
 from replica.severity import Severity
@@ -76,6 +78,28 @@ def a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one(answers: Answer
             yield f"stop of {list(ids)} is unsafe ({why}), no harm by the exposure"
 
 
+def plan_and_the_exposure_say_of_the_leader_what_the_verdict_says(
+    answers: Answers,
+) -> Iterator[str]:
+    """Without a leader of the quorum a partition whose leader stops gets no other, and the broker
+    doesn't come back. An outage of the quorum that one of the three doesn't know misleads."""
+    if answers.checked is None or answers.cluster is None:
+        return
+    facts = verdict_on(evidence_of(answers.checked)).facts
+    if not any(
+        one.level is Level.OUTAGE and not set(NO_CHANGE).isdisjoint(one.rules) for one in facts
+    ):
+        return
+    for ids, stop in answers.stops.items():
+        if stop.answer is ChangeSafety.SAFE:
+            yield f"stop of {list(ids)} is safe, the verdict says that nobody leads"
+    led = Counter(one.leader for one in answers.cluster.partitions.values())
+    for broker, count in led.items():
+        then = answers.exposure(Failure(BROKER, (str(broker),)))
+        if then is not None and then.harm.leaderless < count:
+            yield f"{broker} leads {count} partitions, the exposure finds other leaders for some"
+
+
 def no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters(answers: Answers) -> Iterator[str]:
     """A node that is voter and broker has one process. Where the log shows the broker as fenced,
     the voter may be down, too, and must not be counted without a condition."""
@@ -107,6 +131,7 @@ STOPPING: tuple[Rule, ...] = (
     nothing_is_healthy_with_partitions_without_leader,
     a_safe_stop_does_no_harm_by_the_exposure,
     a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one,
+    plan_and_the_exposure_say_of_the_leader_what_the_verdict_says,
     no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters,
     no_stop_is_safe_that_relies_on_disks_in_doubt,
 )

@@ -13,6 +13,7 @@ from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.doctor.rehearsal.runs import ScenarioSafety
 from replica.history.commitment import Losses
 from replica.metadata.image.image import EMPTY
+from replica.model.keys import ReplicaKey
 from tests.contradictions.changes import (
     ALL,
     BACK,
@@ -119,6 +120,10 @@ MADE: dict[str, tuple[str, Change]] = {
         RECORDED,
         lambda a: both(with_stops(_UNSAFE), with_exposures(harm=a.exposed[0].harm))(a),
     ),
+    "plan_and_the_exposure_say_of_the_leader_what_the_verdict_says": (
+        RECORDED,
+        both(with_stops(_SAFE), of_health(health=(health.LEADER_GAVE_UP.at("", "made"),))),
+    ),
     "no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters": (RECORDED, with_fenced_voters),
     "no_stop_is_safe_that_relies_on_disks_in_doubt": (
         RECORDED,
@@ -155,6 +160,10 @@ MADE: dict[str, tuple[str, Change]] = {
     "restore_takes_the_state_that_check_judges": (
         RECORDED,
         lambda a: replace(a, restored=a.restored._replace(image=EMPTY)),
+    ),
+    "each_answer_has_the_same_time_by_which_a_voter_is_behind": (
+        RECORDED,
+        of_quorum(voters=(KnownVoter(ReplicaKey(1), None, behind_ms=77),)),
     ),
     "the_verdict_is_no_better_than_any_answer": (SIMULATED, between(groups.CONFLICT)),
     "less_damage_makes_the_verdict_no_worse": ("flipped-bit", with_worse_verdicts_on_less),

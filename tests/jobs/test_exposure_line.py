@@ -18,14 +18,12 @@ ONE_DOWN = (a_broker(13, fenced=True), a_partition(isr=(11, 12)), MIN_ISR)
 
 def told(*records: object, unled: NoLeader | None = None, is_conditional: bool = False) -> str:
     """The line about a healthy cluster with these records at its end."""
-    cluster = cluster_after([*healthy(), *records])
+    cluster = cluster_after([*healthy(), *records], by_verdict=unled)
     found: dict[str, list[Exposure]] = {kind: [] for kind in (NOTHING, BROKER, VOTER)}
     for one in exposures(cluster):
         found.setdefault(one.failure.kind, []).append(one)
     (now,) = found[NOTHING]
-    return exposure_line(
-        cluster, now, found[BROKER], found[VOTER], unled=unled, is_conditional=is_conditional
-    )
+    return exposure_line(cluster, now, found[BROKER], found[VOTER], is_conditional=is_conditional)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +49,24 @@ def told(*records: object, unled: NoLeader | None = None, is_conditional: bool =
              a_partition(1, replicas=(13,), isr=(13,), leader=-1)],
             "1 of 2 partitions has no leader now, and the failure of one more broker harms no "
             "other partition.",
+        ),
+        (
+            [MIN_ISR, a_broker(13, fenced=True), a_partition(isr=(11,)),
+             a_partition(1, replicas=(13,), isr=(13,), leader=-1),
+             a_partition(2, replicas=(11, 12))],
+            "Once broker 11 is gone, 2 of 3 partitions have no leader (1 now), for 1 of which only "
+            "an unclean election finds one and 1 refuses writes with acks=all (1 now; below "
+            "min.insync.replicas).",
+        ),
+        (
+            [a_partition(isr=()), a_partition(1, replicas=(12,))],
+            "Once broker 12 is gone, 2 of 2 partitions have no leader (1 now), for 1 of which (1 "
+            "now) only an unclean election finds one.",
+        ),
+        (
+            [a_broker(13, fenced=True), a_partition(isr=(11, 12)), a_partition(1, (12, 11))],
+            "Once broker 11 or 12 is gone, 2 of 2 partitions may refuse writes with acks=all (1 "
+            "now; their min.insync.replicas is not known).",
         ),
         (
             [a_broker(one, fenced=True) for one in (11, 12, 13)],

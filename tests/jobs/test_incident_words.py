@@ -8,6 +8,7 @@ from jobs.cli.clock import clock_of
 from jobs.cli.directories.incident import Incident, incident_events
 from replica.doctor.health.cluster import Beginning, PartitionKey
 from replica.doctor.health.leaderless import Outage
+from replica.doctor.health.refusals import Fencing, Missing, Refusal
 from replica.doctor.verdict.evidence import ClusterEvidence
 from replica.doctor.verdict.facts import verdict_on
 
@@ -65,15 +66,20 @@ def test_partitions_without_leader_are_named_and_those_that_still_have_none_are_
 def test_refused_writes_are_told_with_who_and_how_long(
     ended: Beginning | None, still: int, told: str
 ) -> None:
+    """What still is so, the verdict tells: the line and its step are about what is over."""
     first = keys(("a-id", 0), ("a-id", 1))
     outage = Outage(Beginning(1, 1000), ended, 2, 9, 1000, 2, still, first)
-    incident = Incident(verdict_on(ClusterEvidence()), refusing=[outage], topics=TOPICS)
+    silent = Missing(13, Fencing(Beginning(1, 1000), False, Beginning(3, 2000)))
+    refusal = Refusal(outage, ("orders-0", "orders-1"), (silent,))
+    incident = Incident(verdict_on(ClusterEvidence()), refusing=[refusal])
     (event,) = incident_events(incident, clock_of(None))
     to = "writes with acks=all to orders-0 and orders-1"
     assert event.text == f"refused: {to}, {told}: too few replicas were in sync"
-    (beside,) = incident.beside(clock_of(None))
-    assert beside == (
-        "refused",
-        "writes with acks=all, as too few replicas were in sync, to orders-0 and orders-1, from "
-        f"1970-01-01 00:00:01.000 UTC, {told}; before, they may have waited",
-    )
+    beside = [*incident.beside(clock_of(None))]
+    if ended is None:
+        assert beside == []
+        return
+    (label, text), (below, step) = beside
+    assert (label, below) == ("refused", "  next")
+    assert text.startswith(f"{to} from 1970-01-01 00:00:01.000 UTC {told} (3.0 s): too few")
+    assert step.startswith("Look at broker 13: it missed its heartbeats and was fenced (at 1970-01")

@@ -6,6 +6,8 @@ from __future__ import annotations
 EQUIVALENT = {
     "replica/doctor/check/epochs.py _stretches: 1 -> 2": "the counts are only compared with each "
     "other, and all of them double",
+    "replica/doctor/check/bulk_replaying.py _take_chunk: 1 -> 2": "the array gets one more row, "
+    "which nothing reads",
     "replica/doctor/health/of_directories.py _starts: return {} -> return None": "nobody asks for "
     "the beginnings of reassignments where none runs",
     "replica/raft/dispatch.py _take_answer: False -> True": "no replica sends a request that is "

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.data_files import write_data_file
+from pipelines.data_files import ROW_GROUP_BYTES, batches_of, write_data_file
 from pipelines.new_file import NewFile
 
 TIME = datetime(2026, 11, 21, 1, 2, 3, 456_789, tzinfo=UTC)
@@ -135,3 +135,27 @@ def test_batches_that_break_the_schema_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         write(tmp_path, batch([row(1)]), bad)
+
+
+def test_reading_files_in_batches_gives_all_rows_in_the_order_of_the_files(tmp_path: Path) -> None:
+    rows = [row(number) for number in range(20_000)]
+    files = [write(tmp_path, batch(some)) for some in (rows[:15_000], rows[15_000:])]
+    names = [file.name for file in files if file is not None]
+
+    read = [one for some in batches_of(str(tmp_path), names) for one in some.to_pylist()]
+
+    assert read == rows
+
+
+def test_reading_a_large_file_holds_a_part_of_it_in_memory(tmp_path: Path) -> None:
+    value = pa.array([bytes(1024)] * 4096, pa.binary())
+    one = batch([row(number) for number in range(4096)])
+    large = one.set_column(5, SCHEMA.field("value"), value)
+    file = write(tmp_path, *[large] * 40)  # 160 MiB of values, in five row groups
+    assert file is not None
+    before = pa.total_allocated_bytes()
+
+    held = [pa.total_allocated_bytes() - before for _ in batches_of(str(tmp_path), [file.name])]
+
+    assert len(held) > 10
+    assert max(held) < 2 * ROW_GROUP_BYTES

@@ -30,9 +30,11 @@ from pipelines.lake.delta_rs import open_if_there
 from replica.doctor.check.catalogue.log import UNAPPLIABLE_RECORD
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.log_content import LogContent
-from replica.doctor.health.past import VisibleChange, past_of
+from replica.doctor.health.past import past_of
+from replica.doctor.health.rewound import VisibleChange
 from replica.doctor.health.shortened import shortened_while_down
 from replica.doctor.verdict.facts import verdict_on_state
+from replica.doctor.verdict.outage import with_verdict
 from replica.doctor.verdict.verdict import Gap, Verdict
 
 EPOCHS = "gold.leader_epoch_history"
@@ -75,12 +77,14 @@ def from_lake(
     unproven, _ = _first_change(history, history.proven_end(), end_offset)
     shortened = shortened_while_down(cluster, lambda: _steps(history, end_offset))
     cluster = replace(cluster, unproven_from=unproven, shortened=shortened)
+    verdict = _verdict(cluster, newest) if wanted.verdict else None
+    cluster = with_verdict(cluster, verdict)
     return ClusterSource(
         cluster,
         counts,
         _content(history, end_offset) if wanted.content else None,
         past_of(cluster, _steps(history, end_offset)) if wanted.past else None,
-        _verdict(cluster, newest) if wanted.verdict else None,
+        verdict,
         readings=() if wanted.read_by is None else readings_in(history, wanted.read_by),
         not_judged="" if wanted.read_by is None else NOT_JUDGED,
     )

@@ -31,6 +31,7 @@ from replica.doctor.health.of_directories import cluster_of, content_of, steps_o
 from replica.doctor.health.past import Past, past_of
 from replica.doctor.health.sizes import entity_counts
 from replica.doctor.preflight.downgrading import NodeReading
+from replica.doctor.verdict.outage import with_verdict
 from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UsageError
 from replica.metadata.changes.readers import reader_of
@@ -115,6 +116,7 @@ def from_directories(
         progress.clear()
         if cluster is None:
             raise UsageError(f"{chosen.examined.shown}: no state could be replayed from its log")
+        cluster = with_verdict(cluster, verdict)
         held = content_of(chosen.examined) if wanted.content else None
         past = None
         if wanted.past:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from heapq import nsmallest
 from itertools import count, groupby
 from typing import Any, NamedTuple
@@ -28,10 +27,8 @@ from replica.doctor.health.exposure import (
 )
 from replica.doctor.preflight.answer import QUORUM, ChangeSafety, Preflight
 from replica.doctor.preflight.certainty import grounded
-from replica.doctor.preflight.majority import majority_in_doubt
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.quorum.known_voter import VoterDoubt
-from replica.doctor.verdict.outage import no_leader
 from replica.words import counted, named
 
 _TITLES = {
@@ -50,31 +47,28 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
     in text on stdout, with --json on stderr. Returns 0. limit: the most rows of each kind that are
     shown in text, the worst first."""
     since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
-    unled = None if source.verdict is None else no_leader(source.verdict)
-    unled = unled or majority_in_doubt(source.cluster)
-    cluster = _as_led(source.cluster, unled)
+    cluster = source.cluster
     if json_output:
         _verdict(source, [], json_output=True)
         for one in exposures(cluster):
             offset, at = since.get(one.failure, (None, None))
             write_json({**_row(one), "since_offset": offset, "since": at})
-        for note in _rests_on(source, unled):
+        for note in _rests_on(source):
             complain(f"state: {note.column}: {note.text}")
         return 0
     found = _Found.of_all(exposures(cluster), limit)
-    ground = grounded(Preflight("", ()), source.cluster)
+    ground = grounded(Preflight("", ()), cluster)
     line = exposure_line(
         cluster,
         found.now,
         found.of[BROKER],
         found.of[VOTER],
-        unled=unled,
         is_conditional=bool(ground.needs) or ground.answer is not ChangeSafety.SAFE,
     )
     _verdict(source, [labelled("exposure", line)], json_output=False)
     _tables(found, since, limit)
     write_line("")
-    for note in _rests_on(source, unled):
+    for note in _rests_on(source):
         write_line(f"{note.column:<{_NOTE_WIDTH}}{note.text}")
     return 0
 
@@ -116,15 +110,14 @@ class _Found(NamedTuple):
 
 def _tables(found: _Found, since: Mapping[Failure, Beginning], limit: int) -> None:
     """Prints a table for each kind of failure. The first row of the first table is the present
-    state. Beside a number of partitions without leader is the number of those that have none
-    now."""
-    leaderless = found.now.harm.leaderless
+    state. Beside a number of partitions stands how many of them are harmed now."""
+    already = {name: count for name, count in found.now.harm._asdict().items() if count}
     now = _text_row(found.now, since) | {"gone": ["none"]}
     for kind, title in _TITLES.items():
         worst = nsmallest(max(limit, 1), found.of[kind], key=worst_first)
         rows = [_text_row(one, since) for one in worst]
-        for row in rows if leaderless else ():
-            row["leaderless"] = f"{row['leaderless']} ({leaderless} now)"
+        for row in rows:
+            row |= {name: f"{row[name]} ({count} now)" for name, count in already.items()}
         if kind == BROKER:
             title = _NOW_TOO if rows else _NOW
             rows = [now, *rows]
@@ -156,14 +149,6 @@ class _Note(NamedTuple):
 _NOTE_WIDTH = len("below_min_isr") + 2
 
 
-def _as_led(cluster: Cluster, unled: NoLeader | None) -> Cluster:
-    """The cluster for the exposures. If the verdict is sure that nobody leads the quorum, this
-    cluster's quorum has no leader, and then no partition gets another leader."""
-    if unled is None or not unled.is_sure or cluster.quorum is None:
-        return cluster
-    return replace(cluster, quorum=replace(cluster.quorum, is_leaderless=True))
-
-
 def _of_leader(unled: NoLeader | None) -> Iterator[_Note]:
     if unled is None:
         return
@@ -177,9 +162,9 @@ def _of_leader(unled: NoLeader | None) -> Iterator[_Note]:
     yield _Note("quorum", f"{unled.why}: {means}has_majority says only that voters are left")
 
 
-def _rests_on(source: ClusterSource, unled: NoLeader | None) -> Iterator[_Note]:
+def _rests_on(source: ClusterSource) -> Iterator[_Note]:
     cluster, past = source.cluster, source.past
-    yield from _of_leader(unled)
+    yield from _of_leader(cluster.no_leader)
     unknown = min_isr_unknown(cluster)
     if unknown:
         yield _Note(
@@ -209,7 +194,7 @@ def _rests_on(source: ClusterSource, unled: NoLeader | None) -> Iterator[_Note]:
     yield from (_Note("voters_left", text) for text in _of_voters(cluster))
     ground = grounded(Preflight("", ()), cluster)
     for doubt in ground.reasons:
-        if unled is not None and doubt.subject == QUORUM:
+        if doubt.subject == QUORUM:
             continue  # see _of_leader
         subject = "" if doubt.subject == "state" else f"{doubt.subject}: "
         yield _Note("state", f"{subject}{doubt.detail}")

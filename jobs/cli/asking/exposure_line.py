@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.exposure import Exposure
-from replica.doctor.quorum.conditions import NoLeader
+from replica.doctor.health.exposure import Exposure, Harm
 from replica.words import counted, listed, sentence
 
 _NAMED = 3
@@ -34,16 +33,15 @@ def exposure_line(
     brokers: Sequence[Exposure],
     voters: Sequence[Exposure],
     *,
-    unled: NoLeader | None = None,
     is_conditional: bool = False,
 ) -> str:
-    """The line. brokers, voters: the exposures to the failure of each of them. unled: why the
-    quorum has no leader. is_conditional: whether the figures rest on what no log shows."""
+    """The line. brokers, voters: the exposures to the failure of each of them. is_conditional:
+    whether the figures rest on what no log shows."""
     total = len(cluster.partitions)
     worst = _worst_of(now, brokers) if total else ()
     told = [_of_brokers(total, now, worst, is_live=bool(brokers))]
     told += _of_voters(now, voters, {one.failure.gone for one in worst})
-    told += _of_leader(cluster, now, unled)
+    told += _of_leader(cluster, now)
     if is_conditional:
         told.append("the last lines say what this rests on")
     return " ".join(map(sentence, told))
@@ -78,31 +76,39 @@ def _of_brokers(total: int, now: Exposure, worst: Sequence[Exposure], *, is_live
 
 
 def _harmed(one: Exposure, now: Exposure, total: int) -> Iterator[str]:
-    """Clauses about the harm of a failure. now: the harm without a failure."""
+    """Clauses about the harm of a failure, each with the number of partitions that are harmed
+    already. now: the harm without a failure."""
     harm, of_all = one.harm, f" of {counted(total, 'partition')}"
+    already = Exposure(now.failure, Harm()) if one is now else now
     least = ""
     if one.has_majority is False and now.has_majority is not False:
         yield "the quorum has no majority"
         least = "at least "
     if harm.leaderless:
-        already = now.harm.leaderless if one is not now else 0
-        since = f" ({already} now)" if already else ""
         unclean = ""
         if harm.needs_unclean:
-            unclean = f", for {harm.needs_unclean} of which only an unclean election finds one"
-        yield f"{least}{harm.leaderless}{of_all} {_have(harm.leaderless)} no leader{since}{unclean}"
+            of_which = f"{harm.needs_unclean} of which{_now(already.harm.needs_unclean)}"
+            unclean = f", for {of_which} only an unclean election finds one"
+        no = f"{_have(harm.leaderless)} no leader{_now(already.harm.leaderless)}"
+        yield f"{least}{harm.leaderless}{of_all} {no}{unclean}"
         of_all = ""
     if harm.below_min_isr:
         refuse = f"refuse{'s' * (harm.below_min_isr == 1)} writes with acks=all"
-        yield f"{harm.below_min_isr}{of_all} {refuse} (below min.insync.replicas)"
+        below = _now(already.harm.below_min_isr, "below min.insync.replicas")
+        yield f"{harm.below_min_isr}{of_all} {refuse}{below}"
         of_all = ""
     if one.may_be_below:
         more = " more" if harm.below_min_isr else ""
         its = "its" if one.may_be_below == 1 else "their"
-        yield (
-            f"{one.may_be_below}{more}{of_all} may refuse writes with acks=all ({its} "
-            "min.insync.replicas is not known)"
-        )
+        unknown = _now(already.may_be_below, f"{its} min.insync.replicas is not known")
+        yield f"{one.may_be_below}{more}{of_all} may refuse writes with acks=all{unknown}"
+
+
+def _now(count: int, *others: str) -> str:
+    """What stands in brackets behind a number of partitions: how many are harmed now, and other
+    clauses."""
+    told = [*([f"{count} now"] if count else []), *others]
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _of_voters(
@@ -116,11 +122,11 @@ def _of_voters(
         yield f"once {_one_of('voter', needed)} is gone, the quorum has no majority"
 
 
-def _of_leader(cluster: Cluster, now: Exposure, unled: NoLeader | None) -> Iterator[str]:
+def _of_leader(cluster: Cluster, now: Exposure) -> Iterator[str]:
     """What the numbers mean where the quorum has no leader, or perhaps none."""
-    none_counted = now.has_majority is False
+    unled, none_counted = cluster.no_leader, now.has_majority is False
     without = "no partition gets another leader"
-    if unled is not None and unled.is_sure:
+    if not cluster.is_led:
         yield f"without a leader of the quorum {without}"
     elif unled is not None or none_counted:
         why = "the voters that can be counted are no majority now: " * none_counted

@@ -30,7 +30,6 @@ from replica.doctor.preflight.rolling import roll
 from replica.doctor.preflight.stopping import stop_brokers, stop_rack
 from replica.doctor.preflight.upgrading import downgrade, upgrade
 from replica.doctor.preflight.voters import add_voter, remove_voter, to_dynamic
-from replica.doctor.verdict.outage import no_leader
 from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UsageError
 from replica.words import up_to
@@ -145,10 +144,7 @@ def _judge(
     while True:
         source = look()
         cluster, in_json = source.cluster, options.json_output
-        unled = None if source.verdict is None else no_leader(source.verdict)
-        found = [
-            _Judged(one.runbook, grounded(one.judge(source), cluster, unled)) for one in changes
-        ]
+        found = [_Judged(one.runbook, grounded(one.judge(source), cluster)) for one in changes]
         answer = gravest(one.answer.answer for one in found)
         if before == (source.verdict, found) and not in_json:
             write_line(f"still {answer.value.upper()}, by the state {up_to(cluster.end_offset)}")

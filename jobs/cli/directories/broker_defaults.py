@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from replica.doctor.health.cluster import MIN_ISR
+from replica.doctor.health.min_isrs import MIN_ISR
 from replica.node.properties import read_properties
 
 

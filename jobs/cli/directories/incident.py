@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from jobs.cli.clock import ZonedClock
 from jobs.cli.directories.folded_events import folded, line_of, text_of
-from replica.doctor.health.cluster import Beginning, PartitionKey
+from replica.doctor.health.cluster import PartitionKey
 from replica.doctor.health.leaderless import Outage
+from replica.doctor.health.refusals import Refusal
 from replica.doctor.health.signs_of_life import FENCED_LATER
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.timeline.asked_for import AskedForChanges
@@ -22,11 +23,12 @@ from replica.doctor.timeline.events import OF_HISTORY, UNWON
 from replica.doctor.timeline.latest_changes import ACCESS_REMOVED
 from replica.doctor.timeline.partition_events import UNCLEAN
 from replica.doctor.timeline.reassignments import REPLICAS
+from replica.doctor.verdict.refused_writes import refused_step, refused_text, who_refused
 from replica.doctor.verdict.verdict import Verdict
 from replica.shell_text import line
 from replica.words import counted, listed, named, shortened
 
-_MAX_BEHIND, _MAX_NAMED, _MAX_UNCLEAN, _MAX_REFUSED = 5, 3, 2, 2
+_MAX_BEHIND, _MAX_NAMED, _MAX_UNCLEAN = 5, 3, 2
 _TAKEN_AWAY = frozenset({"topic_deleted", *ACCESS_REMOVED})
 _GRAVE = frozenset({*MAY_LOSE_RECORDS, UNWON, "topic_deleted"})
 _CREATIONS = frozenset({"topic_created", "acl_created", REPLICAS})
@@ -90,7 +92,7 @@ class Incident:
 
     topics: Mapping[str, str] = field(default_factory=dict)
     """The names of the newest state's topics, by their ids."""
-    refusing: Sequence[Outage] = ()
+    refusing: Sequence[Refusal] = ()
     """The times during which partitions refused writes with acks=all, the oldest first."""
 
     def names_of(self, partitions: Collection[PartitionKey]) -> list[str]:
@@ -122,8 +124,10 @@ class Incident:
         if unclean := [one for one in self.events if one.event == UNCLEAN]:
             told = [f"{clock.words(one.at)}: {one.name} {one.detail}" for one in unclean]
             yield "unclean", "; ".join(told[-_MAX_UNCLEAN:]) + _more(len(told) - _MAX_UNCLEAN)
-        if self.refusing:
-            yield "refused", _refusals(self, clock)
+        if refused := refused_text(self.refusing, clock.words):
+            yield "refused", refused
+            if step := refused_step(self.refusing, clock.words):
+                yield "  next", step
         if self.behind:
             behind = [f"{node} by {one.text}" for node, one in self.behind]
             yield "behind", listed(behind, limit=_MAX_BEHIND)
@@ -212,11 +216,12 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
 
 def _of_outages(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
     unasked = incident.fenced_unasked
-    for outage in incident.refusing:
-        if outage.began.at is not None:
-            who, until = _who(outage, incident), _until(outage, clock)
+    for one in incident.refusing:
+        began = one.outage.began
+        if began.at is not None:
+            who, until = who_refused(one), _until(one.outage, clock)
             text = f"refused: writes with acks=all to {who}, {until}: too few replicas were in sync"
-            yield IncidentEvent(outage.began.at, text, outage.began.offset, Weight.USUAL)
+            yield IncidentEvent(began.at, text, began.offset, Weight.USUAL)
     for outage in incident.outages:
         if outage.began.at is None:
             continue
@@ -235,37 +240,11 @@ def _of_outages(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent
         yield IncidentEvent(outage.began.at, f"outage: {listed(had)}", outage.began.offset)
 
 
-def _refusals(incident: Incident, clock: ZonedClock) -> str:
-    """Who refused writes of late, from when to when."""
-    told = [
-        f"{_who(one, incident)}, from {_shown(one.began, clock)}{_fenced_then(one, incident)}, "
-        f"{_until(one, clock)}"
-        for one in incident.refusing
-    ][-_MAX_REFUSED:]
-    why = "as too few replicas were in sync"
-    return f"writes with acks=all, {why}, to {'; to '.join(told)}; before, they may have waited"
-
-
-def _fenced_then(outage: Outage, incident: Incident) -> str:
-    fenced = [
-        one.name for one in incident.events if one.event == FENCED and one.at == outage.began.at
-    ]
-    return f", when {listed(fenced)} {'was' if len(fenced) == 1 else 'were'} fenced" * bool(fenced)
-
-
-def _who(outage: Outage, incident: Incident) -> str:
-    names = incident.names_of(outage.first) if len(outage.first) == outage.most else []
-    return listed(names) if names else f"up to {counted(outage.most, 'partition')}"
-
-
 def _until(outage: Outage, clock: ZonedClock) -> str:
-    if outage.ended is not None:
-        return f"until {_shown(outage.ended, clock)}"
-    return f"to {counted(outage.still, 'partition')} still"
-
-
-def _shown(one: Beginning, clock: ZonedClock) -> str:
-    return "an unknown time" if one.at is None else clock.words(one.at)
+    if outage.ended is None:
+        return f"to {counted(outage.still, 'partition')} still"
+    ended = outage.ended.at
+    return f"until {'an unknown time' if ended is None else clock.words(ended)}"
 
 
 def _still(outage: Outage, incident: Incident, *, is_next: bool) -> str:

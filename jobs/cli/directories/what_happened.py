@@ -46,7 +46,7 @@ from replica.doctor.timeline.event import COLUMNS
 from replica.doctor.timeline.events import timeline
 from replica.doctor.timeline.gaps import gaps_of
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
-from replica.doctor.verdict.evidence_of_directories import JudgedCluster, Outages, outages_of
+from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
@@ -150,12 +150,12 @@ def incident_of(
     gaps = (*gaps_of(branch, told.unknown), *brokers_not_given(cluster))
     stop = None if cluster.cluster is None else _stop(cluster.cluster)
     gave_up = None if cluster.cluster is None else _gave_up(cluster.cluster)
-    found = outages_of(cluster) or Outages((), ())
-    seen, refusing = (tuple(one for one in kind if one.began is not BEFORE) for kind in found)
+    outages = () if cluster.outages is None else cluster.outages.without_leader
+    seen = tuple(one for one in outages if one.began is not BEFORE)
     return Incident(
         verdict, decisive(told.events), seen, stop, gave_up, gaps, nodes, behind,
         told.asked_for, told.recent,
-        {} if cluster.cluster is None else cluster.cluster.values("topics"), refusing,
+        {} if cluster.cluster is None else cluster.cluster.values("topics"), cluster.refusals,
     )  # fmt: skip
 
 
@@ -214,7 +214,7 @@ def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
         yield {"kind": "event", **dict(zip(COLUMNS, event.shown, strict=True))}
     outages = [
         *(("outage", one) for one in incident.outages),
-        *(("refused", one) for one in incident.refusing),
+        *(("refused", one.outage) for one in incident.refusing),
     ]
     for kind, outage in outages:
         yield {

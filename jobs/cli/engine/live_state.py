@@ -14,6 +14,7 @@ from jobs.cli.asking.about import AskedCluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted, from_directories
 from jobs.cli.engine.connecting import addresses, client_config
 from replica.doctor.verdict.facts import verdict_on_state
+from replica.doctor.verdict.outage import with_verdict
 from replica.doctor.verdict.verdict import Gap
 from replica.errors import KraftlakeError
 from replica.metadata.passed_over import NOTHING, PassedOver
@@ -73,10 +74,11 @@ class LiveQuorum:
         found = from_directories(asked, broker_defaults, Wanted(read_by=read_by))
         # The leader itself tells what is committed; no directory of a voter is available.
         cluster = replace(found.cluster, quorum=None, unproven_from=None, uncommitted_from=None)
+        verdict = verdict_on_state(cluster, _FILES)
         return replace(
             found,
-            cluster=cluster,
-            verdict=verdict_on_state(cluster, _FILES),
+            cluster=with_verdict(cluster, verdict),
+            verdict=verdict,
             readings=tuple(one._replace(is_of_quorum=True) for one in found.readings),
             not_judged=_NOT_JUDGED,
         )

@@ -47,10 +47,10 @@ def behind(own: Examined, common_end: int, newest: Examined) -> Behind:
     it has in common with that log."""
     goes_to = newest.directory.log_end_offset
     end = min(common_end, goes_to)
-    last = _time_at(own, end - 1)
+    last = own.time_at(end - 1)
     if last is None:  # it has a snapshot in the place of this record, or can't be read there
-        last = _time_at(newest, end - 1)
-    return Behind(goes_to - end, lag_ms(last, _time_at(newest, goes_to - 1)))
+        last = newest.time_at(end - 1)
+    return Behind(goes_to - end, lag_ms(last, newest.time_at(goes_to - 1)))
 
 
 def own_ends(members: Iterable[Examined]) -> dict[int, OwnEnd]:
@@ -75,9 +75,3 @@ def _position(examined: Examined) -> tuple[int, int]:
     last = examined.last_batch
     assert last is not None, "only logs with records are compared"
     return last.header.leader_epoch, examined.directory.log_end_offset
-
-
-def _time_at(examined: Examined, offset: int) -> int | None:
-    held = examined.batch_at(offset)
-    at = -1 if held is None else held[1].header.max_timestamp
-    return None if at < 0 else at

@@ -171,6 +171,13 @@ class Examined:
                 return segment, batch
         return None
 
+    def time_at(self, offset: int) -> int | None:
+        """The largest time of the batch that holds an offset, in ms since 1970 (UTC); None without
+        such a batch, or if it has no time."""
+        held = self.batch_at(offset)
+        at = -1 if held is None else held[1].header.max_timestamp
+        return None if at < 0 else at
+
     def content_of(self, file: SegmentFile | SnapshotFile) -> FileContent:
         """The bytes of a segment or snapshot."""
         return self.contents[file.file.path]

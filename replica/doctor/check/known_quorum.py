@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from replica.doctor.check.registered import registered_later
 from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
 from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_quorum
 from replica.doctor.quorum.lacks_own import lacks_own
-from replica.doctor.quorum.log_ends import LogEnd, behind_ms
+from replica.doctor.quorum.log_ends import LogEnd
 from replica.doctor.quorum.recovery import RecoveryPlan, plan_compared
 from replica.doctor.quorum.went_back import ComparedRound, WentBack, each_once, went_back
 from replica.format.file_names import FileKind
@@ -174,11 +174,15 @@ def quorum_files(
         {one.key: one for one in went_back},
         frozenset(log.key for one, log in members if _hides_votes(one)),
         lacks_own(ends),
-        behind_ms(ends),
+        _time_at({log.key: one for one, log in members}),
         {log.key: one.shown for one, log in members if one.breaks_off},
         registered_later(members, ends),
-        {one.key: one.at_ms for one in ends if one.at_ms >= 0},
     )
+
+
+def _time_at(of: Mapping[ReplicaKey, Examined]) -> Callable[[ReplicaKey, int], int | None]:
+    """QuorumFiles.time_at of these directories."""
+    return lambda key, offset: of[key].time_at(offset) if key in of else None
 
 
 def _log_ends(members: Iterable[tuple[Examined, ReplicaLog]]) -> Iterator[LogEnd]:

@@ -22,7 +22,7 @@ from replica.history.commitment import (
 from replica.history.divergence import Divergence, Relation, diverge
 from replica.history.log import OffsetRange
 from replica.model.keys import ReplicaKey
-from replica.words import up_to
+from replica.words import duration_text, up_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +147,10 @@ def judge_voters(quorum: KnownQuorum) -> Iterator[tuple[KnownVoter, Finding]]:
         if voter.doubt is VoterDoubt.STALE:
             yield voter, _stale(voter, quorum.log_end)
         elif voter.doubt is None and voter.behind_ms is not None:
-            seconds = voter.behind_ms // 1000
+            ends, lacks = duration_text(voter.behind_ms), voter.lacking(quorum.log_end)
             message = (
                 f"voter {voter.key.node_id}: its log goes {up_to(voter.held_end or 0)}, and ends "
-                f"{seconds} s before the newest log{voter.lacking(quorum.log_end)}"
+                f"{ends} before the newest log{lacks}"
             )
             yield voter, groups.VOTER_BEHIND.at("", message)
 

@@ -2,6 +2,7 @@
 
     findings = judge_health(Cluster(image, ...))
 
+min_isrs             min.insync.replicas, by the configs of one moment
 cluster              Cluster, the state that the rules judge
 quorum               controllers and voters; features: supported levels, and nodes that block a
                      level
@@ -17,9 +18,11 @@ judging              all rules together, with the rules about configs of missing
 partition_folders    the folders of partitions in brokers' log directories
 hosted               partition replicas on nodes that are also voters
 exposure             the harm of a failure of brokers, racks or voters
+rewound              the partitions at a moment that goes back, change by change
 past                 how long exposures and reassignments have lasted, by reading the log backwards
 leaderless           when partitions had no leader, also by reading backwards
 refusing             since when partitions refuse writes, read in the same way
+refusals             which brokers were missing then
 signs_of_life        when a fenced broker was last alive, by the log
 sizes                the numbers of entities and records; log_content: the records by type;
                      large_log_content: the same for large files

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 
 from replica.doctor.health.cluster import Cluster, is_live
-from replica.doctor.health.past import VisibleChange
+from replica.doctor.health.rewound import VisibleChange
 from replica.metadata.changes.brokers_seen import is_fencing
 
 _SHUTDOWNS_SINCE = 7

@@ -9,6 +9,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from replica.doctor.check.rule import Finding, Rule, Subject
+from replica.doctor.health.min_isrs import MinIsrs
+from replica.doctor.quorum.conditions import NoLeader, uncounted_text
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import UNCOUNTED
 from replica.doctor.quorum.log_ends import OwnEnd
@@ -20,24 +22,19 @@ from replica.metadata.image.settings import (
     NO_MIGRATION,
     PRE_MIGRATION,
 )
-from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import ZERO_UUID
-from replica.model.voters import Voter, majority
-from replica.words import number
+from replica.model.voters import Voter, is_blocking
+from replica.words import named, number
 
 JUDGED = (
     "topic", "partition", "config", "broker", "controller", "feature",
     "voters", "kraft_version", "zk_migration_state",
 )  # fmt: skip
 """The kinds of entities that the rules and exposures read."""
-BROKER_RESOURCE = 4
-"""Kafka's ConfigResource.Type.BROKER. Its empty name is the default of all brokers."""
-MIN_ISR = "min.insync.replicas"
 STOPPED_MS = 250
 """The time (ms) after which a running voter has its leader's records. Usually it takes a few ms."""
 SHOWN_LIST = 5
-_INT32_MAX = 2**31 - 1
 
 UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
 """DirectoryId.UNASSIGNED: the broker has not yet named the replica's directory (KIP-858)."""
@@ -127,6 +124,9 @@ class Cluster:
     """The name of the directory that gave the state, if it is an incomplete copy; else ""."""
     passed_over: str = ""
     """The records that the replay passes over, such as `2 records of types 501 and 516`."""
+    by_verdict: NoLeader | None = None
+    """Why the quorum has no leader, or perhaps none, by the verdict; None where the verdict says
+    nothing of it, or was not made yet."""
 
     def values(self, table: str) -> Mapping[Any, Any]:
         """The entities of one of the image's tables."""
@@ -250,17 +250,31 @@ class Cluster:
         return self.voters - self.voters_down - self.uncounted_voters
 
     @property
+    def no_leader(self) -> NoLeader | None:
+        """Why the quorum has no leader, or perhaps none; None where nothing shows that it lacks
+        one. Without one no partition gets another leader, and no change is accepted."""
+        if self.quorum is not None and self.quorum.is_leaderless:
+            return NoLeader("had no leader when the directories were copied", is_sure=True)
+        unreliable, count = self.voters & self.unreliable_voters, len(self.voters)
+        if self.by_verdict is not None or not (unreliable and is_blocking(len(unreliable), count)):
+            return self.by_verdict
+        why = uncounted_text(unreliable) + ", and it is the only voter" * (count == 1)
+        which = named("voter", [str(one) for one in sorted(unreliable)])
+        first = f"do what `kraftlake check` says about {which}, and ask again"
+        return NoLeader(f"has perhaps no leader ({why})", is_sure=False, first=first)
+
+    @property
     def is_led(self) -> bool:
-        """Whether nothing shows that the quorum has no leader. Without one no partition gets
-        another leader, and no change is accepted."""
-        return self.quorum is None or not self.quorum.is_leaderless
+        """Whether it isn't sure that the quorum has no leader."""
+        return self.no_leader is None or not self.no_leader.is_sure
 
     @property
     def stopped_together(self) -> frozenset[int]:
         """The voters whose logs all end at the same offset, behind which the newest log has
-        changes, if they are a majority and nothing shows that they ran later. They stopped at one
-        moment, because an idle leader appends two records a second. Empty otherwise, and if the
-        newest log continues for less than STOPPED_MS: these records may have been in flight."""
+        changes, if the others are no majority, and nothing shows that they ran later. They stopped
+        at one moment, because an idle leader appends two records a second. Empty otherwise, and if
+        the newest log continues for less than STOPPED_MS: these records may have been in
+        flight."""
         quorum, since, now = self.quorum, self.uncommitted_at, self.now
         if quorum is None or since is None or now is None or now - since < STOPPED_MS:
             return frozenset()
@@ -268,7 +282,7 @@ class Cluster:
         ended = [
             one.key.node_id for one in quorum.voters if one.held_end == end and not one.lived_on
         ]
-        return frozenset(ended) if len(ended) >= majority(len(quorum.voters)) else frozenset()
+        return frozenset(ended) if is_blocking(len(ended), len(quorum.voters)) else frozenset()
 
     def holders_of(self, offset: int) -> str:
         """The voters that hold a record of the newest log, as text: `1 of 5 voters (3)`."""
@@ -308,51 +322,6 @@ class Cluster:
         return MinIsrs.in_configs(self.values("configs"), self.broker_defaults)
 
 
-@dataclass(frozen=True, slots=True)
-class MinIsrs:
-    """The values of min.insync.replicas that are numbers."""
-
-    topics: Mapping[str, int]
-    """The values of topics, by the topic's name."""
-    brokers: Mapping[int, int]
-    """The values of brokers, by the broker's id."""
-    default: int | None
-    """The default of all brokers; None if unknown."""
-
-    @staticmethod
-    def in_configs(configs: Mapping[Any, Any], broker_defaults: Mapping[str, str]) -> MinIsrs:
-        """The values in these configs. configs: the values of an image's table. broker_defaults:
-        see Cluster."""
-        topics: dict[str, int] = {}
-        brokers: dict[int, int] = {}
-        for (resource_type, resource, name), value in configs.items():
-            number = _positive(value) if name == MIN_ISR else None
-            if number is None:
-                continue
-            if resource_type == TOPIC_RESOURCE:
-                topics[resource] = number
-            elif resource_type == BROKER_RESOURCE and _number(resource) is not None:
-                brokers[int(resource)] = number
-        dynamic = configs.get((BROKER_RESOURCE, "", MIN_ISR))
-        default = broker_defaults.get(MIN_ISR) if dynamic is None else dynamic
-        return MinIsrs(topics, brokers, _positive(default))
-
-    def of(self, topic: str, partition: Partition) -> int | None:
-        """The min.insync.replicas of a partition of the topic, which is at most its replication
-        factor; None if neither the log nor a broker's file has a value.
-
-        Kafka takes the first existing value of these: the topic's config, the leader's config, the
-        default of all brokers, the leader's file.
-        """
-        replicas = len(partition.replicas)
-        if replicas <= 1:
-            return replicas
-        configured = self.topics.get(topic)
-        if configured is None:
-            configured = self.brokers.get(partition.leader, self.default)
-        return None if configured is None else min(configured, replicas)
-
-
 def offline_directory(
     partition: Partition, broker_id: int, online: frozenset[str] | None
 ) -> str | None:
@@ -368,21 +337,6 @@ def offline_directory(
 def is_live(registration: Mapping[str, Any]) -> bool:
     """Whether a broker with these fields is neither fenced nor shutting down."""
     return not registration["fenced"] and not registration["inControlledShutdown"]
-
-
-def _positive(text: str | None) -> int | None:
-    """A whole number from 1 on, as Kafka accepts it; None for any other text, such as a redacted
-    one."""
-    number = _number("" if text is None else text.strip())
-    return number if number is not None and number > 0 else None
-
-
-def _number(text: str) -> int | None:
-    """An int32 that is written with digits only; None for other text."""
-    if not (text.isascii() and text.isdecimal()) or len(text) > len(str(_INT32_MAX)):
-        return None
-    number = int(text)
-    return number if number <= _INT32_MAX else None
 
 
 def listed(ids: Iterable[int]) -> str:

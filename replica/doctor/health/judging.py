@@ -3,14 +3,15 @@ ZooKeeper are here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject, by_severity
 from replica.doctor.health.brokers import judge_brokers
-from replica.doctor.health.cluster import BROKER_RESOURCE, Cluster, Lag
+from replica.doctor.health.cluster import Cluster, Lag
 from replica.doctor.health.features import judge_features
+from replica.doctor.health.min_isrs import BROKER_RESOURCE
 from replica.doctor.health.partitions import judge_partitions
 from replica.doctor.health.placement import judge_placement
 from replica.doctor.health.quorum import judge_quorum
@@ -24,7 +25,8 @@ from replica.metadata.image.settings import (
 )
 from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.keys import ReplicaKey
-from replica.words import counted, listed, ms_text, named, shortened, up_to
+from replica.model.voters import majority
+from replica.words import counted, duration_text, listed, ms_text, named, shortened, up_to
 
 
 def judge_configs(cluster: Cluster) -> Iterator[Finding]:
@@ -97,6 +99,14 @@ def judge_health(cluster: Cluster) -> list[Finding]:
     return sorted(found, key=by_severity)
 
 
+def _needed(voters: Collection[int]) -> str:
+    """How many voters elect a leader: with an even number of voters this is more than half."""
+    if len(voters) < 2:
+        return ""
+    ids = listed([str(one) for one in sorted(voters)])
+    return f"; a leader needs {majority(len(voters))} of the {len(voters)} voters ({ids})"
+
+
 def _without_quorum_leader(cluster: Cluster, leader: ReplicaKey | None) -> Finding:
     who = "the last leader" if leader is None else f"node {leader.node_id}"
     since = "" if cluster.now is None else f" after {ms_text(cluster.now)}"
@@ -105,9 +115,14 @@ def _without_quorum_leader(cluster: Cluster, leader: ReplicaKey | None) -> Findi
         for one in sorted(cluster.voters & cluster.lags.keys())
         if one not in cluster.unreliable_voters
     }
-    behind = [f"voter {one}'s log ends {lag.ms / 1000:.1f} s earlier" for one, lag in lags.items()]
+    behind = [
+        f"voter {one}'s log ends {duration_text(lag.ms)} earlier" for one, lag in lags.items()
+    ]
     stopped = f"; {listed(behind)}" if behind else ""
-    message = f"{who} gave up leading{since}, and no directory here names a later leader{stopped}"
+    message = (
+        f"{who} gave up leading{since}, and no directory here names a later leader{stopped}"
+        f"{_needed(cluster.voters)}"
+    )
     subjects = tuple(
         Subject(f"voter {one}", _log_end(lag), lag.end - 1) for one, lag in lags.items()
     )
@@ -115,7 +130,7 @@ def _without_quorum_leader(cluster: Cluster, leader: ReplicaKey | None) -> Findi
 
 
 def _log_end(lag: Lag) -> str:
-    return f"its log ends at offset {lag.end - 1}, {lag.ms / 1000:.1f} s before the newest log"
+    return f"its log ends at offset {lag.end - 1}, {duration_text(lag.ms)} before the newest log"
 
 
 def _uncommitted(cluster: Cluster, start: int) -> Finding:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey
 from replica.doctor.health.exposure import BROKER, NOW, Failure, Standing
-from replica.doctor.health.past import VisibleChange
-from replica.metadata.image.partition import Partition
+from replica.doctor.health.rewound import RewoundPartitions, VisibleChange
 from replica.model.keys import NO_NODE
 
 
@@ -89,40 +89,47 @@ class Outage:
     """The partitions that `still` counts."""
 
 
-def has_no_leader(key: PartitionKey, partition: Partition) -> bool:
-    """Whether the partition has no leader."""
-    return partition.leader == NO_NODE
+class Outages(NamedTuple):
+    """The times during which partitions were out, the oldest first."""
+
+    without_leader: Sequence[Outage] = ()
+    """They had no leader."""
+    refusing: Sequence[Outage] = ()
+    """They had a leader, and refused writes with acks=all."""
 
 
-class OutagesBackwards:
-    """Finds outages by undoing changes, the newest first.
+def outages_of(then: RewoundPartitions, steps: Iterable[VisibleChange]) -> Outages:
+    """All outages that these steps show. then: the partitions of the newest state. steps: the
+    changes, newest first."""
+    without_leader = _Backwards(then, then.has_no_leader)
+    refusing = _Backwards(then, then.refuses_writes)
+    for step in steps:
+        changed = then.take_back(step)
+        without_leader.take_back(step, changed)
+        refusing.take_back(step, changed)
+    return Outages(without_leader.found(), refusing.found())
 
-    partitions: those of the newest state. is_out: whether a partition is out, if not because it has
-    no leader.
-    """
 
-    def __init__(
-        self,
-        partitions: Mapping[PartitionKey, Partition],
-        is_out: Callable[[PartitionKey, Partition], bool] = has_no_leader,
-    ) -> None:
-        self._partitions, self._is_out = partitions, is_out
-        self._out = {key for key, one in partitions.items() if is_out(key, one)}
-        self._number, self._still = len(partitions), len(self._out)
+class _Backwards:
+    """Finds outages of one kind. is_out: whether a partition is out at the moment of `then`."""
+
+    def __init__(self, then: RewoundPartitions, is_out: Callable[[PartitionKey], bool]) -> None:
+        self._then, self._is_out = then, is_out
+        self._out = {key for key in then.partitions if is_out(key)}
+        self._number, self._still = len(then.partitions), len(self._out)
         self._at: int | None = None
         self._after, self._lasting = self._still, frozenset(self._out)
         self._touched: dict[PartitionKey, bool] = {}
         """For each partition that a step of this time changed, whether it was out after all steps
         of this time."""
-        self._earlier: dict[PartitionKey, bool] = {}
-        """For each partition that a later step changed, whether it existed before that step."""
         self._found: list[Outage] = []
         self._ended: Beginning | None = None
         self._most = self._of = 0
         self._most_at: int | None = None
 
-    def take_back(self, step: VisibleChange) -> None:
-        """Undoes the next older change."""
+    def take_back(self, step: VisibleChange, changed: Collection[PartitionKey]) -> None:
+        """Takes the next older change, which was undone. changed: the partitions that may be out
+        then and not now, or the other way."""
         had_any = bool(self._out)
         here = Beginning(step.offset, step.at)
         if step.at is None or step.at != self._at:
@@ -130,7 +137,7 @@ class OutagesBackwards:
             self._touched.clear()
         if len(self._out) >= self._most:
             self._most, self._of, self._most_at = len(self._out), self._number, step.at
-        self._undo(step)
+        self._judge(changed)
         if self._out and not had_any:
             self._ended, self._most, self._still = here, 0, 0
             self._after, self._lasting = len(self._out), frozenset()
@@ -152,15 +159,11 @@ class OutagesBackwards:
         about = self._most, self._of, self._most_at, at_first, self._still, first, self._lasting
         return Outage(began, self._ended, *about)
 
-    def _undo(self, step: VisibleChange) -> None:
-        """Undoes a step in the set of partitions that are out, and in the number of all."""
-        for table, key, before in step.before:
-            if table == "partitions":
-                existed = self._earlier.get(key, key in self._partitions)
-                self._number -= existed - (before is not None)
-                self._earlier[key] = before is not None
-                self._touched.setdefault(key, key in self._out)
-                if before is not None and self._is_out(key, before):
-                    self._out.add(key)
-                else:
-                    self._out.discard(key)
+    def _judge(self, changed: Collection[PartitionKey]) -> None:
+        self._number = len(self._then.partitions)
+        for key in changed:
+            self._touched.setdefault(key, key in self._out)
+            if key in self._then.partitions and self._is_out(key):
+                self._out.add(key)
+            else:
+                self._out.discard(key)

@@ -19,8 +19,8 @@ from replica.doctor.check.replaying import snapshot_image
 from replica.doctor.health.absent import may_have_vanished
 from replica.doctor.health.cluster import Beginning, Cluster, Lag, PartitionKey, Shortened
 from replica.doctor.health.log_content import LogContent
-from replica.doctor.health.past import WATCHED, VisibleChange
 from replica.doctor.health.reassignments import reassigned, reassignment_starts
+from replica.doctor.health.rewound import WATCHED, VisibleChange
 from replica.doctor.health.shortened import NAMES, brokers_down, shortened_while_down
 from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.errors import DataError

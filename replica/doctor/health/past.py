@@ -10,17 +10,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from replica.doctor.health.cluster import (
-    BROKER_RESOURCE,
-    MIN_ISR,
-    Beginning,
-    Cluster,
-    MinIsrs,
-    PartitionKey,
-    is_live,
-)
+from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey, is_live
 from replica.doctor.health.exposure import (
     BROKER,
     PAIR,
@@ -32,22 +24,7 @@ from replica.doctor.health.exposure import (
     Standing,
 )
 from replica.doctor.health.reassignments import reassigned
-from replica.metadata.image.partition import Partition
-from replica.metadata.image.state import TOPIC_RESOURCE
-
-WATCHED = ("topics", "partitions", "brokers", "configs", "voters")
-"""The tables of an image whose changes are steps."""
-
-
-class VisibleChange(NamedTuple):
-    """The changes that became visible at one offset."""
-
-    offset: int
-    at: int | None
-    """The time of the records, in ms since 1970 (UTC); None if the batch has no time."""
-    before: tuple[tuple[str, Any, Any], ...]
-    """(table, key, earlier value as State's tables hold it) of each changed entity; the value is
-    None if the entity didn't exist."""
+from replica.doctor.health.rewound import RewoundPartitions, VisibleChange, put_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,43 +206,27 @@ class _State:
         self.racks_changed = False
         self._standing = standing
         self._is_led = cluster.is_led
-        self._partitions = dict(cluster.partitions)
-        self._names = dict(cluster.values("topics"))
+        self._then = RewoundPartitions.of(cluster)
         self._brokers = dict(cluster.values("brokers"))
-        self._min_isr_configs = {
-            key: value for key, value in cluster.values("configs").items() if key[2] == MIN_ISR
-        }
-        self._broker_defaults = cluster.broker_defaults
-        self._min_isrs = cluster.min_isrs
         self._online = dict(cluster.online_directories)
-        self._alike = {key: self._alike_of(key) for key in self._partitions}
+        self._alike = {key: self._alike_of(key) for key in self._then.partitions}
         self._counts = Counter(self._alike.values())
-        self._of_topic: defaultdict[str, set[PartitionKey]] = defaultdict(set)
-        for key in self._partitions:
-            self._of_topic[key[0]].add(key)
 
     def take_back(self, step: VisibleChange) -> None:
-        before: dict[str, dict[Any, Any]] = {table: {} for table in WATCHED}
-        for table, key, value in step.before:
-            before[table][key] = value
-        _put_all(self._names, {key: v for key, v in before["topics"].items() if v is not None})
         self.racks_changed = False
-        changed: set[PartitionKey] = set()
-        if before["brokers"]:
-            self._take_back_brokers(before["brokers"])
-            changed |= self._take_back_directories(before["brokers"])
-        changed |= self._take_back_configs(before["configs"])
-        _put_all(self._partitions, before["partitions"])
-        for key in changed | before["partitions"].keys():
+        changed = self._then.take_back(step)
+        brokers = {key: value for table, key, value in step.before if table == "brokers"}
+        if brokers:
+            self._take_back_brokers(brokers)
+            changed |= self._take_back_directories(brokers)
+        for key in changed:
             self._recount(key)
-        _put_all(self._names, before["topics"])
-        if "" in before["voters"]:
-            voters = before["voters"][""] or ()
+        for voters in (value or () for table, _, value in step.before if table == "voters"):
             self._standing.voters = frozenset(one.key.node_id for one in voters)
 
     def _take_back_brokers(self, before: Mapping[int, Any]) -> None:
         standing = self._standing
-        _put_all(self._brokers, before)
+        put_all(self._brokers, before)
         live, rack_of, fenced = set(standing.live), dict(standing.rack_of), set(standing.fenced)
         for one in before:
             fields = self._brokers.get(one)
@@ -303,28 +264,14 @@ class _State:
                 del self._online[one]
         if not other:
             return set()
-        return {key for key, one in self._partitions.items() if not other.isdisjoint(one.replicas)}
-
-    def _take_back_configs(self, before: Mapping[Any, Any]) -> set[PartitionKey]:
-        """Undo changes of configs. Returns the partitions whose min.insync.replicas may have
-        changed."""
-        mine = {key: value for key, value in before.items() if key[2] == MIN_ISR}
-        if not mine:
-            return set()
-        _put_all(self._min_isr_configs, mine)
-        self._min_isrs = MinIsrs.in_configs(self._min_isr_configs, self._broker_defaults)
-        if any(resource_type == BROKER_RESOURCE for resource_type, _, _ in mine):
-            return set(self._partitions)
-        topics = {resource for kind, resource, _ in mine if kind == TOPIC_RESOURCE}
-        ids = [topic_id for topic_id, name in self._names.items() if name in topics]
-        return {key for topic_id in ids for key in self._of_topic[topic_id]}
+        return {
+            key for key, one in self._then.partitions.items() if not other.isdisjoint(one.replicas)
+        }
 
     def _recount(self, key: PartitionKey) -> None:
         old, new = self._alike.pop(key, None), None
-        self._of_topic[key[0]].discard(key)
-        if key in self._partitions:
+        if key in self._then.partitions:
             new = self._alike[key] = self._alike_of(key)
-            self._of_topic[key[0]].add(key)
         if old == new:
             return
         if old is not None:
@@ -333,8 +280,7 @@ class _State:
             self._count(new, 1)
 
     def _alike_of(self, key: PartitionKey) -> Alike:
-        partition: Partition = self._partitions[key]
-        min_isr = self._min_isrs.of(self._names.get(key[0], ""), partition)
+        partition, min_isr = self._then.partitions[key], self._then.min_isr(key)
         return Alike.of(partition, min_isr, self._online, is_led=self._is_led)
 
     def _count(self, alike: Alike, count: int) -> None:
@@ -346,12 +292,3 @@ class _State:
     def _add(self, alike: Alike, count: int) -> None:
         standing = self._standing
         standing.tally.add(alike.kind(standing.live), count, standing.rack_of)
-
-
-def _put_all(held: dict[Any, Any], before: Mapping[Any, Any]) -> None:
-    """Restore each earlier value; None removes the key."""
-    for key, value in before.items():
-        if value is None:
-            held.pop(key, None)
-        else:
-            held[key] = value

@@ -10,6 +10,7 @@ from replica.doctor.check.rule import Finding, Subject
 from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey, listed
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
+from replica.words import duration_text
 
 LONG_MS = 24 * 60 * 60 * 1000
 """The time (ms) after which a reassignment is reported as stuck."""
@@ -93,14 +94,5 @@ def _told(
         parts.append(f"{listed(absent)} not live")
     if lost:
         parts.append(f"log directory of {listed(lost)} not online")
-    parts.append("began before this log" if age is None else f"for {_duration(age // 1000)}")
+    parts.append("began before this log" if age is None else f"for {duration_text(age)}")
     return ", ".join(parts)
-
-
-def _duration(seconds: int) -> str:
-    days, rest = divmod(seconds, 86_400)
-    hours, rest = divmod(rest, 3_600)
-    minutes, left = divmod(rest, 60)
-    units = ((days, "d"), (hours, "h"), (minutes, "min"), (left, "s"))
-    shown = [f"{count} {unit}" for count, unit in units if count][:2]
-    return " ".join(shown) or "0 s"

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject
-from replica.doctor.health.cluster import BROKER_RESOURCE, Cluster, Shortened
-from replica.doctor.health.past import VisibleChange
+from replica.doctor.health.cluster import Cluster, Shortened
+from replica.doctor.health.min_isrs import BROKER_RESOURCE
+from replica.doctor.health.rewound import VisibleChange
 from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.metadata.topic_configs import TOPIC_CONFIGS, TopicConfig
 from replica.words import listed

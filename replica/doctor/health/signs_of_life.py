@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from replica.doctor.health.cluster import Beginning, Cluster
-from replica.doctor.health.past import VisibleChange
+from replica.doctor.health.rewound import VisibleChange
 from replica.metadata.changes.brokers_seen import is_fencing, seen_by
 
 FENCED_LATER = "by default a broker is fenced 9 s or more after its last heartbeat"

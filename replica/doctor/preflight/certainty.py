@@ -22,7 +22,6 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
-from replica.doctor.preflight.majority import majority_in_doubt
 from replica.doctor.quorum.conditions import NoLeader, unproven_changes, unseen_voters
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import UNCOUNTED, VoterDoubt
@@ -31,15 +30,11 @@ from replica.words import up_to
 _MORE = "`kraftlake check` says more"
 
 
-def grounded(found: Preflight, cluster: Cluster, no_leader: NoLeader | None = None) -> Preflight:
-    """The result of a judgement, with the doubts about the judged state. no_leader: why the cluster
-    accepts no change, by its verdict; None if it accepts changes. If it accepts none, the result
-    has no order of steps."""
-    if not cluster.is_led:
-        no_leader = NoLeader("had no leader when the directories were copied", is_sure=True)
-    no_leader = no_leader or majority_in_doubt(cluster)
+def grounded(found: Preflight, cluster: Cluster) -> Preflight:
+    """The result of a judgement, with the doubts about the judged state. If the cluster has no
+    leader, or perhaps none, the result has no order of steps."""
     named = {reason.subject for reason in found.reasons}
-    reasons = [*_without_leader(found, no_leader), *_doubts(cluster), *found.reasons]
+    reasons = [*_without_leader(found, cluster.no_leader), *_doubts(cluster), *found.reasons]
     reasons += (
         note(f"voter {node}", why)
         for node, why in _voters_in_doubt(cluster)
@@ -48,8 +43,8 @@ def grounded(found: Preflight, cluster: Cluster, no_leader: NoLeader | None = No
     reasons += _to_copy(cluster, " ".join(reason.detail for reason in reasons))
     judged = preflight(found.action, reasons, (*found.needs, *_conditions(cluster)))
     first, order = found.first, found.order
-    if no_leader is not None and found.asks_quorum:
-        first, order = tuple(dict.fromkeys((no_leader.first, *first))), ()
+    if cluster.no_leader is not None and found.asks_quorum:
+        first, order = tuple(dict.fromkeys((cluster.no_leader.first, *first))), ()
     return replace(judged, first=first, order=order, asks_quorum=found.asks_quorum)
 
 

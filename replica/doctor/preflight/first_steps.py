@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 
 from replica.doctor.health.cluster import Cluster, PartitionKey
 from replica.doctor.health.copy_first import copies_first, copy_step
+from replica.doctor.health.exposure import eligible_to_lead
 from replica.metadata.image.partition import Partition
 from replica.model.control import KRAFT_VERSION
+from replica.model.keys import NO_NODE
 from replica.model.voters import majority
 from replica.shell_text import line
 from replica.words import counted, listed, named
@@ -17,14 +20,18 @@ _ENOUGH_VOTERS = 3
 
 
 def before_stop(cluster: Cluster, gone: frozenset[int]) -> Iterator[str]:
-    """What to do before these brokers stop at the same time."""
-    yield from _those_down(cluster, gone & cluster.fenced_brokers)
+    """What to do before these brokers stop at the same time. What ends an outage stands first, as
+    nothing else helps before."""
+    down_first = (gone & cluster.fenced_brokers) | _awaited(cluster)
+    yield from _those_down(cluster, down_first)
     lagging = [
-        key for key, one in sorted(cluster.partitions.items()) if _lags(cluster, key, one, gone)
+        key
+        for key, one in sorted(cluster.partitions.items())
+        if _lags(cluster, key, one, gone) and not down_first.issuperset(_missing(one, gone))
     ]
     if lagging:
         missing = {broker for key in lagging for broker in cluster.partitions[key].replicas} - gone
-        down = sorted(missing & cluster.fenced_brokers)
+        down = sorted((missing & cluster.fenced_brokers) - down_first)
         start = f"{_start(cluster, down)}, and " if down else ""
         told = f"{start}wait until the replicas of {_partitions(cluster, lagging)} are in sync"
         yield f"{told}: --while 10 waits"
@@ -83,6 +90,25 @@ def before_unregistering(broker: int) -> str:
     """A clause about a broker that is gone for good, and holds replicas or a vote."""
     plan = line("kraftlake", "plan", "--decommission", str(broker))
     return f"`{plan}` says what has to move before it is unregistered"
+
+
+def _awaited(cluster: Cluster) -> frozenset[int]:
+    """The brokers that are down, and whose replicas are missing where partitions have no leader or
+    refuse writes with acks=all."""
+    missing = (
+        eligible_to_lead(partition)
+        if partition.leader == NO_NODE
+        else _missing(partition)
+        if len(partition.isr) < (cluster.min_isr(key, partition) or 0)
+        else ()
+        for key, partition in cluster.partitions.items()
+    )
+    return cluster.fenced_brokers.intersection(chain.from_iterable(missing))
+
+
+def _missing(partition: Partition, gone: frozenset[int] = frozenset()) -> frozenset[int]:
+    """The replicas that aren't in sync, but for those on these brokers."""
+    return frozenset(partition.replicas).difference(partition.isr, gone)
 
 
 def _needed(cluster: Cluster, key: PartitionKey, partition: Partition) -> int:

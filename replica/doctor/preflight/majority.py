@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable
 
 from replica.doctor.health.cluster import Cluster, listed
 from replica.doctor.preflight.answer import Reason, note, unknown, unsafe
-from replica.doctor.quorum.conditions import NoLeader
+from replica.doctor.quorum.conditions import uncounted_text
 from replica.model.voters import majority
-from replica.words import named, number
+from replica.words import duration_text, named, number
 
 NO_LOG = "no log shows that"
 """The reason why a condition isn't proven, as text."""
@@ -35,7 +35,7 @@ def majority_reason(
         are = "is down: its broker is" if len(down) == 1 else "are down: their brokers are"
         why.append(f"{_voters(down)} {are} fenced, or shutting down")
     if unreliable:
-        why.append(_unreliable(unreliable))
+        why.append(uncounted_text(unreliable))
     if stopped:
         why.append(f"{_voters(stopped)} {seem_stopped(stopped)}")
     if behind:
@@ -53,34 +53,16 @@ def majority_reason(
     return unknown(subject, f"{told}; {_ask_again(behind)}" if behind else told)
 
 
-def majority_in_doubt(cluster: Cluster) -> NoLeader | None:
-    """Why the quorum has perhaps no leader: the directories of so many voters can't be relied on
-    that the others are no majority. None where they are one."""
-    unreliable = cluster.voters & cluster.unreliable_voters
-    if not unreliable or len(cluster.voters - unreliable) >= majority(len(cluster.voters)):
-        return None
-    only = ", and it is the only voter" if len(cluster.voters) == 1 else ""
-    first = f"do what `kraftlake check` says about {_voters(unreliable)}, and ask again"
-    return NoLeader(
-        f"has perhaps no leader ({_unreliable(unreliable)}{only})", is_sure=False, first=first
-    )
-
-
-def _unreliable(voters: frozenset[int]) -> str:
-    why = "its directory" if len(voters) == 1 else "their directories"
-    return f"{_voters(voters)} can't be counted: {why} can't be relied on"
-
-
 def why_behind(cluster: Cluster, nodes: Collection[int]) -> str:
     """Why nodes that are behind can't be relied on: the possible causes."""
-    seconds = min(cluster.lags[one].ms for one in nodes) // 1000
+    least = duration_text(min(cluster.lags[one].ms for one in nodes))
     if len(nodes) == 1:
         return (
-            f"its log ends {seconds} s before the newest one, as of a node that is stopped or cut "
+            f"its log ends {least} before the newest one, as of a node that is stopped or cut "
             "off, or of an older disk or copy"
         )
     return (
-        f"their logs end {seconds} s or more before the newest one, as of nodes that are stopped "
+        f"their logs end {least} or more before the newest one, as of nodes that are stopped "
         "or cut off, or of older disks or copies"
     )
 
@@ -106,7 +88,8 @@ def caught_up_needs(cluster: Cluster, nodes: Iterable[int]) -> tuple[str, ...]:
     if not late:
         return ()
     names = [
-        f"{one} (offset {lag.end - 1}, {lag.ms // 1000} s earlier)" for one, lag in late.items()
+        f"{one} (offset {lag.end - 1}, {duration_text(lag.ms)} earlier)"
+        for one, lag in late.items()
     ]
     has, its = ("has", "its log ends") if len(late) == 1 else ("have", "their logs end")
     return (

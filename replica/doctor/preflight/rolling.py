@@ -82,7 +82,7 @@ def _in_sync(cluster: Cluster) -> Cluster:
         for name, table in cluster.image.tables.items()
     }
     quorum = None if cluster.quorum is None else replace(cluster.quorum, is_leaderless=False)
-    return replace(cluster, image=Image(tables), quorum=quorum)
+    return replace(cluster, image=Image(tables), quorum=quorum, by_verdict=None)
 
 
 def _caught_up(cluster: Cluster, partition: Partition) -> Partition:

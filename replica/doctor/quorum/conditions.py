@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import ABSENT, KnownVoter, VoterDoubt
-from replica.model.voters import majority
-from replica.words import named
+from replica.model.voters import is_blocking
+from replica.words import duration_text, named
 
 _TELL_ALL = (
     None,
@@ -33,6 +33,13 @@ class NoLeader(NamedTuple):
     """What to do before a change."""
 
 
+def uncounted_text(voters: Iterable[int]) -> str:
+    """A clause about voters with directories that can't be relied on."""
+    names = [str(one) for one in sorted(voters)]
+    why = "its directory" if len(names) == 1 else "their directories"
+    return f"{named('voter', names)} can't be counted: {why} can't be relied on"
+
+
 def unproven_changes(first: int, proven_end: int) -> str:
     """The changes of a log that aren't proven to be committed, as the subject of a clause in the
     plural. first: the offset of the first of them; the records before it that aren't proven change
@@ -41,12 +48,13 @@ def unproven_changes(first: int, proven_end: int) -> str:
 
 
 def unseen_voters(quorum: KnownQuorum) -> Iterator[str]:
-    """The condition about voters whose logs are not at hand. No condition if the other voters are a
-    majority and their whole logs are at hand: a majority holds all committed records."""
+    """The condition about voters whose logs are not at hand. No condition if
+    these voters are no majority, and the whole logs of the others are at hand: each committed
+    record is on a majority, so on one of the others."""
     unseen = [str(voter.key.node_id) for voter in quorum.voters if voter.doubt in ABSENT]
     count = len(quorum.voters)
     seen = sum(voter.doubt in _TELL_ALL for voter in quorum.voters)
-    if not unseen or seen >= majority(count):
+    if not unseen or is_blocking(seen, count):
         return
     has, its = ("has", "its log was") if len(unseen) == 1 else ("have", "their logs were")
     others = f"the whole logs of {seen} of {count} voters are no majority"
@@ -67,8 +75,8 @@ def own_disk_needs(voters: Iterable[KnownVoter]) -> Iterator[str]:
     for voter in voters:
         yield (
             f"node {voter.key.node_id} has to start with its own disk, not with an older copy: its "
-            f"log ends {_seconds(voter)} s before the newest one, as of a node that was stopped or "
-            "cut off, or of an older copy"
+            f"log ends {duration_text(voter.behind_ms or 0)} before the newest one, as of a node "
+            "that was stopped or cut off, or of an older copy"
         )
 
 
@@ -76,17 +84,13 @@ def if_its_own(voters: Iterable[KnownVoter]) -> str:
     """The step that starts these late voters, as a sentence that ends with the condition."""
     late = list(voters)
     nodes = named("node", [str(voter.key.node_id) for voter in late])
-    seconds = min(map(_seconds, late))
+    least = duration_text(min(voter.behind_ms or 0 for voter in late))
     if len(late) == 1:
         return (
             f"Start {nodes} only if its disk was not restored from an older copy: its log ends "
-            f"{seconds} s before the newest one."
+            f"{least} before the newest one."
         )
     return (
         f"Start each of {nodes} only if its disk was not restored from an older copy: their logs "
-        f"end {seconds} s or more before the newest one."
+        f"end {least} or more before the newest one."
     )
-
-
-def _seconds(voter: KnownVoter) -> int:
-    return (voter.behind_ms or 0) // 1000

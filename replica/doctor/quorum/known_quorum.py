@@ -7,7 +7,7 @@ unknown which history is right.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from replica.doctor.quorum.known_voter import (
     VoterDoubt,
 )
 from replica.doctor.quorum.lacks_own import LacksOwn
+from replica.doctor.quorum.log_ends import COPYING_MS, lag_ms
 from replica.doctor.quorum.registered_later import RegisteredLater
 from replica.doctor.quorum.sets_in_force import voter_sets_at_end
 from replica.doctor.quorum.went_back import WentBack
@@ -29,7 +30,7 @@ from replica.history.ranges import Ranges
 from replica.history.voters import is_majority, is_voter
 from replica.model.epochs import UNDEFINED_EPOCH, election_order
 from replica.model.keys import NO_NODE, ReplicaKey
-from replica.model.voters import VoterKeys, majority
+from replica.model.voters import VoterKeys, is_blocking, majority
 
 
 class LogBehind(NamedTuple):
@@ -83,7 +84,8 @@ class KnownQuorum:
     """All replicas whose files are at hand."""
     is_leaderless: bool = False
     """Whether the leader of the newest log's last epoch gave up its epoch, and nobody is known to
-    lead since; False where the voters who could tell are no majority of the voters."""
+    lead since; False where the voters who can't tell are a majority, and so may have elected one
+    among themselves."""
     gave_up: ReplicaKey | None = None
     """The leader who gave up; None where no leader did, or where it isn't known which one did."""
     behind: tuple[LogBehind, ...] = ()
@@ -153,14 +155,12 @@ class QuorumFiles:
     """The replicas with an unreadable quorum-state."""
     lacks_own: Mapping[ReplicaKey, LacksOwn] = field(default_factory=dict)
     """For each leader: its own records that its log lacks."""
-    behind_ms: Mapping[ReplicaKey, int] = field(default_factory=dict)
-    """For each replica whose log ends long before the newest log: the difference in ms."""
+    time_at: Callable[[ReplicaKey, int], int | None] = lambda _key, _offset: None
+    """The largest time (ms since 1970) of the batch of a replica's log that holds an offset."""
     cut: Mapping[ReplicaKey, str] = field(default_factory=dict)
     """For each replica with an incomplete copy, whose log may continue: the name of the copy."""
     registered_later: Mapping[ReplicaKey, RegisteredLater] = field(default_factory=dict)
     """For each controller whose registration is newer than its log: the registration."""
-    ended_ms: Mapping[ReplicaKey, int] = field(default_factory=dict)
-    """For each replica the time of the last record of its log, in ms since 1970 (UTC)."""
 
     @property
     def hidden(self) -> frozenset[ReplicaKey]:
@@ -229,7 +229,7 @@ def _gave_up(
     checkQuorumTimeout)."""
     epoch = newest.last_epoch
     told = sum(voter.doubt not in NOT_AT_HAND for voter in voters)
-    if told < majority(len(voters)) or any(
+    if not is_blocking(told, len(voters)) or any(
         log.quorum_epoch > epoch and log.quorum_leader != NO_NODE for log in logs
     ):
         return None
@@ -318,7 +318,9 @@ def _known(
     lost = VoterDoubt.STALE in told or any(log.key in files.hidden for log in own)
     held_end = max(_common_end(group, newest, log) for log in own)
     epochs = [epoch for epoch in (*known, *attested) if epoch is not None]
-    then, later, ended = newest.batch_at(held_end), files.registered_later, files.ended_ms
+    then, later = newest.batch_at(held_end), files.registered_later
+    times = (files.time_at(one.key, held_end - 1) for one in (*own, newest))
+    ended_ms = next((at for at in times if at is not None), None)
     return KnownVoter(
         voter,
         told[0] if told else None,
@@ -330,11 +332,11 @@ def _known(
         or (then is not None and max(epochs, default=UNDEFINED_EPOCH) > then.epoch),
         next((files.lacks_own[log.key] for log in own if log.key in files.lacks_own), None),
         next((files.cut[log.key] for log in own if log.key in files.cut), ""),
-        _behind_ms(own, files.behind_ms),
+        None if held_end == newest.end_offset else _behind_ms(newest, ended_ms, files),
         next((later[log.key] for log in own if log.key in later), None),
         any(_forgets_votes(log, files) for log in own),
         None if any(log.key in files.hidden for log in own) else held_end,
-        next((ended.get(one.key) for one in own if one.position().offset == held_end), None),
+        ended_ms,
     )
 
 
@@ -352,12 +354,12 @@ def _forgets_votes(log: ReplicaLog, files: QuorumFiles) -> bool:
     return log.quorum_epoch == UNDEFINED_EPOCH or max(epochs) > log.quorum_epoch
 
 
-def _behind_ms(own: Sequence[ReplicaLog], behind_ms: Mapping[ReplicaKey, int]) -> int | None:
-    """How long (ms) before the newest log the logs of one voter end; None if one of its disks is
-    not so far behind."""
-    if any(log.key not in behind_ms for log in own):
-        return None
-    return min(behind_ms[log.key] for log in own)
+def _behind_ms(newest: ReplicaLog, ended_ms: int | None, files: QuorumFiles) -> int | None:
+    """The lag_ms of a voter; None for less than COPYING_MS. A controller that leads appends two
+    records a second, also when nothing happens. ended_ms: the time of the last entry that the voter
+    has of the newest log."""
+    lag = lag_ms(ended_ms, files.time_at(newest.key, newest.end_offset - 1))
+    return lag if lag is not None and lag >= COPYING_MS else None
 
 
 def _leaving(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from replica.doctor.quorum.log_ends import COPYING_MS, LogEnd
 from replica.model.keys import ReplicaKey
-from replica.words import up_to
+from replica.words import duration_text, up_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class LacksOwn:
         return (
             f"it led epoch {self.epoch}, and its own log goes {up_to(self.end)}, while others "
             f"hold what it wrote {up_to(self.others_end)}, "
-            f"{self.lacking_ms / 1000:.0f} s later"
+            f"{duration_text(self.lacking_ms)} later"
         )
 
 

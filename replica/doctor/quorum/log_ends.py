@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from replica.model.keys import ReplicaKey
-from replica.words import counted
+from replica.words import counted, duration_text
 
 COPYING_MS = 10_000
 """The longest time (ms) for copying the directories of a running cluster one after another: a copy
@@ -27,7 +27,7 @@ class Behind(NamedTuple):
         if not self.records:
             return "no"
         told = counted(self.records, "record")
-        return told if self.ms is None else f"{told}, {self.ms / 1000:.1f} s"
+        return told if self.ms is None else f"{told}, {duration_text(self.ms)}"
 
 
 def lag_ms(last_common_ms: int | None, newest_ms: int | None) -> int | None:
@@ -79,17 +79,6 @@ def own_ends_of(ends: Iterable[tuple[int, OwnEnd]]) -> dict[int, OwnEnd]:
 def newest_end(ends: Sequence[LogEnd]) -> LogEnd | None:
     """The end of the log that an election prefers; None if there is no log."""
     return max(ends, key=_position, default=None)
-
-
-def behind_ms(ends: Sequence[LogEnd]) -> dict[ReplicaKey, int]:
-    """The logs that end COPYING_MS before the newest one or earlier, each with its lag_ms. A
-    controller that leads appends two records a second, also when nothing happens."""
-    newest = newest_end(ends)
-    if newest is None:
-        return {}
-    earlier = [one for one in ends if one.is_last and _position(one) < _position(newest)]
-    lags = ((one.key, lag_ms(one.at_ms, newest.at_ms)) for one in earlier)
-    return {key: ms for key, ms in lags if ms is not None and ms >= COPYING_MS}
 
 
 def _position(one: LogEnd) -> tuple[int, int]:

@@ -42,7 +42,7 @@ from replica.history.truncation import fetch_rounds
 from replica.history.voters import is_among, is_majority, is_voter
 from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
-from replica.model.voters import VoterKeys, majority
+from replica.model.voters import VoterKeys, is_blocking
 
 
 class RecoveryDecision(Enum):
@@ -230,7 +230,7 @@ def _is_outvoted(log: ReplicaLog, logs: Sequence[ReplicaLog], quorum: KnownQuoru
     better = {other.key for other in relied if election_order(other.position()) > order}
     voters, seen = _named_by(log, quorum.voter_sets[0]), set(quorum.at_hand)
     refusing = sum(is_among(voter, better, seen) for voter in voters)
-    return len(voters) - refusing < majority(len(voters))
+    return is_blocking(refusing, len(voters))
 
 
 def _named_by(log: ReplicaLog, otherwise: VoterKeys) -> VoterKeys:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from replica.doctor.quorum.log_ends import LogEnd, newest_end
 from replica.history.log import ReplicaLog
 from replica.model.keys import ReplicaKey
-from replica.words import up_to
+from replica.words import duration_text, up_to
 
 REGISTERING_MS = 3_000
 """The longest time (ms) of a registration from the controller's process into the log."""
@@ -49,7 +49,7 @@ class RegisteredLater:
     def __str__(self) -> str:
         return (
             f"its log goes {up_to(self.end)}, and its process registered at offset {self.offset}, "
-            f"{self.lacking_ms / 1000:.0f} s after a record that it lacks and had read by then"
+            f"{duration_text(self.lacking_ms)} after a record that it lacks and had read by then"
         )
 
 

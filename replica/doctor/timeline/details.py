@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from replica.metadata.changes.brokers_seen import is_new_process
 from replica.metadata.image.settings import migration_name
 from replica.metadata.redact import is_secret_setting
 from replica.words import listed, shortened
@@ -16,12 +17,6 @@ RESTARTED = "again (restarted)"
 FROM_NOTHING = "none -> "
 """How the detail begins of a first value."""
 _AGAIN = ("controller_registered", "broker_registered")
-
-
-def is_new_process(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether the registration of a broker or controller comes from a new process. Kafka makes a
-    new incarnation id at each start."""
-    return old.get("incarnationId") != new.get("incarnationId")
 
 
 def detail_of(what: str, old: Any, new: Any) -> str:

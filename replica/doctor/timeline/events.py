@@ -25,7 +25,6 @@ from replica.doctor.timeline.details import (
     OF_DIRECTORIES,
     detail_of,
     detail_of_config,
-    is_new_process,
 )
 from replica.doctor.timeline.elections import Election, elections_of
 from replica.doctor.timeline.event import Event
@@ -43,6 +42,7 @@ from replica.doctor.timeline.state import last_time
 from replica.doctor.timeline.unwon import unwon_elections
 from replica.format.control import SnapshotHeader
 from replica.history.ranges import intersection, size_of
+from replica.metadata.changes.brokers_seen import is_new_process
 from replica.metadata.image.settings import NO_MIGRATION
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey

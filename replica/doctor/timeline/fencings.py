@@ -12,9 +12,8 @@ from replica.doctor.check.examined import Examined
 from replica.doctor.quorum.log_ends import OwnEnd
 from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.timeline.changes import LoggedChange
-from replica.doctor.timeline.details import is_new_process
 from replica.doctor.timeline.event import Came
-from replica.metadata.changes.brokers_seen import is_fencing, seen_by
+from replica.metadata.changes.brokers_seen import is_fencing, is_new_process, seen_by
 
 _TOLD = ("broker_fenced", "broker_unfenced")
 

@@ -11,9 +11,9 @@ from replica.doctor.health.absent import Absence
 from replica.doctor.health.cluster import Cluster, PartitionKey
 from replica.doctor.health.copy_first import CopyFirst
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
-from replica.doctor.health.past import VisibleChange
 from replica.doctor.health.refusing import refusing_partitions, refusing_since
 from replica.doctor.health.returning import Returning
+from replica.doctor.health.rewound import VisibleChange
 from replica.doctor.health.signs_of_life import SignsBackwards
 from replica.doctor.verdict.verdict import (
     NO_LEADER_YET,

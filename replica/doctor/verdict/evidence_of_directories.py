@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from itertools import count, islice
 
 from replica.doctor.check.behind import behind_newest
 from replica.doctor.check.examined import Examined
@@ -23,22 +23,17 @@ from replica.doctor.health.absent import absent_brokers
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
-from replica.doctor.health.leaderless import (
-    Outage,
-    OutagesBackwards,
-    leaderless_in_restart,
-)
+from replica.doctor.health.leaderless import Outages, leaderless_in_restart, outages_of
 from replica.doctor.health.of_directories import cluster_of, steps_of
-from replica.doctor.health.past import VisibleChange
-from replica.doctor.health.refusing import refuses_writes
+from replica.doctor.health.refusals import Refusal, refusals
 from replica.doctor.health.returning import returning
+from replica.doctor.health.rewound import RewoundPartitions, VisibleChange
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.verdict.evidence import (
     MAX_STEPS,
     PASSED_OVER,
     ClusterEvidence,
     PlacedFinding,
-    Since,
     ToLose,
     leaderless,
     losses_of,
@@ -76,6 +71,32 @@ class JudgedCluster:
         """For each member how far it is behind the newest log: see behind_newest."""
         logs = [one.examined for one in self.members]
         return behind_newest(logs, self.partings, self._beside())
+
+    @cached_property
+    def steps(self) -> Iterable[VisibleChange]:
+        """The changes that led to the state, the newest first, by a second replay of logs that
+        aren't too long. They are replayed when they are first asked for."""
+        cluster, told = self.cluster, self.state
+        if cluster is None or told is None or _is_too_long(told.examined, cluster):
+            return ()
+        members = cluster_members(told.examined, (one.examined for one in self.members))
+        others = [one for one in members if not _is_too_long(one, cluster)]
+        return _Kept(steps_of(told.examined, cluster.end_offset, others))
+
+    @cached_property
+    def outages(self) -> Outages | None:
+        """The outages; None if no state is known, or if the log is too long."""
+        cluster, told = self.cluster, self.state
+        if cluster is None or told is None or _is_too_long(told.examined, cluster):
+            return None
+        return outages_of(RewoundPartitions.of(cluster), self.steps)
+
+    @cached_property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """The times during which partitions refused writes, as far as their begin is known."""
+        if self.cluster is None or self.outages is None:
+            return ()
+        return refusals(self.cluster, self.outages.refusing, self.steps)
 
     def _beside(self) -> frozenset[ReplicaKey]:
         """The replicas whose logs conflict with the log that tells the state."""
@@ -192,8 +213,8 @@ def evidence_of(
         to_lose=_to_lose(judged.partings) if files else (),
         health=judged.health if health else None,
         partitions=0 if cluster is None else len(cluster.partitions),
-        leaderless=_leaderless(judged, cluster),
-        refusing=_refusing(judged, cluster),
+        leaderless=None if cluster is None else leaderless(cluster, lambda: judged.steps),
+        refusing=None if cluster is None else refusing(cluster, lambda: judged.steps),
         returning=() if cluster is None else returning(cluster),
         leaderless_in_restart={} if cluster is None else leaderless_in_restart(cluster),
         copy_first=() if cluster is None else copies_first(cluster),
@@ -236,50 +257,24 @@ def _to_lose(partings: Sequence[LogParting]) -> tuple[ToLose, ...]:
     )
 
 
-class Outages(NamedTuple):
-    """without_leader: the times during which partitions had no leader. refusing: those during which
-    partitions with a leader refused writes with acks=all. Both the oldest first."""
+class _Kept:
+    """Steps that are read once, when they are asked for, and kept for the next question."""
 
-    without_leader: Sequence[Outage]
-    refusing: Sequence[Outage]
+    def __init__(self, steps: Iterable[VisibleChange]) -> None:
+        self._rest, self._read = iter(steps), list[VisibleChange]()
 
-
-def outages_of(judged: JudgedCluster) -> Outages | None:
-    """The outages; None if no state is known, or if the log is too long."""
-    cluster, told = judged.cluster, judged.state
-    if cluster is None or told is None or _is_too_long(told.examined, cluster):
-        return None
-    without_leader = OutagesBackwards(cluster.partitions)
-    refusing = OutagesBackwards(cluster.partitions, refuses_writes(cluster))
-    for step in steps_back(judged, cluster):
-        without_leader.take_back(step)
-        refusing.take_back(step)
-    return Outages(without_leader.found(), refusing.found())
-
-
-def steps_back(judged: JudgedCluster, cluster: Cluster) -> Iterable[VisibleChange]:
-    """The changes that led to the state, by a second replay of logs that aren't too long."""
-    if judged.state is None:
-        return ()
-    examined = judged.state.examined
-    if _is_too_long(examined, cluster):
-        return ()
-    members = cluster_members(examined, (one.examined for one in judged.members))
-    others = [one for one in members if not _is_too_long(one, cluster)]
-    return steps_of(examined, cluster.end_offset, others)
+    def __iter__(self) -> Iterator[VisibleChange]:
+        for place in count():
+            if place == len(self._read):
+                self._read += islice(self._rest, 1)
+            if place == len(self._read):
+                return
+            yield self._read[place]
 
 
 def _is_too_long(examined: Examined, cluster: Cluster) -> bool:
     """Whether a log has more records than are replayed a second time."""
     return examined.directory.log_start_offset < cluster.end_offset - MAX_STEPS
-
-
-def _leaderless(judged: JudgedCluster, cluster: Cluster | None) -> Since | None:
-    return None if cluster is None else leaderless(cluster, lambda: steps_back(judged, cluster))
-
-
-def _refusing(judged: JudgedCluster, cluster: Cluster | None) -> Since | None:
-    return None if cluster is None else refusing(cluster, lambda: steps_back(judged, cluster))
 
 
 def _state(judged: JudgedCluster) -> KnownState | None:

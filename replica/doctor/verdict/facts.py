@@ -150,6 +150,8 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     mentioned |= set(LOSS_RULES) if evidence.to_lose else set()
     of_health = (*_of_health(health_found, mentioned, evidence.absent),)
+    if any(fact.level is Level.OUTAGE for fact in by_state):
+        of_health = (*map(_after_outage, of_health),)
     if any(one.finding.rule is groups.CONFLICT for one in evidence.findings):
         told = {fact: _of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
         outage = [told.get(fact, fact) for fact in outage]
@@ -167,6 +169,14 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
         _well(evidence),
         evidence.state,
     )
+
+
+def _after_outage(fact: Fact) -> Fact:
+    """A fact beside an outage. A step about the placement of replicas waits for the outage's end:
+    it moves replicas while too few are in sync, and ends nothing."""
+    if not fact.next_step or not {rule.id for rule in _STANDING}.issuperset(fact.rules):
+        return fact
+    return replace(fact, next_step=f"Once the outage is over: {fact.next_step}")
 
 
 def _of_one_history(fact: Fact, state: KnownState | None) -> Fact:

@@ -4,17 +4,19 @@ change."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence
+from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import CopyFirst, copy_step
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
 from replica.doctor.verdict.start_of_brokers import start_of_brokers
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
 from replica.metadata.image.partition import topic_of
-from replica.model.voters import majority
+from replica.model.voters import is_blocking
 from replica.severity import Severity
 from replica.words import counted, listed, ms_text, named, shortened
 
@@ -103,7 +105,12 @@ def _after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str
     return f"After the copy of the log directories of {brokers}: {step[0].lower()}{step[1:]}"
 
 
-def no_leader(verdict: Verdict) -> NoLeader | None:
+def with_verdict(cluster: Cluster, verdict: Verdict | None) -> Cluster:
+    """The cluster, which knows what its verdict says about the quorum's leader."""
+    return cluster if verdict is None else replace(cluster, by_verdict=_no_leader(verdict))
+
+
+def _no_leader(verdict: Verdict) -> NoLeader | None:
     """Why the cluster accepts no change; None where nothing shows that it may accept none."""
     for fact in verdict.facts:
         if not set(NO_CHANGE).isdisjoint(fact.rules):
@@ -126,9 +133,9 @@ def leader_lacked(facts: Iterable[Fact]) -> str:
 
 
 def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that nobody wins an election, if a majority of the voters has gone through many
-    elections. A minority may only be cut off from the other voters. If directories of the others
-    were not given, this is unknown."""
+    """The fact that nobody wins an election, if so many voters have gone through many elections
+    that the others are no majority. Fewer voters may only be cut off from the others. If
+    directories of the others were not given, this is unknown."""
     rule = files.ELECTIONS_WITHOUT_WINNER
     failed = {
         where.removeprefix("node "): finding
@@ -142,7 +149,7 @@ def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
     missing = evidence.missing
     away = [] if missing is None else sorted({one.node_id for one in missing.missing})
     others = {node for node in evidence.voters if node not in {*found, *map(str, away)}}
-    if len(found) >= majority(len(evidence.voters)):
+    if is_blocking(len(found), len(evidence.voters)):
         yield Fact(
             Level.OUTAGE,
             Severity.WARNING,

@@ -29,3 +29,9 @@ def seen_by(table: str, key: Any, before: Any, after: Any) -> Iterator[int]:
 def is_fencing(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> bool:
     """Whether a change fences a broker that was not fenced before."""
     return before is not None and after["fenced"] and not before["fenced"]
+
+
+def is_new_process(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether the registration of a broker or controller comes from a new process. Kafka makes a
+    new incarnation id at each start."""
+    return old.get("incarnationId") != new.get("incarnationId")

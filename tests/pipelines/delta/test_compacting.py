@@ -60,3 +60,32 @@ def test_a_few_small_files_are_left_as_they_are(
     before = files(lake, LOG_RECORDS)
     assert compact(Lake(lake), LOG_RECORDS) == 0
     assert files(lake, LOG_RECORDS) == before
+
+
+def test_a_large_file_is_joined_only_with_as_many_bytes_of_smaller_ones() -> None:
+    def kept(*sizes: int) -> list[int]:
+        files = [{"path": str(number), "size_bytes": size} for number, size in enumerate(sizes)]
+        return [file["size_bytes"] for file in compacting._without_large(files)]
+
+    assert kept(90, 10, 10) == [10, 10]
+    assert kept(20, 10, 10) == [10, 10, 20]
+    assert kept(900, 300, 50, 50) == [50, 50]
+    assert kept(5) == []
+
+
+def test_a_row_of_a_growing_table_is_rewritten_a_few_times() -> None:
+    """Files of one size are added one by one, and joined when there are eight: the bytes that
+    are written grow by their logarithm, and not by their square."""
+    sizes: list[int] = []
+    written = 0
+    for _ in range(512):
+        sizes.append(1)
+        files = [{"path": str(number), "size_bytes": size} for number, size in enumerate(sizes)]
+        joined = [one["size_bytes"] for one in compacting._without_large(files)]
+        if len(joined) >= 8:
+            for size in joined:
+                sizes.remove(size)
+            sizes.append(sum(joined))
+            written += sum(joined)
+    assert written < 512 * 9
+    assert len(sizes) < 20

@@ -90,10 +90,12 @@ def test_a_leader_whose_log_lacks_what_it_wrote_is_told_as_of_its_directory(
     assert [one.key.node_id for one in gold.quorum.in_doubt(VoterDoubt.STALE)] == stale
     found = [row for row in gold.findings if row["rule"] == "leader-lacks-own-records"]
     assert [row["node_id"] for row in found] == stale
-    told = "its own log goes up to offset 10, while others hold what it wrote up to offset 50, 40 s"
+    told = (
+        "its own log goes up to offset 10, while others hold what it wrote up to offset 50, 40.0 s"
+    )
     assert all(told in row["message"] for row in found)
     behind = [row["message"] for row in gold.findings if row["rule"] == "voter-behind"]
-    ends = "voter 2: its log goes up to offset 10, and ends 40 s before the newest log; since "
+    ends = "voter 2: its log goes up to offset 10, and ends 40.0 s before the newest log; since "
     lacks = (row["message"] for row in gold.findings if row["rule"] in LACKING)
     assert all(" UTC it lacks offsets 11 to 50" in one for one in lacks)
     assert [one.startswith(ends) for one in behind] == [True] * (not stale)

@@ -12,7 +12,8 @@ from jobs.cli.directories.incident import Incident, incident_events
 from pipelines.html_text import Html, element, joined, ticks
 from pipelines.report.sections.pieces import Column, code, head, more, number, table
 from pipelines.report.view import Section
-from replica.doctor.health.cluster import BROKER_RESOURCE, Cluster
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.min_isrs import BROKER_RESOURCE
 from replica.metadata.changes.releases import release_of
 from replica.metadata.image.image import Image
 from replica.metadata.image.state import TOPIC_RESOURCE

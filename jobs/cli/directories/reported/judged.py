@@ -26,8 +26,6 @@ from replica.doctor.health.past import past_of
 from replica.doctor.verdict.evidence_of_directories import (
     JudgedCluster,
     names_file_of,
-    outages_of,
-    steps_back,
 )
 from replica.doctor.verdict.old_disks import OLD_DISKS
 from replica.format.damage import Damage
@@ -151,7 +149,7 @@ def _exposure(judged: JudgedCluster) -> Figure | None:
     cluster = judged.cluster
     if cluster is None:
         return None
-    past, unknown = past_of(cluster, steps_back(judged, cluster)), min_isr_unknown(cluster)
+    past, unknown = past_of(cluster, judged.steps), min_isr_unknown(cluster)
     rows = []
     for one in exposures(cluster):
         harm = one.harm
@@ -186,7 +184,7 @@ def _most_harm_first(row: Row) -> tuple[Any, ...]:
 def known_outages(judged: JudgedCluster, fenced_unasked: Collection[int]) -> KnownOutages | None:
     """The outages that the log shows; None where the log can't be replayed. fenced_unasked: the
     times at which brokers were fenced that had not asked for their shutdown."""
-    found = outages_of(judged)
+    found = judged.outages
     if found is None or judged.cluster is None:
         return None
     told = tuple(

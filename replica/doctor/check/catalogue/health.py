@@ -36,9 +36,9 @@ STATE_NOT_COMMITTED = warning(
 )
 MAJORITY_STOPPED = error(
     "majority-stopped",
-    "A majority of the voters stopped at one offset, and another voter wrote changes after it that "
-    "they did not take: either the quorum has no majority and accepts no change, or these voters "
-    "were copied before the other one.",
+    "Voters without which there is no majority stopped at one offset, and another voter wrote "
+    "changes that they did not take: either the quorum has no majority and accepts no change, or "
+    "these voters were copied before the other one.",
     "Resigns when no majority fetches. The voters that start again elect one of them and discard "
     "what only the last leader wrote.",
     "Keep a copy of each directory, and start the voters that stopped. If these voters run, their "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +14,11 @@ from replica.doctor.health.cluster import Lag
 from replica.doctor.health.of_directories import cluster_of
 from replica.doctor.quorum.known_quorum import QuorumFiles
 from replica.doctor.quorum.lacks_own import lacks_own
-from replica.doctor.quorum.log_ends import COPYING_MS, LogEnd, behind_ms
+from replica.doctor.quorum.log_ends import COPYING_MS, LogEnd
 from replica.doctor.verdict.evidence_of_directories import clusters_of
+from replica.history.log import ReplicaLog
+from replica.model.keys import ReplicaKey
+from replica.words import duration_text
 from tests.replica.doctor.check.editing import batches, judged
 from tests.replica.doctor.check.test_leader_behind import cut, nodes
 from tests.replica.doctor.quorum.test_known_quorum import ONE, THREE, TWO, known, log
@@ -72,7 +77,7 @@ def test_every_answer_has_the_same_time_by_which_a_voter_is_behind(nodes: list[P
     assert cluster.behind[0] is not None
     assert cluster.behind[0].ms == known[1].behind_ms == newest - own
     assert lags_of(nodes) == {1: Lag(end, newest - own)}
-    assert f"ends {(newest - own) // 1000} s before" in told(nodes)[0]
+    assert f"ends {duration_text(newest - own)} before" in told(nodes)[0]
 
 
 def test_a_voter_is_behind_whose_next_records_the_newest_log_has_in_a_snapshot(
@@ -88,14 +93,30 @@ def test_a_voter_is_behind_whose_next_records_the_newest_log_has_in_a_snapshot(
     assert [*lags_of(nodes)] == [1]
 
 
-def test_where_a_snapshot_goes_on_nobody_knows_how_far_a_voter_is_behind() -> None:
-    late = LogEnd(TWO, 3, 9, COPYING_MS, is_leader=True)
-    assert behind_ms([LogEnd(ONE, 3, 5, 0, is_leader=False), late]) == {ONE: COPYING_MS}
-    assert behind_ms([LogEnd(ONE, 3, 5, 0, is_leader=False, is_last=False), late]) == {}
+def times(*at: tuple[ReplicaKey, int, int]) -> Callable[[ReplicaKey, int], int | None]:
+    known = {(key, offset): ms for key, offset, ms in at}
+    return lambda key, offset: known.get((key, offset))
+
+
+def behind_in(*logs: ReplicaLog, **facts: Any) -> dict[int, int | None]:
+    quorum = known(*logs, files=QuorumFiles(**facts))
+    return {one.key.node_id: one.behind_ms for one in quorum.voters}
+
+
+def test_a_voter_is_behind_from_the_last_entry_that_it_shares_with_the_newest_log() -> None:
+    """Records of its own, which the others discarded, make its log no newer."""
+    own = log(ONE, 2, 2)
+    newest = log(TWO, 2, 3, 3), log(THREE, 2, 3, 3)
+    shared, late = (ONE, 0, 1_000), (TWO, 2, 1_000 + COPYING_MS)
+    found = behind_in(own, *newest, time_at=times(shared, (ONE, 1, 9_000), late))
+    assert found == {1: COPYING_MS, 2: None, 3: None}
+    other = (TWO, 0, 1_000)  # its own log begins behind this entry
+    assert behind_in(own, *newest, time_at=times(other, late))[1] == COPYING_MS
+    assert behind_in(own, *newest, time_at=times(shared))[1] is None
 
 
 def test_what_only_a_leader_can_have_written_is_told_as_that_alone() -> None:
     ends = [LogEnd(ONE, 3, 1, 0, is_leader=True), LogEnd(TWO, 3, 2, COPYING_MS, is_leader=False)]
-    files = QuorumFiles(lacks_own=lacks_own(ends), behind_ms=behind_ms(ends))
+    files = QuorumFiles(lacks_own=lacks_own(ends), time_at=times((ONE, 0, 0), (TWO, 1, COPYING_MS)))
     quorum = known(log(ONE, 3), log(TWO, 3, 3), log(THREE, 3, 3), files=files)
     assert [one.rule.id for _, one in judge_voters(quorum)] == ["leader-lacks-own-records"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from replica.doctor.health.absent import Absence, absent_brokers, vanished
-from replica.doctor.health.past import VisibleChange
+from replica.doctor.health.rewound import VisibleChange
 from tests.replica.doctor.check.editing import append
 from tests.replica.doctor.health.clusters import a_broker, cluster_after, healthy
 from tests.replica.doctor.health.test_recorded import the_cluster

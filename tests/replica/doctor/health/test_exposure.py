@@ -26,6 +26,7 @@ from replica.doctor.health.past import past_of
 from replica.doctor.preflight.answer import ChangeSafety
 from replica.doctor.preflight.certainty import grounded
 from replica.doctor.preflight.stopping import stop_brokers
+from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.model.keys import NO_NODE
@@ -96,15 +97,18 @@ def test_a_partition_whose_last_candidate_fails_needs_an_unclean_election() -> N
 def test_without_a_leader_of_the_quorum_no_other_replica_takes_over() -> None:
     """check, plan and the exposure agree: nobody is left who could choose another leader."""
     of = cluster_after([*healthy(), a_partition(1, (12, 11), leader=12)])
-    unled = replace(of, quorum=known(1, 2, 3, is_leaderless=True))
-    found = by_gone(unled)
-    assert found["nothing", ()].harm == Harm()
-    assert found["broker", ("11",)].harm == found["broker", ("12",)].harm == Harm(leaderless=1)
-    assert found["broker", ("13",)].harm == Harm()
-    stop = grounded(stop_brokers(unled, [11]), unled)
-    assert [(one.answer, one.subject) for one in stop.reasons] == [
-        (ChangeSafety.UNSAFE, "quorum"), (ChangeSafety.UNSAFE, "orders-0"),
-    ]  # fmt: skip
+    for unled in (
+        replace(of, quorum=known(1, 2, 3, is_leaderless=True)),
+        replace(of, by_verdict=NoLeader("has no leader, by the verdict", is_sure=True)),
+    ):
+        found = by_gone(unled)
+        assert found["nothing", ()].harm == Harm()
+        assert found["broker", ("11",)].harm == found["broker", ("12",)].harm == Harm(leaderless=1)
+        assert found["broker", ("13",)].harm == Harm()
+        stop = grounded(stop_brokers(unled, [11]), unled)
+        assert [(one.answer, one.subject) for one in stop.reasons] == [
+            (ChangeSafety.UNSAFE, "quorum"), (ChangeSafety.UNSAFE, "orders-0"),
+        ]  # fmt: skip
 
 
 def test_a_replica_in_a_lost_directory_is_not_left() -> None:

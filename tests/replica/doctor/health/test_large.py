@@ -13,7 +13,8 @@ import pytest
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.exposure import exposures
 from replica.doctor.health.judging import judge_health
-from replica.doctor.health.past import WATCHED, VisibleChange, past_of
+from replica.doctor.health.past import past_of
+from replica.doctor.health.rewound import WATCHED, VisibleChange
 from replica.message.primitives import uuid_text
 from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import new_record

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,14 +12,14 @@ from replica.doctor.health.cluster import Beginning, PartitionKey
 from replica.doctor.health.leaderless import (
     BEFORE,
     Outage,
-    OutagesBackwards,
-    has_no_leader,
     leaderless_in_restart,
     leaderless_since,
+    outages_of,
 )
-from replica.doctor.health.past import VisibleChange
-from replica.doctor.health.refusing import refuses_writes
+from replica.doctor.health.min_isrs import MIN_ISR
+from replica.doctor.health.rewound import RewoundPartitions, VisibleChange
 from replica.metadata.image.partition import Partition
+from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.keys import NO_NODE
 from tests.replica.doctor.health.clusters import (
     a_broker,
@@ -39,14 +40,9 @@ CHANGES = st.lists(
 
 
 def outages(
-    partitions: Mapping[PartitionKey, Partition],
-    steps: Iterable[VisibleChange],
-    is_out: Callable[[PartitionKey, Partition], bool] = has_no_leader,
-) -> tuple[Outage, ...]:
-    backwards = OutagesBackwards(partitions, is_out)
-    for step in steps:
-        backwards.take_back(step)
-    return backwards.found()
+    partitions: Mapping[PartitionKey, Partition], steps: Iterable[VisibleChange]
+) -> Sequence[Outage]:
+    return outages_of(RewoundPartitions(partitions, {}, {}, {}), steps).without_leader
 
 
 def history(
@@ -159,19 +155,32 @@ def test_a_restart_takes_the_leaders_of_what_only_this_broker_has_in_sync() -> N
 
 
 def test_writes_are_refused_while_a_led_partition_has_too_few_replicas_in_sync() -> None:
-    """Not while it has no leader, and not of topics that are gone."""
-    cluster = cluster_after([*healthy(), config("2", "min.insync.replicas")])
+    """Not while it has no leader. What it needs is what was demanded at that time."""
+    cluster = cluster_after([*healthy(), config("2", MIN_ISR)])
     ((key, whole),) = cluster.partitions.items()
     few = whole._replace(isr=(11,))
     gone = few._replace(leader=NO_NODE)
-    refuses = refuses_writes(cluster)
-    other = "B" * 22, 0
-    assert [refuses(key, one) for one in (whole, few, gone)] == [False, True, False]
-    assert not refuses(other, few), "its topic was deleted"
+    of_topic = (TOPIC_RESOURCE, "orders", MIN_ISR)
+
+    def found(*changes: tuple[int, str, Any, Any]) -> list[tuple[int | None, int | None]]:
+        steps = [VisibleChange(at, at, ((table, key, was),)) for at, table, key, was in changes]
+        refusing = outages_of(RewoundPartitions.of(cluster), steps).refusing
+        assert {(one.most, one.still) for one in refusing} <= {(1, 0)}
+        return [(one.began.at, None if one.ended is None else one.ended.at) for one in refusing]
+
     times = [(4000, gone), (3000, few), (2000, whole), (1000, few), (500, whole)]
-    steps = [VisibleChange(at, at, (("partitions", key, was),)) for at, was in times]
-    found = outages(cluster.partitions, steps, refuses)
-    assert [(one.began.at, None if one.ended is None else one.ended.at) for one in found] == [
-        (500, 1000), (2000, 3000),
-    ]  # fmt: skip
-    assert [(one.most, one.still) for one in found] == [(1, 0), (1, 0)]
+    of_partition = [(at, "partitions", key, was) for at, was in times]
+    assert found(*of_partition) == [(500, 1000), (2000, 3000)]
+    lowered = found(of_partition[-2], (700, "configs", of_topic, "1"), of_partition[-1])
+    assert lowered == [(700, 1000)], "one replica was enough before"
+    two = whole._replace(isr=(11, 12))
+    demanded = found(
+        (9500, "partitions", key, two), (9000, "configs", of_topic, "3"),
+        (8000, "partitions", key, whole),
+    )  # fmt: skip
+    assert demanded == [(8000, 9000)], "two are enough since"
+    deleted = (9500, "topics", key[0], "orders"), (9500, "partitions", key, few)
+    steps = [VisibleChange(9500, 9500, tuple((table, *rest) for _, table, *rest in deleted))]
+    after = RewoundPartitions({}, {}, {of_topic: "2"}, {})
+    (of_deleted,) = outages_of(after, steps).refusing
+    assert (of_deleted.began, of_deleted.ended) == (BEFORE, Beginning(9500, 9500))

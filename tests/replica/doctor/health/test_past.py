@@ -12,16 +12,8 @@ from hypothesis import strategies as st
 
 from replica.doctor.health.cluster import LOST_DIRECTORY, Beginning, Cluster
 from replica.doctor.health.exposure import Exposure, Failure, exposures
-from replica.doctor.health.past import (
-    WATCHED,
-    Past,
-    PastRange,
-    VisibleChange,
-    Waiting,
-    does_harm,
-    past_in_range,
-    past_of,
-)
+from replica.doctor.health.past import Past, PastRange, Waiting, does_harm, past_in_range, past_of
+from replica.doctor.health.rewound import WATCHED, VisibleChange
 from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import new_record
 from replica.model.keys import NO_NODE
@@ -225,3 +217,10 @@ def test_steps_are_read_only_until_all_questions_are_answered() -> None:
         raise AssertionError("nobody asks for more")
 
     assert set(past_of(cluster, steps()).exposed.values()) == {Beginning(99, None)}
+
+
+def test_a_raised_min_isr_is_what_did_the_harm_to_a_partition_that_never_changed() -> None:
+    """The walk backwards begins at the config: it must know the topic's partitions by then."""
+    records = [*healthy(), config("3", MIN_ISR), a_broker(13)]
+    at = len(records) - 2
+    assert looked_back(records, kept=at).exposed[Failure("broker", ("11",))].offset == at

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from replica.doctor.health.cluster import MIN_ISR, Beginning
-from replica.doctor.health.past import VisibleChange
+from replica.doctor.health.cluster import Beginning
+from replica.doctor.health.min_isrs import MIN_ISR
 from replica.doctor.health.refusing import refusing_partitions, refusing_since
+from replica.doctor.health.rewound import VisibleChange
 from replica.doctor.verdict.evidence import Since, refusing
 from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.keys import NO_NODE

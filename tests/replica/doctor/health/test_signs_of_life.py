@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from replica.doctor.health.cluster import Beginning, Cluster
-from replica.doctor.health.past import VisibleChange
+from replica.doctor.health.rewound import VisibleChange
 from replica.doctor.health.signs_of_life import LastSign, SignsBackwards
 from replica.doctor.quorum.log_ends import OwnEnd, own_ends_of
 from replica.doctor.verdict.evidence import StoppedBefore, leaderless

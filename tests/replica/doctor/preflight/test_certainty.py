@@ -90,7 +90,8 @@ def test_a_verdict_without_leader_leaves_no_order_and_has_a_first_step(
 ) -> None:
     rolled = roll(cluster(broker(2), broker(3), quorum=known(2, 3, 4)))
     assert rolled.order
-    found = grounded(rolled, cluster(), NoLeader("has perhaps no leader", is_sure=is_sure))
+    perhaps = NoLeader("has perhaps no leader", is_sure=is_sure)
+    found = grounded(rolled, cluster(by_verdict=perhaps))
     assert (found.answer, found.order) == (answer, ())
     assert found.first[0].startswith("make sure that the quorum has a leader")
 

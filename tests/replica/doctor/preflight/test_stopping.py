@@ -269,3 +269,25 @@ def test_a_rack_is_all_of_its_brokers() -> None:
     assert told(stop_rack(of, "a")) == [("unsafe", "orders-0")]
     assert stop_rack(of, "b").answer is ChangeSafety.SAFE
     assert told(stop_rack(of, "c")) == [("unsafe", "rack c")]
+
+
+def test_what_ends_an_outage_stands_alone_as_the_first_step() -> None:
+    """Spare replicas end no outage: the broker for which partitions wait is started before."""
+    start = "start node 2, wait until it is in sync, and ask again"
+    spare = "give another replica to 1 partition that needs each replica it has"
+    of_one, down = partition(0, (1,)), broker(2, fenced=True)
+    for waits in (
+        partition(1, (2,), isr=(2,), leader=-1),
+        partition(1, (2, 3), isr=(), leader=-1, eligibleLeaderReplicas=(2,)),
+        partition(1, (2, 3), isr=(3,)),
+    ):
+        of = cluster(down, of_one, waits, min_isr=2)
+        first, second = stop_brokers(of, [1]).first
+        assert first == start
+        assert second.startswith(spare)
+    both = (down, broker(3, fenced=True), partition(1, (1, 2, 3), isr=(1,)))
+    assert stop_brokers(cluster(*both, min_isr=2), [1]).first == (
+        "start nodes 2 and 3, wait until they are in sync, and ask again",
+    )
+    bears = cluster(down, of_one, partition(1, (2, 3), isr=(3,)), min_isr=1)
+    assert stop_brokers(bears, [1]).first[0].startswith(spare), "nothing waits for broker 2"

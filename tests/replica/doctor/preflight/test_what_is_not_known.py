@@ -31,7 +31,7 @@ from tests.replica.doctor.preflight.clusters import (
 )
 from tests.replica.doctor.preflight.test_quorum_and_levels import dynamic
 
-LATE = "node 2 (offset 99, 14 s earlier) has to be caught up: its log ends before the newest one"
+LATE = "node 2 (offset 99, 14.3 s earlier) has to be caught up: its log ends before the newest one"
 
 
 def late(of: Cluster) -> Cluster:
@@ -74,7 +74,7 @@ def test_it_is_none_where_nothing_relies_on_it(found: Preflight) -> None:
 
 
 BEHIND = (
-    "voter 2 can't be counted: its log ends 14 s before the newest one, as of a node that is "
+    "voter 2 can't be counted: its log ends 14.3 s before the newest one, as of a node that is "
     "stopped or cut off, or of an older disk or copy"
 )
 
@@ -110,9 +110,9 @@ def test_voters_that_are_behind_are_named_together() -> None:
     of = replace(needy(5), lags={2: Lag(100, 14_321), 3: Lag(90, 19_000)})
     (reason,) = stop_brokers(of, [1]).reasons
     assert reason.detail == (
-        "2 of 5 voters are left, 3 are needed; voters 2 and 3 can't be counted: their logs end 14 "
-        "s or more before the newest one, as of nodes that are stopped or cut off, or of older "
-        "disks or copies; ask again with new copies once they have caught up"
+        "2 of 5 voters are left, 3 are needed; voters 2 and 3 can't be counted: their logs end "
+        "14.3 s or more before the newest one, as of nodes that are stopped or cut off, or of "
+        "older disks or copies; ask again with new copies once they have caught up"
     )
     assert add_voter(replace(of, voters=frozenset((1, 2, 3))), 9).answer is ChangeSafety.UNKNOWN
     joins = add_voter(replace(needy(1), lags={9: Lag(100, 14_321)}), 9)

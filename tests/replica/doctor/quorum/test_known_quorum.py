@@ -237,6 +237,13 @@ def test_a_leader_that_went_on_to_a_newer_epoch_gave_up():
     assert known(leader, log(TWO, 1, quorum_epoch=2), log(THREE, 1, 1, quorum_epoch=2)).gave_up
 
 
+def test_half_of_an_even_number_of_voters_shows_that_the_others_elected_nobody():
+    four = (VotersAt(-1, 0, frozenset({ONE, TWO, THREE, FOUR})),)
+    leader = replace(resigned(ONE, 1, 1, to=2), voter_sets=four)
+    assert known(leader, log(FOUR, 1, 1, quorum_epoch=2, sets=four)).gave_up == ONE
+    assert known(leader).gave_up is None, "nodes 2, 3 and 4 may have elected a leader"
+
+
 def test_nobody_gave_up_where_a_leader_is_or_may_be():
     leader = resigned(ONE, 1, 1, to=2)
     follower = replace(log(TWO, 1, 1, quorum_epoch=2), quorum_leader=3)

@@ -15,7 +15,7 @@ def test_a_leader_whose_followers_hold_more_of_its_epoch_lacks_its_own_records()
     found = lacks_own([end(ONE, 50, 1000, is_leader=True), end(TWO, 92, 1000 + COPYING_MS)])
     assert list(found) == [ONE]
     assert (found[ONE].end, found[ONE].others_end, found[ONE].lacking_ms) == (50, 92, COPYING_MS)
-    assert str(found[ONE]).endswith("up to offset 91, 10 s later")
+    assert str(found[ONE]).endswith("up to offset 91, 10.0 s later")
 
 
 def test_copies_that_were_made_one_after_the_other_are_no_such_case():

@@ -14,7 +14,7 @@ from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.evidence_of_directories import clusters_of, evidence_of
 from replica.doctor.verdict.facts import verdict_on
-from replica.doctor.verdict.outage import no_leader
+from replica.doctor.verdict.outage import with_verdict
 from replica.doctor.verdict.verdict import KnownState, Level, MissingVoters, Verdict
 from replica.format.discovery import discover
 from replica.model.keys import ReplicaKey
@@ -23,6 +23,7 @@ from replica.simulate.node import Layout
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.writing import write_capture
+from tests.replica.doctor.preflight.clusters import cluster
 
 
 def verdict_of(folder: Path) -> Verdict:
@@ -134,7 +135,9 @@ def test_one_voter_whose_elections_fail_says_that_the_quorum_may_have_no_leader(
         "gets another leader, and no topic, config or registration changes. If the other voters "
         "have one, node 1 can't reach them."
     )
-    assert no_leader(verdict) == NoLeader("has perhaps no leader, by the verdict", is_sure=False)
+    of = cluster()
+    perhaps = NoLeader("has perhaps no leader, by the verdict", is_sure=False)
+    assert with_verdict(of, verdict).no_leader == perhaps
     assert verdict.next_steps[0].startswith("Find out whether nodes 2 and 3 run, and what keeps")
     one_given = MissingVoters(frozenset({ReplicaKey(2)}), 3, frozenset({1, 3}))
     others = verdict_on(replace(evidence, missing=one_given)).headline
@@ -144,4 +147,6 @@ def test_one_voter_whose_elections_fail_says_that_the_quorum_may_have_no_leader(
     assert seen.level is Level.OUTAGE
     assert seen.headline.startswith("The quorum has probably had no leader since")
     assert "(epoch 9, the log's 3), and nodes 11 and 12 saw no leader either." in seen.headline
-    assert no_leader(seen) == NoLeader("has no leader, by the verdict", is_sure=True)
+    judged = with_verdict(of, seen)
+    assert judged.no_leader == NoLeader("has no leader, by the verdict", is_sure=True)
+    assert [of.is_led, with_verdict(of, verdict).is_led, judged.is_led] == [True, True, False]

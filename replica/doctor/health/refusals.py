@@ -1,0 +1,125 @@
+"""Which brokers were missing while partitions refused writes, and what had become of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from replica.doctor.health.cluster import Beginning, Cluster
+from replica.doctor.health.leaderless import Outage
+from replica.doctor.health.rewound import RewoundPartitions, VisibleChange, put_all
+from replica.metadata.changes.brokers_seen import is_fencing, is_new_process
+
+
+class Fencing(NamedTuple):
+    """A time during which a broker was fenced."""
+
+    fenced: Beginning
+    is_asked: bool
+    """Whether the broker had asked for its shutdown before."""
+    back: Beginning | None = None
+    """The change that unfenced it; None if it is fenced in the newest state."""
+    is_restarted: bool = False
+    """Whether another process of the broker came back than the one that was fenced."""
+
+
+class Missing(NamedTuple):
+    """A broker whose replicas were not in sync. fencing: the time during which it was fenced then;
+    None if it was not fenced."""
+
+    broker: int
+    fencing: Fencing | None
+
+
+class Refusal(NamedTuple):
+    """A time during which partitions refused writes with acks=all."""
+
+    outage: Outage
+    names: tuple[str, ...] = ()
+    """The names of the partitions that `outage.first` has, sorted; empty if one is unknown."""
+    missing: tuple[Missing, ...] = ()
+    """The brokers that were missing when it began, by id."""
+
+
+def refusals(
+    cluster: Cluster, outages: Sequence[Outage], steps: Iterable[VisibleChange]
+) -> tuple[Refusal, ...]:
+    """The refusals of these outages that began with a known change, in their order. steps: the
+    changes, newest first."""
+    waiting = [one for one in outages if one.began.offset >= 0]
+    if not waiting:
+        return ()
+    then, fencings = RewoundPartitions.of(cluster), _Fencings(cluster.values("brokers"))
+    told: dict[Beginning, tuple[tuple[str, ...], list[int]]] = {}
+    for step in steps:
+        for one in [one for one in waiting if _is_at(one.began, step)]:
+            told[one.began] = _seen(then, one)
+            waiting.remove(one)
+        then.take_back(step)
+        fencings.take_back(step)
+    return tuple(
+        Refusal(
+            one,
+            told[one.began][0],
+            tuple(Missing(broker, fencings.at(broker, one)) for broker in told[one.began][1]),
+        )
+        for one in outages
+        if one.began in told
+    )
+
+
+def _is_at(began: Beginning, step: VisibleChange) -> bool:
+    """Whether a step has the time at which an outage began; without times, whether it is the one
+    with which it began."""
+    return step.offset == began.offset or (began.at is not None and step.at == began.at)
+
+
+def _seen(then: RewoundPartitions, outage: Outage) -> tuple[tuple[str, ...], list[int]]:
+    """The names of an outage's first partitions, and the brokers whose replicas are missing."""
+    keys = [key for key in outage.first if key in then.partitions]
+    held = [then.partitions[key] for key in keys]
+    missing = {broker for one in held for broker in one.replicas if broker not in one.isr}
+    names = [then.name_of(key) for key in sorted(keys)]
+    return tuple(sorted(filter(None, names))) if all(names) else (), sorted(missing)
+
+
+class _Fencings:
+    """Finds the fencings of brokers by undoing changes. brokers: those of the newest state."""
+
+    def __init__(self, brokers: Mapping[int, Mapping[str, Any]]) -> None:
+        self._brokers = dict(brokers)
+        self._back: dict[int, tuple[Beginning, Mapping[str, Any]]] = {}
+        self._found: defaultdict[int, list[Fencing]] = defaultdict(list)
+
+    def take_back(self, step: VisibleChange) -> None:
+        here = Beginning(step.offset, step.at)
+        earlier = {key: before for table, key, before in step.before if table == "brokers"}
+        for broker, before in earlier.items():
+            after = self._brokers.get(broker)
+            if before is None or after is None:
+                continue
+            if is_fencing(after, before):
+                self._back[broker] = here, after
+            if is_fencing(before, after):
+                back, came = self._back.pop(broker, (None, before))
+                is_asked = bool(before["inControlledShutdown"] or after["inControlledShutdown"])
+                is_new = is_new_process(before, came)
+                self._found[broker].append(Fencing(here, is_asked, back, is_new))
+        put_all(self._brokers, earlier)
+
+    def at(self, broker: int, outage: Outage) -> Fencing | None:
+        """The fencing of a broker that overlaps an outage, the oldest of several; None without one.
+        A controlled shutdown takes replicas out of sync before the broker is fenced."""
+        found = (
+            one
+            for one in reversed(self._found[broker])
+            if (one.back is None or _is_before(outage.began, one.back))
+            and (outage.ended is None or _is_before(one.fenced, outage.ended))
+        )
+        return next(found, None)
+
+
+def _is_before(one: Beginning, other: Beginning) -> bool:
+    """Whether one change is before the other, or has its time."""
+    return one.offset < other.offset or (one.at is not None and one.at == other.at)
