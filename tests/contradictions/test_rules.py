@@ -77,6 +77,12 @@ MADE: dict[str, tuple[str, Change]] = {
             ),
         ),
     ),
+    "no_start_is_unknown_that_loses_in_each_run": (
+        SIMULATED,
+        lambda a: of_outcomes(unproven_lost=ALL)(
+            replace(a, rehearsed=replace(a.rehearsed, answer=ScenarioSafety.UNKNOWN))
+        ),
+    ),
     "the_runs_of_a_plan_are_not_safer_than_the_plan": (
         SIMULATED,
         of_plan(answer=RecoveryDecision.UNPROVEN),
@@ -120,6 +126,10 @@ MADE: dict[str, tuple[str, Change]] = {
         both(with_stops(_SAFE), of_health(health=(health.LEADER_GAVE_UP.at("", "made"),))),
     ),
     "no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters": (RECORDED, with_fenced_voters),
+    "no_stop_is_safe_that_relies_on_disks_in_doubt": (
+        RECORDED,
+        both(with_stops(_SAFE), planned_with(voters=(in_doubt(STRANGER),))),
+    ),
     "no_node_is_sound_that_cannot_be_relied_on": (
         RECORDED,
         lambda a: planned_with(voters=(in_doubt(a.plan.winner.key),))(a),

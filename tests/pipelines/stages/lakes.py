@@ -4,7 +4,7 @@ tables."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -34,19 +34,26 @@ def add_scenarios(lake: Path, names: Iterable[str], code: int = 0) -> None:
     assert ingest(IngestOptions([str(folder)], Lake(lake), order=",".join(ORDER))) == code
 
 
-def built(lake: Path, folder: Path, runner: Runner | None = None) -> Path:
+def built(
+    lake: Path,
+    folder: Path,
+    runner: Runner | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Path:
     """A built copy of the lake. runner: by default a runner with one core."""
     shutil.copytree(lake, folder)
-    build(Lake(folder), runner or LocalRunner(at_once=1), lambda _: None)
+    build(Lake(folder), runner or LocalRunner(at_once=1), progress)
     return folder
 
 
-def cut_in_pieces(patch: pytest.MonkeyPatch) -> None:
-    """Makes builds derive each cluster in several stages, in hundreds of pieces, from now on."""
+def cut_in_pieces(patch: pytest.MonkeyPatch, most_readers: int = 16) -> None:
+    """Makes builds derive each cluster in several stages, in hundreds of pieces, from now on. With
+    Spark, the replay of a cluster with more than `most_readers` parts is by a shuffle."""
     patch.setattr(building, "_MOST_RECORDS", building._MOST_RECORDS // 2000)
     patch.setattr(branch, "_OFFSETS_AT_ONCE", 100)
     patch.setattr(large_clusters, "_RECORDS_OF_A_RANGE", 200)
     patch.setattr(large_clusters, "_LEAST_OF_BUCKETS", 50)
     patch.setattr(large_clusters, "_RECORDS_OF_A_BUCKET", 700)
+    patch.setattr(large_clusters, "_MOST_READERS", most_readers)
     patch.setattr(large_cluster, "_STEPS_OF_A_RANGE", 200)
     patch.setattr(compare, "_ROWS_COMPARED", 50)

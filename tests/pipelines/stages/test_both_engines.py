@@ -36,14 +36,16 @@ def captured(recorded_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     return lake
 
 
-@pytest.fixture(scope="module", params=["whole", "in pieces"])
+@pytest.fixture(scope="module", params=["whole", "in pieces", "by a shuffle"])
 def by_spark(request: pytest.FixtureRequest, spark: SparkSession, captured: Path) -> Path:
-    runner = SparkRunner.of(spark)
+    runner, lines = SparkRunner.of(spark), list[str]()
     with pytest.MonkeyPatch.context() as patch:
-        if request.param == "in pieces":
-            cut_in_pieces(patch)
-        lake = built(captured, captured.parent / f"by Spark, {request.param}", runner)
+        if request.param != "whole":
+            cut_in_pieces(patch, most_readers=1 if request.param == "by a shuffle" else 16)
+        lake = built(captured, captured.parent / f"by Spark, {request.param}", runner, lines.append)
     assert {one.name for one in runner.ran} & {"derive", "replay"}
+    is_shuffled = any(line.endswith("by a shuffle") for line in lines)
+    assert is_shuffled == (request.param == "by a shuffle")
     return lake
 
 
