@@ -23,6 +23,8 @@ _RECOVERING = 1
 _SHOWN = 3
 """The number of partitions that an event names."""
 _UNASSIGNED = ZERO_UUID, "AAAAAAAAAAAAAAAAAAAAAQ"
+_Key = tuple[str, int]
+"""The topic id and the number of a partition."""
 _OF_BROKERS = ("broker_registered", "broker_directories_changed")
 
 
@@ -46,6 +48,9 @@ class PartitionEvent(NamedTuple):
     are_only_replicas: bool = False
     """Whether each leader is the only replica of its partition, so that no other one lacks a
     record."""
+    may_be_empty: bool = False
+    """Whether the leaders' brokers lost the log directories that held the partitions, and began
+    again in other directories."""
 
     @property
     def name(self) -> str:
@@ -58,6 +63,12 @@ class PartitionEvent(NamedTuple):
         what, rest = "elected uncleanly", "any record that the new leaders lacked is lost"
         if self.are_only_replicas:
             rest = "each has no other replica, so any record that its broker hadn't written is lost"
+        if self.may_be_empty:
+            rest = (
+                "the log directories that held them are gone, so the new leaders may have begun "
+                f"empty{', and no other replica exists' * self.are_only_replicas}: keep the old "
+                "disks, which may hold the records"
+            )
         if self.event == NEW_DIRECTORY:
             what = "leads from another log directory than before, which is gone"
             rest = "its replicas may have begun empty"
@@ -68,11 +79,13 @@ class PartitionEvent(NamedTuple):
 class PartitionEvents:
     """Takes the changes of a log one by one, and finds the events."""
 
-    _found: dict[tuple[str, int, int, BranchTail | None, bool], PartitionEvent] = field(
-        default_factory=dict
-    )
+    _found: dict[tuple[object, ...], PartitionEvent] = field(default_factory=dict)
+    """The events by what their records have in common."""
     _directories: dict[int, frozenset[str]] = field(default_factory=dict)
     """The online directories of each broker."""
+    _began_again: set[tuple[_Key, int]] = field(default_factory=set)
+    """The replicas (partition, broker) that are in another directory than before, which is gone,
+    and that have not followed a leader up to its log end since."""
 
     def take(self, change: LoggedChange) -> None:
         """Take the next change."""
@@ -84,40 +97,50 @@ class PartitionEvents:
         elif what == "leader_recovery_state_changed":
             if write.new.leader_recovery_state == _RECOVERING:
                 self._add(UNCLEAN, change, write.new)
-        elif what == "directories_changed" and self._is_new_directory(write.old, write.new):
-            self._add(NEW_DIRECTORY, change, write.new)
+        elif what == "directories_changed":
+            self._take_directories(change, write.key, write.old, write.new)
+        elif what == "isr_changed":
+            self._began_again -= {
+                (write.key, one) for one in write.new.isr if one != write.new.leader
+            }
 
     def events(self) -> Iterator[PartitionEvent]:
         """The events, in the order of their first records."""
         return iter(self._found.values())
 
-    def _is_new_directory(self, old: Partition, new: Partition) -> bool:
-        """Whether the leader has lost the replica's former directory, and keeps the replica in
+    def _take_directories(
+        self, change: LoggedChange, key: _Key, old: Partition, new: Partition
+    ) -> None:
+        lost = [one for one in new.replicas if self._lost_directory(one, old, new)]
+        self._began_again |= {(key, one) for one in lost}
+        if new.leader in lost and old.isr in ((), (new.leader,)):
+            self._add(NEW_DIRECTORY, change, new)
+
+    def _lost_directory(self, broker: int, old: Partition, new: Partition) -> bool:
+        """Whether the broker has lost the replica's former directory, and keeps the replica in
         another directory. A replica that moves between two directories of its broker loses nothing.
         """
-        leader = new.leader
-        if (
-            leader not in new.replicas
-            or leader not in old.replicas
-            or old.isr not in ((), (leader,))
-        ):
+        if broker not in old.replicas:
             return False
-        before = old.directories[old.replicas.index(leader)]
-        after = new.directories[new.replicas.index(leader)]
-        online = self._directories.get(leader)
+        before = old.directories[old.replicas.index(broker)]
+        after = new.directories[new.replicas.index(broker)]
+        online = self._directories.get(broker)
         is_lost = online is not None and before not in online
         return before != after and before not in _UNASSIGNED and is_lost
 
     def _add(self, event: str, change: LoggedChange, now: Partition) -> None:
         leader, is_only = now.leader, now.replicas == (now.leader,)
-        key = event, change.at, change.leader_epoch, change.tail, is_only
+        is_empty = event == UNCLEAN and (change.named.write.key, leader) in self._began_again
+        key = event, change.at, change.leader_epoch, change.tail, is_only, is_empty
         known = self._found.get(key)
         name = change.named.name
         if known is None:
             place = (
                 change.at, change.offset, change.leader_epoch, change.commitment, change.tail
             )  # fmt: skip
-            self._found[key] = PartitionEvent(event, *place, frozenset({leader}), (name,), is_only)
+            self._found[key] = PartitionEvent(
+                event, *place, frozenset({leader}), (name,), is_only, is_empty
+            )
         elif name not in known.partitions[-1:]:
             partitions = (*known.partitions, name)
             self._found[key] = known._replace(

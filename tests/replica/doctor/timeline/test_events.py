@@ -195,6 +195,27 @@ def test_a_leader_that_is_the_only_replica_is_not_said_to_lack_what_another_one_
     )
 
 
+@pytest.mark.parametrize("has_followed", [True, False])
+def test_an_unclean_leader_in_a_new_directory_may_be_empty(node: Path, has_followed: bool) -> None:
+    """Its broker was installed anew, with the same id, while the partition had no leader."""
+    partition(node, 0, directory_of(21), replicas=(21, 22), directories=(directory_of(21), OTHER))
+    partition(node, 1, directory_of(21))
+    for number in range(2):
+        change(node, number, leader=-1, isr=())
+    registers(node, OTHER, epoch=5001)
+    change(node, 0, directories=(OTHER, OTHER))
+    change(node, 1, directories=(OTHER,))
+    if has_followed:
+        change(node, 0, leader=22, isr=(22, 21))
+        change(node, 0, leader=-1, isr=())
+    for number in range(2):
+        change(node, number, leader=21, isr=(21,), leaderRecoveryState=1)
+    told = {one.detail.split()[2]: one.detail for one in events(node, "unclean_election")}
+    empty = "the log directories that held them are gone, so the new leaders may have begun empty"
+    assert f"moved-1; {empty}, and no other replica exists: keep" in told["moved-1;"]
+    assert (f"moved-0; {empty}: keep" in told["moved-0;"]) == (not has_followed)
+
+
 @pytest.mark.parametrize("is_lost", [True, False])
 def test_a_leader_in_another_directory_is_an_event_where_the_old_one_is_lost(
     node: Path, is_lost: bool
