@@ -46,6 +46,7 @@ from tests.contradictions.changes import (
     with_loss,
     with_lost_fates,
     with_outage,
+    with_refused_writes,
     with_rows,
     with_stops,
     with_tail,
@@ -172,6 +173,10 @@ MADE: dict[str, tuple[str, Change]] = {
     "snapshots_have_one_verdict": (RECORDED, of_table("gold.snapshot_validity", verdict="invalid")),
     "each_cluster_in_a_lake_has_one_verdict": (RECORDED, with_rows("gold.votes", {})),
     "the_report_s_losses_are_those_of_the_comparison": (RECORDED, with_loss),
+    "the_report_tells_of_refused_writes_what_the_directories_tell": (
+        RECORDED,
+        with_refused_writes,
+    ),
     "a_disk_that_went_back_is_named": (BACK, between()),
     "only_a_disk_that_went_back_is_named": (
         BACK,
