@@ -19,6 +19,7 @@ from replica.doctor.check.newest import (
     cluster_id_of,
     cluster_members,
 )
+from replica.doctor.check.put_back import put_back_text
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import absent_brokers
 from replica.doctor.health.cluster import Cluster
@@ -224,6 +225,7 @@ def evidence_of(
         copy_first=() if cluster is None else copies_first(cluster),
         absent={} if cluster is None else absent_brokers(cluster),
         set_aside=(*_set_aside(judged),) if files else (),
+        put_back=_put_back(judged) if files else "",
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
         unreliable=() if quorum is None else _names(quorum.unreliable),
         replaced=() if quorum is None else _names(quorum.replaced),
@@ -236,6 +238,13 @@ def evidence_of(
 def _set_aside(judged: JudgedCluster) -> Iterator[SetAside]:
     if any(one.rule is groups.CONFLICT for one in judged.findings):
         yield from set_aside_in(one.examined for one in judged.members)
+
+
+def _put_back(judged: JudgedCluster) -> str:
+    told = judged.state
+    if told is None or told.quorum is None:
+        return ""
+    return put_back_text([one.examined for one in judged.members], told.quorum.conflicts)
 
 
 def _names(voters: Iterable[ReplicaKey]) -> tuple[str, ...]:
