@@ -41,7 +41,7 @@ from replica.doctor.timeline.reassignments import REPLICAS, Reassigned, Reassign
 from replica.doctor.timeline.state import last_time
 from replica.doctor.timeline.unwon import unwon_elections
 from replica.format.control import SnapshotHeader
-from replica.history.ranges import intersection, size_of
+from replica.history.ranges import END_OF_OFFSETS, intersection, size_of
 from replica.metadata.changes.brokers_seen import is_new_process
 from replica.metadata.image.settings import NO_MIGRATION
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
@@ -97,7 +97,8 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
     """All events. No field holds a secret. watch: receives the progress. also: the changes of
     OF_HISTORY that are events, too."""
     walk, asked_for = ChangeWalk(branch, None, watch), AskedForChanges()
-    latest, latest_beside, born = LatestChanges(), LatestChanges(), None
+    parted = min((one.start for one in branch.tails if one.is_contested), default=END_OF_OFFSETS)
+    before, after, beside_it, born = LatestChanges(), LatestChanges(), LatestChanges(), None
     changes, of_partitions, fencings = [], PartitionEvents(), Fencings(branch.members)
     of_replicas = Reassignments()
     for change in walk.changes():
@@ -111,7 +112,8 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
             is_of_bootstrap = change.at == born
             asked_for.take(what, _OLDEST if is_of_bootstrap else change.at)
             if not is_of_bootstrap:
-                (latest if change.tail is None else latest_beside).take(change)
+                own = before if change.offset < parted else after
+                (own if change.tail is None else beside_it).take(change)
         of_partitions.take(change)
         if of_replicas.take(change) and change.tail is None:
             asked_for.take(REPLICAS, change.at)
@@ -134,7 +136,8 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
     recent = [
         *(
             _of_group(cluster_id, one, holders, fencings)
-            for one in (*latest.since(since), *latest_beside.since(since))
+            for latest in (before, after, beside_it)
+            for one in latest.since(since)
         ),
         *(_of_partitions(cluster_id, one, holders) for one in of_replicas.latest(since)),
     ]
