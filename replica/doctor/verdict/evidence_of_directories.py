@@ -39,6 +39,7 @@ from replica.doctor.verdict.evidence import (
     losses_of,
     never_written,
     refusing,
+    voters_of,
 )
 from replica.doctor.verdict.verdict import (
     Gap,
@@ -220,6 +221,7 @@ def evidence_of(
         copy_first=() if cluster is None else copies_first(cluster),
         absent={} if cluster is None else absent_brokers(cluster),
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
+        known_voters=voters_of(quorum),
         unreliable=() if quorum is None else _names(quorum.unreliable),
         replaced=() if quorum is None else _names(quorum.replaced),
         state=_state(judged),
