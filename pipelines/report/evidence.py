@@ -11,6 +11,7 @@ from pipelines.report.divergences import Parting, Replica
 from pipelines.report.losses import LostRecordCount
 from pipelines.report.source import Figure, Row
 from pipelines.report.words import round_seconds
+from replica.doctor.health.refusals import Refusal
 from replica.doctor.verdict.verdict import Fact, Gap
 
 MAX_BUCKETS = 60
@@ -97,6 +98,9 @@ class KnownOutages(NamedTuple):
     """Whether only some of the changes were looked at."""
     has_partitions: bool
     """Whether there was any partition."""
+    refusals: tuple[Refusal, ...] = ()
+    """The times during which partitions with a leader refused writes, the oldest first; none where
+    only some of the changes were looked at."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from replica.doctor.check.catalogue.health import LEADER_GAVE_UP
 from replica.doctor.health.exposure import NOTHING, PAIR
 from replica.doctor.health.signs_of_life import FENCED_LATER
 from replica.doctor.verdict.outage import leader_lacked
+from replica.doctor.verdict.refused_writes import refused_step, refused_text
 from replica.words import counted, listed, ms_range_text, ms_text, time_text
 
 MAX_SHOWN = 3
@@ -47,6 +48,10 @@ class Summary:
     """LIMITED where `confidence` has reasons for doubt, otherwise HIGH."""
     confidence: tuple[str, ...]
     """The reasons for doubt, or else what proves the verdict."""
+    refused: str = ""
+    """Writes that were refused and are accepted again; "" without one."""
+    refused_step: str = ""
+    """What to look at because of it; "" where nothing is to be done."""
 
 
 def summary(
@@ -59,7 +64,7 @@ def summary(
     """The sentences of a cluster. voters: node ids of the newest epoch that names voters. known:
     None where nothing tells when partitions had no leader. history: None where the lake lacks it,
     and for directories, whose page has a section of events."""
-    found = () if known is None else known.outages
+    found, refused = ((), ()) if known is None else (known.outages, known.refusals)
     hidden = tuple(_hidden(facts, evidence, voters))
     doubts = (*hidden, *_doubts(facts, known))
     impact = (
@@ -73,6 +78,8 @@ def summary(
         impact,
         LIMITED if doubts else HIGH,
         doubts or tuple(_proofs(facts, voters)),
+        refused_text(refused, ms_text),
+        refused_step(refused, ms_text),
     )
 
 
@@ -82,7 +89,8 @@ def known_outages(history: ClusterHistory | None) -> KnownOutages | None:
     if history is None:
         return None
     steps = history.steps
-    return KnownOutages(outages(steps), history.is_sampled, bool(steps.partitions.names))
+    has_partitions = bool(steps.partitions.names)
+    return KnownOutages(outages(steps), history.is_sampled, has_partitions, history.refusals)
 
 
 def outages(steps: ReportSteps) -> tuple[Outage, ...]:

@@ -1,13 +1,14 @@
 """Finds which entries a group of replicas proves to be committed: each entry is proven, superseded
 or unproven.
 
-There are two kinds of proof. The first is a valid snapshot, because it contains only committed
-entries (KIP-630). The second is an entry that a majority of the voters holds, if no voter of this
-majority, except the leader that wrote the entry, knows a newer epoch than the entry's. Every later
-leader has this entry, because the voters of the majority held it before they voted in a newer epoch
-(Raft, section 5.4.3). The entries below it are committed with it. If other voters of the majority
-know a newer epoch, the entry isn't proven (Raft, figure 8). The replicas need not have been read at
-the same moment, but each replica's log must have been read no later than its quorum-state.
+There are three kinds of proof. The first is a valid snapshot, because it contains only committed
+entries (KIP-630). The second is an entry that a leader wrote as the only voter. The third is an
+entry that a majority of the voters holds, if no voter of this majority, except the leader that
+wrote the entry, knows a newer epoch than the entry's. Every later leader has this entry, because
+the voters of the majority held it before they voted in a newer epoch (Raft, section 5.4.3). The
+entries below it are committed with it. If other voters of the majority know a newer epoch, the
+entry isn't proven (Raft, figure 8). The replicas need not have been read at the same moment, but
+each replica's log must have been read no later than its quorum-state.
 """
 
 from __future__ import annotations
@@ -238,16 +239,37 @@ def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
     held_by[log.key] = group.runs[log.key]
     held_by = {one.key: acknowledged(one, held_by[one.key]) for one in group.holding}
     ends = {r.end for ranges in held_by.values() for r in ranges}
+    alone = {change.epoch for change in log.leader_changes if len(change.voters) == 1}
     for epoch, start, end in reversed(_epoch_ranges(log)):
         eligible = [other for other in group.holding if _held_it_before(other, epoch)]
-        if not eligible:
+        if not eligible and epoch not in alone:
             continue
         candidates = {min(candidate, end) - 1 for candidate in ends if candidate > start}
         for offset in sorted(candidates, reverse=True):
             holders = [other for other in eligible if holds_offset(held_by[other.key], offset)]
             if holders and _proves(group, holders, offset, epoch):
                 return Proof(log.key, offset, epoch, frozenset(h.key for h in holders))
+            only = _only_voter(group, log, offset, epoch) if epoch in alone else None
+            if only is not None:
+                return Proof(log.key, offset, epoch, frozenset({log.key, only}))
     return None
+
+
+def _only_voter(
+    group: GroupComparison, log: ReplicaLog, offset: int, epoch: int
+) -> ReplicaKey | None:
+    """The leader that wrote this entry of `log`, if it was the only voter when it was elected, and
+    still was with the entry; else None. Alone it was a majority, and it held what others have from
+    it: Kafka takes such an entry as committed once it is appended, before the flush. If a log of
+    this voter parted from `log` before the entry, it may have lost the entry before the flush."""
+    elected = [change.voters for change in log.leader_changes if change.epoch == epoch]
+    sets = voter_sets_in_force([log], group.logs, group.runs, offset, epoch) or ()
+    only, *others = {voter.node_id for voters in (*elected, *sets) for voter in voters}
+    if others or not sets or only == log.key.node_id:
+        return None
+    own = (one for one in group.holding if one.key.node_id == only)
+    parted = [group.between(log.key, one.key).divergence_offset for one in own]
+    return min(sets[0]) if all(at is None or offset < at for at in parted) else None
 
 
 def _proves(group: GroupComparison, holders: Sequence[ReplicaLog], offset: int, epoch: int) -> bool:

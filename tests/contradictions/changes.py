@@ -163,6 +163,13 @@ def with_loss(a: Answers) -> Answers:
     return replace(a, in_lake=replace(a.in_lake, report=replace(view, evidence=evidence)))
 
 
+def with_refused_writes(a: Answers) -> Answers:
+    """A change: the report tells of writes that were refused."""
+    view = a.in_lake.report
+    summary = replace(view.summary, refused="made")
+    return replace(a, in_lake=replace(a.in_lake, report=replace(view, summary=summary)))
+
+
 def with_worse_verdicts_on_less(a: Answers) -> Answers:
     """A change: a verdict is an outage although it has fewer findings than before."""
     all_findings = evidence_of(a.checked).findings

@@ -10,9 +10,11 @@ from replica.doctor.check.catalogue import snapshots
 from replica.doctor.check.snapshot_validity import Validity
 from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.doctor.verdict.evidence_of_directories import evidence_of
+from replica.doctor.verdict.refused_writes import refused_text
 from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Level
 from replica.history.divergence import diverge
 from replica.severity import Severity
+from replica.words import ms_text
 from tests.contradictions.answers import Answers, Rule
 
 _BAD = (Severity.ERROR, Severity.WARNING)
@@ -228,6 +230,18 @@ def the_report_s_losses_are_those_of_the_comparison(answers: Answers) -> Iterato
             yield f"recover says safe, the report {loss.committed} committed records lost"
 
 
+def the_report_tells_of_refused_writes_what_the_directories_tell(
+    answers: Answers,
+) -> Iterator[str]:
+    """what-happened reads them from the logs, the report from the lake's history."""
+    if answers.in_lake is None or answers.checked is None or not answers.is_one_history:
+        return
+    told = refused_text(answers.checked.refusals, ms_text)
+    said = answers.in_lake.report.summary.refused
+    if said != told:
+        yield f"by the directories {told!r}, by the report {said!r}"
+
+
 IN_A_LAKE: tuple[Rule, ...] = (
     divergence_points_are_those_of_diff,
     the_table_of_exposures_is_the_command_s,
@@ -241,6 +255,7 @@ IN_A_LAKE: tuple[Rule, ...] = (
     the_report_is_not_better_than_check,
     snapshots_have_one_verdict,
     the_report_s_losses_are_those_of_the_comparison,
+    the_report_tells_of_refused_writes_what_the_directories_tell,
 )
 
 

@@ -13,7 +13,7 @@ from replica.doctor.check.newest import QuorumRole
 from replica.doctor.quorum.reasons import RankedReplica
 from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.doctor.rehearsal.outcome import Fate
-from replica.doctor.rehearsal.runs import Rehearsal, ScenarioSafety
+from replica.doctor.rehearsal.runs import Rehearsal, ScenarioSafety, unknown_voters
 from replica.doctor.verdict.verdict import Level
 from replica.history.divergence import Relation, diverge
 from replica.history.log import OffsetRange
@@ -47,6 +47,18 @@ def a_plan_that_is_safe_is_never_unsafe_in_its_runs(answers: Answers) -> Iterato
     is_safe = answers.plan.answer is RecoveryDecision.SAFE
     if is_safe and played is not None and played.answer is ScenarioSafety.UNSAFE:
         yield f"recover says safe, its runs {played.reasons[0]}"
+
+
+def no_start_is_unknown_that_loses_in_each_run(answers: Answers) -> Iterator[str]:
+    """A person who reads "unknown" may try the start. Where all runs lose records, and no disk is
+    away that could keep them, nothing that isn't known makes it safe."""
+    started = answers.rehearsed
+    if started is None or started.answer is not ScenarioSafety.UNKNOWN:
+        return
+    outcomes = [found.outcome for found in started.rehearsal.outcomes]
+    lose = all(one.committed_lost or one.unproven_lost for one in outcomes)
+    if lose and not unknown_voters(started.rehearsal):
+        yield "each run of rehearse loses records, its answer is unknown"
 
 
 def the_runs_of_a_plan_are_not_safer_than_the_plan(answers: Answers) -> Iterator[str]:
@@ -233,6 +245,7 @@ STARTING: tuple[Rule, ...] = (
     nothing_is_safe_where_check_says_to_start_neither,
     rehearse_is_not_safe_where_recover_refuses,
     a_plan_that_is_safe_is_never_unsafe_in_its_runs,
+    no_start_is_unknown_that_loses_in_each_run,
     the_runs_of_a_plan_are_not_safer_than_the_plan,
     nobody_leads_in_the_runs_whom_the_plan_lets_not_win,
     losses_are_equal_in_plan_and_runs,

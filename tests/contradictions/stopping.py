@@ -116,10 +116,22 @@ def no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters(answers: Answers)
             yield f"stop of {list(ids)} is safe, of the voters {sorted(down)} are fenced"
 
 
+def no_stop_is_safe_that_relies_on_disks_in_doubt(answers: Answers) -> Iterator[str]:
+    """Where the disks of so many voters can't be relied on that the others are no majority, nobody
+    knows whether the quorum has a leader: a broker that stops may not come back."""
+    quorum = answers.plan.quorum
+    left = len(quorum.voters) - len(quorum.unreliable)
+    if quorum.unreliable and left < majority(len(quorum.voters)):
+        for ids, stop in answers.stops.items():
+            if stop.answer is ChangeSafety.SAFE:
+                yield f"stop of {list(ids)} is safe, recover relies on {left} voters"
+
+
 STOPPING: tuple[Rule, ...] = (
     nothing_is_healthy_with_partitions_without_leader,
     a_safe_stop_does_no_harm_by_the_exposure,
     a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one,
     plan_and_the_exposure_say_of_the_leader_what_the_verdict_says,
     no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters,
+    no_stop_is_safe_that_relies_on_disks_in_doubt,
 )

@@ -46,6 +46,7 @@ from tests.contradictions.changes import (
     with_loss,
     with_lost_fates,
     with_outage,
+    with_refused_writes,
     with_rows,
     with_stops,
     with_tail,
@@ -74,6 +75,12 @@ MADE: dict[str, tuple[str, Change]] = {
             rehearsed_plan=replace(
                 a.rehearsed_plan, answer=ScenarioSafety.UNSAFE, reasons=("made",)
             ),
+        ),
+    ),
+    "no_start_is_unknown_that_loses_in_each_run": (
+        SIMULATED,
+        lambda a: of_outcomes(unproven_lost=ALL)(
+            replace(a, rehearsed=replace(a.rehearsed, answer=ScenarioSafety.UNKNOWN))
         ),
     ),
     "the_runs_of_a_plan_are_not_safer_than_the_plan": (
@@ -119,6 +126,10 @@ MADE: dict[str, tuple[str, Change]] = {
         both(with_stops(_SAFE), of_health(health=(health.LEADER_GAVE_UP.at("", "made"),))),
     ),
     "no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters": (RECORDED, with_fenced_voters),
+    "no_stop_is_safe_that_relies_on_disks_in_doubt": (
+        RECORDED,
+        both(with_stops(_SAFE), planned_with(voters=(in_doubt(STRANGER),))),
+    ),
     "no_node_is_sound_that_cannot_be_relied_on": (
         RECORDED,
         lambda a: planned_with(voters=(in_doubt(a.plan.winner.key),))(a),
@@ -162,6 +173,10 @@ MADE: dict[str, tuple[str, Change]] = {
     "snapshots_have_one_verdict": (RECORDED, of_table("gold.snapshot_validity", verdict="invalid")),
     "each_cluster_in_a_lake_has_one_verdict": (RECORDED, with_rows("gold.votes", {})),
     "the_report_s_losses_are_those_of_the_comparison": (RECORDED, with_loss),
+    "the_report_tells_of_refused_writes_what_the_directories_tell": (
+        RECORDED,
+        with_refused_writes,
+    ),
     "a_disk_that_went_back_is_named": (BACK, between()),
     "only_a_disk_that_went_back_is_named": (
         BACK,

@@ -97,7 +97,8 @@ def test_brokers_that_are_the_last_voters_take_the_majority_and_are_told_once() 
     [
         (True, "Without a leader of the quorum no partition gets another leader."),
         (False, "These are the numbers if the quorum has a leader; without one, no partition "
-                "gets another leader."),
+                "gets another leader: the failure of broker 11 leaves 1 of 1 partition without "
+                "one."),
     ],
 )  # fmt: skip
 def test_no_number_hides_what_it_rests_on(is_sure: bool, said: str) -> None:
@@ -110,6 +111,8 @@ def test_without_a_majority_no_broker_is_said_to_be_spared() -> None:
     cluster = cluster_after([*healthy(), MIN_ISR])
     (now, broker) = (one._replace(has_majority=False) for one in (*exposures(cluster),)[:2])
     assert exposure_line(cluster, now, [broker], []) == (
-        "Without a majority of the voters no partition gets another leader. The voters that can be "
-        "counted are no majority now."
+        "By the log, 0 of 1 partition has no leader and 0 refuse writes with acks=all now, and no "
+        "broker's failure changes that. The voters that can be counted are no majority now: these "
+        "are the numbers if the quorum has a leader; without one, no partition gets another "
+        "leader: the failure of broker 11 leaves 1 of 1 partition without one."
     )

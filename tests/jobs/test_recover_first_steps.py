@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.conftest import Kraftlake
+from tests.jobs.restored_disks import restored_quorum
 from tests.jobs.test_recover_words import METADATA, of_node, steps_in
 from tests.replica.doctor.check.first_start import CLUSTER, start
 
@@ -146,3 +147,37 @@ def test_a_quorum_that_never_had_a_leader_is_not_said_to_lose_committed_records(
     assert "Name the directories of nodes 2 and 3 too" in texts[0]
     assert not any("stand-in" in line for line in ended.lines), "nothing to make them from"
     assert "controllers' logs" in texts[-1]
+
+
+@pytest.mark.parametrize(
+    ("voters", "first", "why"),
+    [
+        (
+            1,
+            "Leave node 1 stopped, look for the disk on which it ran, or a newer copy of it, name "
+            "that in its place, and make the plan again: ",
+            "the only voter can't be relied on: it may have held committed records that nobody "
+            "here knows of",
+        ),
+        (
+            2,
+            "Leave nodes 1 and 2 stopped, look for the disks on which they ran, or newer copies of "
+            "them, name those in their places, and make the plan again: ",
+            "none of 2 voters can be relied on: they may have held committed records that nobody "
+            "here knows of",
+        ),
+    ],
+)
+def test_the_second_line_begins_with_the_first_step(
+    kraftlake: Kraftlake, tmp_path: Path, voters: int, first: str, why: str
+) -> None:
+    """Where no majority is left, too. The step's command leaves the disks in doubt out, because a
+    node is named once."""
+    folder = restored_quorum(tmp_path / "left", voters, range(1, voters + 1))
+    ended = kraftlake("recover", "--plan", folder)
+    text, commands = steps_in(ended)[0]
+    assert text.startswith(f"1. {first}")
+    assert ended.lines[1].startswith(f"recover     First: {first[0].lower()}{first[1:]}")
+    assert f"Committed records may be lost: {why}. The steps below go on" in ended.lines[1]
+    assert not any(f"left/{node}/" in commands[-1] for node in range(1, voters + 1))
+    assert f"left/{voters + 1}/" in commands[-1]

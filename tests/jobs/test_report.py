@@ -57,6 +57,8 @@ def test_json_has_a_line_for_each_cluster(kraftlake: Kraftlake, lake: Path, tmp_
         "headline": "",
         "sentence": SENTENCE,
         "findings": [],
+        "refused": "",
+        "refused_next": "",
     }
 
 

@@ -55,6 +55,7 @@ def statements(c: ClusterView) -> Iterator[tuple[str, Any]]:
     yield "impact", c.summary.impact
     yield "certainty", c.summary.confidence
     yield "steps", (c.next_steps, c.runbook)
+    yield "refused", (c.summary.refused, c.summary.refused_step)
     yield "voters", c.voters
     leaders = ("epoch", "leader_id", "start_offset", "end_offset", "commitment", "started_at")
     yield "leaders by epoch", rows(e.leaders, *leaders, "last_written")

@@ -25,7 +25,7 @@ from replica.doctor.health.exposure import (
     has_too_many_pairs,
     min_isr_unknown,
 )
-from replica.doctor.preflight.answer import ChangeSafety, Preflight
+from replica.doctor.preflight.answer import QUORUM, ChangeSafety, Preflight
 from replica.doctor.preflight.certainty import grounded
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.quorum.known_voter import VoterDoubt
@@ -194,6 +194,8 @@ def _rests_on(source: ClusterSource) -> Iterator[_Note]:
     yield from (_Note("voters_left", text) for text in _of_voters(cluster))
     ground = grounded(Preflight("", ()), cluster)
     for doubt in ground.reasons:
+        if doubt.subject == QUORUM:
+            continue  # see _of_leader
         subject = "" if doubt.subject == "state" else f"{doubt.subject}: "
         yield _Note("state", f"{subject}{doubt.detail}")
     yield from (_Note("needs", need) for need in ground.needs)

@@ -3,11 +3,11 @@ with the numbers of partitions."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.exposure import Exposure, Harm
-from replica.doctor.quorum.conditions import NoLeader
 from replica.words import counted, listed, sentence
 
 _NAMED = 3
@@ -41,8 +41,7 @@ def exposure_line(
     worst = _worst_of(now, brokers) if total else ()
     told = [_of_brokers(total, now, worst, is_live=bool(brokers))]
     told += _of_voters(now, voters, {one.failure.gone for one in worst})
-    if cluster.no_leader is not None:
-        told.append(_of_leader(cluster.no_leader))
+    told += _of_leader(cluster, now)
     if is_conditional:
         told.append("the last lines say what this rests on")
     return " ".join(map(sentence, told))
@@ -66,7 +65,10 @@ def _of_brokers(total: int, now: Exposure, worst: Sequence[Exposure], *, is_live
         which = _one_of("broker", [one.failure.gone[0] for one in worst])
         return f"once {which} is gone, {listed([*_harmed(worst[0], now, total)])}"
     if not harmed and now.has_majority is False:
-        return "without a majority of the voters no partition gets another leader"
+        return (
+            f"by the log, 0 of {counted(total, 'partition')} {_have(total)} no leader and 0 refuse "
+            "writes with acks=all now, and no broker's failure changes that"
+        )
     if not harmed:
         one = "a partition" if total > 1 else "the partition"
         return f"no broker's failure leaves {one} without a leader or below min.insync.replicas"
@@ -114,20 +116,36 @@ def _of_voters(
 ) -> Iterator[str]:
     """The voters without which the quorum has no majority. told: brokers of which it is told."""
     if now.has_majority is False:
-        yield "the voters that can be counted are no majority now"
-        return
+        return  # see _of_leader
     needed = [one.failure.gone[0] for one in voters if one.has_majority is False]
     if {(one,) for one in needed} - {*told}:
         yield f"once {_one_of('voter', needed)} is gone, the quorum has no majority"
 
 
-def _of_leader(unled: NoLeader) -> str:
-    if unled.is_sure:
-        return "without a leader of the quorum no partition gets another leader"
-    return (
-        "these are the numbers if the quorum has a leader; without one, no partition gets another "
-        "leader"
-    )
+def _of_leader(cluster: Cluster, now: Exposure) -> Iterator[str]:
+    """What the numbers mean where the quorum has no leader, or perhaps none."""
+    unled, none_counted = cluster.no_leader, now.has_majority is False
+    without = "no partition gets another leader"
+    if not cluster.is_led:
+        yield f"without a leader of the quorum {without}"
+    elif unled is not None or none_counted:
+        why = "the voters that can be counted are no majority now: " * none_counted
+        yield (
+            f"{why}these are the numbers if the quorum has a leader; without one, {without}"
+            f"{_of_its_leader(cluster)}"
+        )
+
+
+def _of_its_leader(cluster: Cluster) -> str:
+    """What the failure of the broker does that leads most partitions, if no partition gets another
+    leader; "" where none leads."""
+    leaders = (one.leader for one in cluster.partitions.values())
+    led = Counter(one for one in leaders if one in cluster.live_brokers)
+    if not led:
+        return ""
+    most = min(led, key=lambda broker: (-led[broker], broker))
+    of_all = f"{led[most]} of {counted(len(cluster.partitions), 'partition')}"
+    return f": the failure of broker {most} leaves {of_all} without one"
 
 
 def _one_of(noun: str, names: Sequence[str]) -> str:

@@ -127,7 +127,7 @@ class _Made(NamedTuple):
         """The answer in one line, which stands below the cluster's verdict."""
         if self.no_plan is not None:
             return sentence(f"no plan: {self.no_plan.why}")
-        return answer_line(self.plan, self.by_key)
+        return answer_line(self.plan, self.by_key, self.hosted, self.brokers)
 
 
 def _made(

@@ -12,7 +12,7 @@ from replica.doctor.rehearsal import step as rehearsal
 from replica.format.file_names import METADATA_FOLDER
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.shell_text import Shell, line, noted
-from replica.words import counted, listed
+from replica.words import counted, listed, named
 
 CONTROLLER_FILE = "config/controller.properties"
 """The path in Kafka's own archive. A comment in each command says where to put a node's own
@@ -83,6 +83,20 @@ def compare_histories(shown: Sequence[str]) -> RecoverStep:
             line("kraftlake", "check", *shown_paths(shown)),
             *(line("kraftlake", "diff", *shown_paths((shown[0], other))) for other in shown[1:]),
         ),
+    )
+
+
+def look_for_disks(voters: Sequence[ReplicaKey]) -> str:
+    """The beginning of a step about voters whose disks are at hand, and can't be relied on."""
+    nodes = named("node", [str(voter.node_id) for voter in voters])
+    if len(voters) == 1:
+        return (
+            f"Leave {nodes} stopped, look for the disk on which it ran, or a newer copy of it, "
+            "name that in its place"
+        )
+    return (
+        f"Leave {nodes} stopped, look for the disks on which they ran, or newer copies of them, "
+        "name those in their places"
     )
 
 

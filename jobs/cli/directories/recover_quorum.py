@@ -13,6 +13,7 @@ from jobs.cli.directories.recover_fixed_steps import (
     RESTART_BROKERS,
     RecoverStep,
     kept_replicas,
+    look_for_disks,
     lost_replicas,
 )
 from jobs.cli.directories.recover_names import bundle_of, endpoints_of, shown_paths
@@ -112,26 +113,25 @@ class PlannedQuorum:
         """The step in which the user names the directories that were not given. It stands before
         all steps that change something, because a directory that was not given isn't a lost disk.
         """
-        text = "Name the directories of all other controllers too"
+        text, kept = "Name the directories of all other controllers too", self.shown
         if self.voters:
             nodes = named("node", [str(voter.node_id) for voter in self.not_given])
             which = "directory" if len(self.not_given) == 1 else "directories"
             text = f"Name the {which} of {nodes} too"
+        text += ", if a disk still exists or a node runs"
         if self.voters and not self.not_given:
-            nodes = named("node", [str(voter.node_id) for voter in sorted(self.plan.missing)])
-            text = f"Name a better copy of the disks of {nodes}"
+            missing = sorted(self.plan.missing)
+            text = look_for_disks(missing)
+            kept = [
+                self.by_key[one.log.key].shown
+                for one in self.plan.ranking
+                if not any(voter.matches(one.log.key) for voter in missing)
+            ]
         return RecoverStep(
-            f"{text}, if a disk still exists or a node runs, and make the plan again: what a "
-            "majority of the voters holds is all there.",
+            f"{text}, and make the plan again: what a majority of the voters holds is all there.",
             (
                 noted(Shell("DIRECTORY=/mnt/disk"), "of each of these nodes, or a copy of it"),
-                line(
-                    "kraftlake",
-                    "recover",
-                    "--plan",
-                    *shown_paths(self.shown),
-                    Shell('"$DIRECTORY"'),
-                ),
+                line("kraftlake", "recover", "--plan", *shown_paths(kept), Shell('"$DIRECTORY"')),
             ),
         )
 

@@ -165,16 +165,25 @@ def _under_condition(plan: RecoveryPlan) -> str:
     return ", if the condition above holds" if any(_condition(plan)) else ""
 
 
-def answer_line(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> str:
-    """The answer in one line, which stands below the cluster's verdict: what to start, and whether
-    committed records are lost, with the first reason or the condition."""
+def answer_line(
+    plan: RecoveryPlan,
+    by_key: Mapping[ReplicaKey, Examined],
+    hosted: HostedReplicas = NO_BROKERS,
+    brokers: BrokerSteps = NO_STEPS,
+) -> str:
+    """The answer in one line, which stands below the cluster's verdict: what to do first, and
+    whether committed records are lost, with the first reason or the condition. hosted, brokers: see
+    steps_of."""
     answer = _answer(plan, by_key[plan.winner.key])
     if plan.is_whole:
         told = [NOTHING_TO_RECOVER, answer]
-    elif plan.answer is RecoveryDecision.SAFE and not plan.holds_nothing:
+    elif plan.answer is RecoveryDecision.SAFE:
         told = [_start(plan), answer]
     else:
         told = [": ".join((answer, *plan.reasons[:1])), *_goes_on_with(plan)]
+        if plan.answer is RecoveryDecision.UNPROVEN:
+            first = next(steps_of(plan, by_key, hosted, brokers)).text
+            told.insert(0, f"first: {first[0].lower()}{first[1:]}")
     # the condition goes on with a sentence of its own, which the first line of the plan leaves out
     told += (need.partition(". ")[2] for need in _condition(plan))
     return " ".join(map(sentence, filter(None, told)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.combinations import form_of
@@ -21,6 +21,7 @@ from replica.doctor.timeline.events import (
     ELECTION,
     EVENTS,
     OF_HISTORY,
+    SNAPSHOT,
     TRUNCATION,
     UNWON,
     timeline,
@@ -30,6 +31,8 @@ from replica.doctor.timeline.reassignments import REPLICAS
 from replica.shell_text import line, paths
 from replica.terminal_text import one_line
 
+_FEW = 10
+"""The most events that are listed without lines about the newest of them."""
 _COLOURS = {
     ELECTION: "yellow", UNWON: "red", DIVERGENCE: "red", TRUNCATION: "red",
     "broker_fenced": "yellow",
@@ -90,8 +93,8 @@ def _wanted(patterns: Sequence[str], period: Period) -> Callable[[Event], bool]:
 
 
 def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
-    """Writes a line for the cluster, a line where its times are not in order, a line for each day,
-    and a line for each event."""
+    """Writes a line for the cluster, a line where its times are not in order, what happened last, a
+    line for each day, and a line for each event."""
     log = branch.log
     nodes = sorted({one.replica.node_id for one in branch.members if one.replica is not None})
     write_line(
@@ -102,6 +105,8 @@ def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
     )
     for sentence in times_that_go_back(branch):
         write_line(one_line(f"{sentence[0].upper()}{sentence[1:]}."))
+    for sentence in _newest(events, clock) if len(events) > _FEW else ():
+        write_line(one_line(sentence))
     day = None
     width = max((len(event.event) for event in events), default=0)
     for event in events:
@@ -114,3 +119,19 @@ def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
         if event.cause not in (None, ElectionCause.FIRST.value, ElectionCause.UNKNOWN.value):
             detail = f"{detail} ({event.cause})"
         write_wrapped(f"{time}{what}  ", f"{event.name}  {detail}".rstrip(), len(time) + width + 2)
+
+
+def _newest(events: Sequence[Event], clock: ZonedClock) -> Iterator[str]:
+    """What happened last, for a person who looks at the first lines, and how to list no more. A
+    snapshot is routine."""
+    told = [one for one in events if one.event != SNAPSHOT]
+    told = told if len(told) > 1 else [*events]
+    before, last = (f"{clock.words(one.at)} {one.event} {one.name}" for one in told[-2:])
+    detail = f" {told[-1].detail}" if told[-1].detail else ""
+    snapshots = ", snapshots aside" if len(told) < len(events) else ""
+    yield f"newest of {len(events)} events{snapshots}: {last}{detail}; before it {before}"
+    newest = line("kraftlake", "timeline", "--from-time", clock.text(told[-_FEW:][0].at))
+    yield (
+        f"the oldest come first: `{newest}` with the same directories lists the newest, and "
+        "`kraftlake what-happened` begins with the verdict"
+    )

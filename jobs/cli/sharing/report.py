@@ -167,6 +167,10 @@ def _described(view: ClusterView) -> Iterator[str]:
     yield from (labelled("  next", step) for step in steps[:MAX_STEPS])
     if len(steps) > MAX_STEPS:
         yield labelled("", f"and {counted(len(steps) - MAX_STEPS, 'more step')} on the page")
+    if view.summary.refused:
+        yield labelled("refused", view.summary.refused)
+    if view.summary.refused_step:
+        yield labelled("  next", view.summary.refused_step)
     if view.runbook is not None:
         yield labelled("runbook", runbook_text(view.runbook))
     yield labelled("cluster", view.cluster_id)
@@ -185,4 +189,6 @@ def _plain(view: ClusterView) -> dict[str, Any]:
             {"rule": one.id, "severity": one.severity, "findings": one.findings, "newest": one.now}
             for one in view.rules
         ],
+        "refused": view.summary.refused,
+        "refused_next": view.summary.refused_step,
     }

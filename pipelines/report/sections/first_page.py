@@ -8,6 +8,7 @@ from pipelines.html_text import Html, element, joined, ticks
 from pipelines.report.sections.pieces import code
 from pipelines.report.view import ClusterView, NextStep
 from replica.shell_text import line
+from replica.words import sentence
 
 
 def summary(c: ClusterView, *, is_one_of_several: bool) -> Html:
@@ -42,6 +43,9 @@ def _points(c: ClusterView) -> Iterator[Html]:
         if points:
             yield element("dt", name)
             yield element("dd", *(element("p", one) for one in points))
+    if c.summary.refused:
+        yield element("dt", "Refused")
+        yield element("dd", element("p", sentence(c.summary.refused)))
     sure = element("strong", f"{c.summary.certainty.capitalize()}.")
     reasons = joined(map(ticks, c.summary.confidence), Html(" "))
     yield element("dt", "Confidence")
@@ -59,6 +63,8 @@ def _steps(c: ClusterView) -> Html:
     if c.next_steps is None:
         unknown = "What to do is not known: the lake has no verdict on this cluster. `{}` makes it."
         return element("p", ticks(unknown.format(line("kraftlake", "build"))))
+    if c.summary.refused_step and not c.next_steps:
+        return element("p", ticks(c.summary.refused_step))
     if not c.next_steps and c.evidence.gaps:
         return element("p", "No step is known that tells what could not be judged.")
     if not c.next_steps:

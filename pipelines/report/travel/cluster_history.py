@@ -10,6 +10,7 @@ from pipelines.report.travel.moments import ReportMoment
 from pipelines.report.travel.steps import ReportSteps
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.exposure import Exposure
+from replica.doctor.health.refusals import Refusal
 
 MAX_EXPOSURES = 6
 """The most failures of one moment, the worst first."""
@@ -48,3 +49,5 @@ class ClusterHistory:
     """The health at some of the steps, in the order of offsets."""
     judged_by: str | None
     """The SQL that gives one of the judged states; None where no state was judged."""
+    refusals: tuple[Refusal, ...] = ()
+    """The times during which partitions refused writes; none where the history is sampled."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 
 from pipelines.gold.health_rules import cluster_of
+from pipelines.gold.health_rules import steps_of as visible_changes
 from pipelines.report.change_queries import HISTORY
 from pipelines.report.evidence import Evidence
 from pipelines.report.source import ReportSource
@@ -13,9 +15,13 @@ from pipelines.report.travel import queries
 from pipelines.report.travel.cluster_history import MAX_EXPOSURES, ClusterHistory, MomentJudgement
 from pipelines.report.travel.moments import ReportMoment, chosen
 from pipelines.report.travel.steps import ReportSteps, steps_of
+from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.exposure import NOTHING, Exposure, exposures
 from replica.doctor.health.judging import judge_health
+from replica.doctor.health.leaderless import outages_of
 from replica.doctor.health.past import does_harm
+from replica.doctor.health.refusals import Refusal, refusals
+from replica.doctor.health.rewound import RewoundPartitions
 from replica.errors import DataError, UnreadableFileError
 
 
@@ -24,21 +30,41 @@ def judged_at(
 ) -> MomentJudgement:
     """The judgement of replica.doctor.health on the state at the moment. No reassignment counts as
     too long, because no query asks for the beginnings of reassignments. Raises KraftlakeError."""
-    rows = source.ask(queries.state_at(evidence.cluster_id, moment.end_offset))
-    look = {
-        "cluster_id": evidence.cluster_id,
-        "source": "",
-        "end_offset": moment.end_offset,
-        "is_whole": True,
-        "voters": evidence.voters(moment.end_offset),
-        "now_ms": steps.times[moment.step],
-    }
-    entities = [(row["entity"], row["value"], row["record_offset"]) for row in rows]
-    cluster = cluster_of(look, entities)
+    cluster = _state(source, evidence, moment.end_offset, steps.times[moment.step])
     harmful = sorted(_harmful(exposures(cluster)), key=_worst_first)
     return MomentJudgement(
         moment, tuple(judge_health(cluster)), tuple(harmful[:MAX_EXPOSURES]), len(harmful)
     )
+
+
+def _state(
+    source: ReportSource, evidence: Evidence, end_offset: int, now_ms: int | None
+) -> Cluster:
+    """The state with this end offset, exclusive."""
+    rows = source.ask(queries.state_at(evidence.cluster_id, end_offset))
+    look = {
+        "cluster_id": evidence.cluster_id,
+        "source": "",
+        "end_offset": end_offset,
+        "is_whole": True,
+        "voters": evidence.voters(end_offset),
+        "now_ms": now_ms,
+    }
+    return cluster_of(look, [(row["entity"], row["value"], row["record_offset"]) for row in rows])
+
+
+def _refusals(source: ReportSource, evidence: Evidence) -> tuple[Refusal, ...]:
+    """The times during which partitions refused writes, back to the record at which the replay of
+    the newest state begins."""
+    if not evidence.known_ranges:
+        return ()
+    newest = max(evidence.known_ranges, key=itemgetter("to_offset"))
+    begin, end = newest["from_offset"], newest["to_offset"]
+    cluster = _state(source, evidence, end, None)
+    rows = source.ask(queries.steps_back(evidence.cluster_id, begin, end))
+    steps = [*visible_changes(rows)]
+    outages = outages_of(RewoundPartitions.of(cluster), steps)
+    return refusals(cluster, outages.refusing, steps)
 
 
 def _harmful(found: Iterable[Exposure]) -> Iterator[Exposure]:
@@ -81,6 +107,7 @@ def gather_history(source: ReportSource, evidence: Evidence, share: int) -> Clus
         lost = [loss.first for loss in evidence.losses]
         moments = chosen(steps, changes.rows, evidence.known_ranges, lost, entities)
         judgements = tuple(judged_at(source, evidence, steps, moment) for moment in moments)
+        refused = () if is_sampled else _refusals(source, evidence)
     return ClusterHistory(
         changes,
         versions,
@@ -90,6 +117,7 @@ def gather_history(source: ReportSource, evidence: Evidence, share: int) -> Clus
         is_sampled,
         judgements,
         queries.state_at(cluster, moments[-1].end_offset) if moments else None,
+        refused,
     )
 
 

@@ -7,6 +7,7 @@ from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.report.change_queries import CHANGES, HISTORY
 from pipelines.report.queries import STATE_RANGES, ms
 from replica.doctor.health.cluster import JUDGED
+from replica.doctor.health.min_isrs import MIN_ISR
 
 REQUIRED = (CHANGES, HISTORY, STATE_RANGES)
 """The tables without which the report has no slider."""
@@ -18,6 +19,11 @@ MAX_OF_ONE = MAX_CHANGES // 20
 CLUSTER_WIDE = ("broker", "controller", "feature", "kraft_version", "voters")
 FOLLOWED = ("broker", "partition")
 """The kinds of entities whose state the page shows at each moment."""
+
+
+_OF_REFUSALS = f"""\
+(entity IN ('broker', 'partition', 'topic')
+ OR (entity = 'config' AND key LIKE {DATA_FUSION.literal(f"%{MIN_ISR}%")}))"""
 
 
 def _in(names: tuple[str, ...]) -> Sql:
@@ -91,6 +97,19 @@ FROM (SELECT found.*, row_number() OVER (PARTITION BY found.entity, found.key
       FROM found JOIN chosen ON chosen.entity = found.entity AND chosen.key = found.key) AS ranked
 WHERE nth <= {MAX_OF_ONE}
 ORDER BY {place}, {order}"""
+
+
+def steps_back(cluster: str, begin: int, end: int) -> Sql:
+    """The changes of the entities that refusals depend on, from an offset (inclusive) to another
+    (exclusive), the newest first: rows of pipelines.gold.health_rules.steps_of."""
+    mine = f"cluster_id = {DATA_FUSION.cluster(cluster)} AND {_OF_REFUSALS} AND"
+    return f"""\
+SELECT valid_from_offset AS "offset", {ms("valid_from")} AS at_ms, entity, key, NULL AS value
+FROM {HISTORY} WHERE {mine} valid_from_offset >= {begin:d} AND valid_from_offset < {end:d}
+UNION ALL
+SELECT valid_to_offset, {ms("valid_to")}, entity, key, value
+FROM {HISTORY} WHERE {mine} valid_to_offset >= {begin:d} AND valid_to_offset < {end:d}
+ORDER BY 1 DESC"""
 
 
 def judged_entities(cluster: str) -> Sql:

@@ -71,7 +71,7 @@ def _leaders(steps: ReportSteps, scale: Scale, evidence: Evidence, fills: Fills)
         if row["start_offset"] is not None and row["commitment"] != "superseded"
     ]
     starts = [steps.place(row["start_offset"]) for row in rows]
-    ends = [*starts[1:], len(steps.offsets)]
+    ends = [*starts[1:], len(steps.offsets)][: len(starts)]
     blocks = [
         Block(
             start,

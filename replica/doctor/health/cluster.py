@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from replica.doctor.check.rule import Finding, Rule, Subject
 from replica.doctor.health.min_isrs import MinIsrs
-from replica.doctor.quorum.conditions import NoLeader
+from replica.doctor.quorum.conditions import NoLeader, uncounted_text
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import UNCOUNTED
 from replica.doctor.quorum.log_ends import OwnEnd
@@ -25,7 +25,7 @@ from replica.metadata.image.settings import (
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import ZERO_UUID
 from replica.model.voters import Voter, is_blocking
-from replica.words import number
+from replica.words import named, number
 
 JUDGED = (
     "topic", "partition", "config", "broker", "controller", "feature",
@@ -255,7 +255,13 @@ class Cluster:
         one. Without one no partition gets another leader, and no change is accepted."""
         if self.quorum is not None and self.quorum.is_leaderless:
             return NoLeader("had no leader when the directories were copied", is_sure=True)
-        return self.by_verdict
+        unreliable, count = self.voters & self.unreliable_voters, len(self.voters)
+        if self.by_verdict is not None or not (unreliable and is_blocking(len(unreliable), count)):
+            return self.by_verdict
+        why = uncounted_text(unreliable) + ", and it is the only voter" * (count == 1)
+        which = named("voter", [str(one) for one in sorted(unreliable)])
+        first = f"do what `kraftlake check` says about {which}, and ask again"
+        return NoLeader(f"has perhaps no leader ({why})", is_sure=False, first=first)
 
     @property
     def is_led(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from replica.doctor.health.cluster import Beginning, Cluster
 from replica.doctor.health.leaderless import Outage
+from replica.doctor.health.min_isrs import MIN_ISR
 from replica.doctor.health.rewound import RewoundPartitions, VisibleChange, put_all
 from replica.metadata.changes.brokers_seen import is_fencing, is_new_process
 
@@ -40,6 +41,9 @@ class Refusal(NamedTuple):
     """The names of the partitions that `outage.first` has, sorted; empty if one is unknown."""
     missing: tuple[Missing, ...] = ()
     """The brokers that were missing when it began, by id."""
+    was_lowered: bool = False
+    """Whether it ended because min.insync.replicas was changed, and not because replicas came back.
+    """
 
 
 def refusals(
@@ -52,7 +56,10 @@ def refusals(
         return ()
     then, fencings = RewoundPartitions.of(cluster), _Fencings(cluster.values("brokers"))
     told: dict[Beginning, tuple[tuple[str, ...], list[int]]] = {}
+    lowered: set[Beginning] = set()
     for step in steps:
+        if any(table == "configs" and key[2] == MIN_ISR for table, key, _ in step.before):
+            lowered |= {one.began for one in waiting if one.ended and _is_at(one.ended, step)}
         for one in [one for one in waiting if _is_at(one.began, step)]:
             told[one.began] = _seen(then, one)
             waiting.remove(one)
@@ -63,6 +70,7 @@ def refusals(
             one,
             told[one.began][0],
             tuple(Missing(broker, fencings.at(broker, one)) for broker in told[one.began][1]),
+            one.began in lowered,
         )
         for one in outages
         if one.began in told

@@ -8,6 +8,9 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
+QUORUM = "quorum"
+"""The subject of a reason whose detail says what the quorum has."""
+
 
 class ChangeSafety(StrEnum):
     """The answer whether a planned change is safe, of a judgement or of a single reason."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first, copy_step, what_is_discarded
 from replica.doctor.preflight.answer import (
+    QUORUM,
     ChangeSafety,
     Preflight,
     Reason,
@@ -27,10 +28,6 @@ from replica.doctor.quorum.known_voter import UNCOUNTED, VoterDoubt
 from replica.words import up_to
 
 _MORE = "`kraftlake check` says more"
-_LEADER_FIRST = (
-    "make sure that the quorum has a leader (kafka-metadata-quorum.sh describe --status), and ask "
-    "again"
-)
 
 
 def grounded(found: Preflight, cluster: Cluster) -> Preflight:
@@ -47,7 +44,7 @@ def grounded(found: Preflight, cluster: Cluster) -> Preflight:
     judged = preflight(found.action, reasons, (*found.needs, *_conditions(cluster)))
     first, order = found.first, found.order
     if cluster.no_leader is not None and found.asks_quorum:
-        first, order = (_LEADER_FIRST, *first), ()
+        first, order = tuple(dict.fromkeys((cluster.no_leader.first, *first))), ()
     return replace(judged, first=first, order=order, asks_quorum=found.asks_quorum)
 
 
@@ -57,13 +54,13 @@ def _without_leader(found: Preflight, no_leader: NoLeader | None) -> Iterator[Re
     if no_leader is None:
         return
     if not found.asks_quorum or found.answer is ChangeSafety.NOTHING_TO_DO:
-        yield note("quorum", f"{no_leader.why}: {_MORE}")
+        yield note(QUORUM, f"{no_leader.why}: {_MORE}")
         return
     told = (
         f"{no_leader.why}: {'it' if no_leader.is_sure else 'without one it'} accepts no change, "
         "gives no partition another leader, and lets no broker that stopped come back"
     )
-    yield unsafe("quorum", told) if no_leader.is_sure else unknown("quorum", told)
+    yield unsafe(QUORUM, told) if no_leader.is_sure else unknown(QUORUM, told)
 
 
 def _to_copy(cluster: Cluster, told: str) -> Iterator[Reason]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
@@ -24,6 +25,7 @@ def before_stop(cluster: Cluster, gone: frozenset[int]) -> Iterator[str]:
     nothing else helps before."""
     down_first = (gone & cluster.fenced_brokers) | _awaited(cluster)
     yield from _those_down(cluster, down_first)
+    yield from _offline_directories(cluster)
     lagging = [
         key
         for key, one in sorted(cluster.partitions.items())
@@ -45,6 +47,8 @@ def before_restarts(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterat
     short: list[PartitionKey] = []
     unknown: list[PartitionKey] = []
     for key, partition in sorted(cluster.partitions.items()):
+        if partition.leader == NO_NODE:
+            continue  # a new replica has no leader from which it could fetch
         of_replicas = {by_broker[one] for one in partition.replicas if one in by_broker}
         if any(_is_short(cluster, key, partition, gone) for gone in of_replicas):
             short.append(key)
@@ -69,6 +73,7 @@ def before_restarts(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterat
 def before_roll(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterator[str]:
     """What to do before all nodes restart, one of these groups after the other."""
     yield from _those_down(cluster, cluster.fenced_brokers)
+    yield from _offline_directories(cluster)
     yield from before_restarts(cluster, stops)
     if unreliable := sorted(cluster.unreliable_voters):
         yield f"do what `kraftlake check` says about {_voters(unreliable)}, and ask again"
@@ -141,6 +146,22 @@ def _those_down(cluster: Cluster, brokers: Collection[int]) -> Iterator[str]:
     if down := sorted(brokers):
         they = "it is" if len(down) == 1 else "they are"
         yield f"{_start(cluster, down)}, wait until {they} in sync, and ask again"
+
+
+def _offline_directories(cluster: Cluster) -> Iterator[str]:
+    """The repair of log directories for which partitions without a leader wait."""
+    waiting: defaultdict[int, list[PartitionKey]] = defaultdict(list)
+    for key, partition in sorted(cluster.partitions.items()):
+        if partition.leader == NO_NODE:
+            for one in cluster.live_brokers.intersection(eligible_to_lead(partition)):
+                if cluster.offline_directory(partition, one) is not None:
+                    waiting[one].append(key)
+    for broker, keys in sorted(waiting.items()):
+        yield (
+            f"repair the log directory of broker {broker} that is offline and keep its files, "
+            f"restart the broker, and ask again: {_partitions(cluster, keys)} "
+            f"{'waits' if len(keys) == 1 else 'wait'} for it, and no reassignment helps"
+        )
 
 
 def _start(cluster: Cluster, brokers: Collection[int]) -> str:

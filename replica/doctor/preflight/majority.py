@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 
 from replica.doctor.health.cluster import Cluster, listed
 from replica.doctor.preflight.answer import Reason, note, unknown, unsafe
+from replica.doctor.quorum.conditions import uncounted_text
 from replica.model.voters import majority
 from replica.words import duration_text, named, number
 
@@ -29,17 +30,22 @@ def majority_reason(
     stopped = (rest & cluster.stopped_together) - unreliable - down
     behind = (rest & cluster.late_nodes) - unreliable - down
     left = rest - down - unreliable - stopped - behind
-    told = f"{number(len(left))} of {len(voters)} voters are left, {needed} are needed"
+    why = []
     if down:
-        why = "is down: its broker is" if len(down) == 1 else "are down: their brokers are"
-        told += f"; {_voters(down)} {why} fenced, or shutting down"
+        are = "is down: its broker is" if len(down) == 1 else "are down: their brokers are"
+        why.append(f"{_voters(down)} {are} fenced, or shutting down")
     if unreliable:
-        why = "its directory" if len(unreliable) == 1 else "their directories"
-        told += f"; {_voters(unreliable)} can't be counted: {why} can't be relied on"
+        why.append(uncounted_text(unreliable))
     if stopped:
-        told += f"; {_voters(stopped)} {seem_stopped(stopped)}"
+        why.append(f"{_voters(stopped)} {seem_stopped(stopped)}")
     if behind:
-        told += f"; {_voters(behind)} can't be counted: {why_behind(cluster, behind)}"
+        why.append(f"{_voters(behind)} can't be counted: {why_behind(cluster, behind)}")
+    counts = f"{number(len(left))} of {len(voters)} voters are left, {needed} are needed"
+    if len(voters) == 1:
+        counts = "the only voter is left" if left else "no voter is left, and one is needed"
+        if gone:
+            counts = f"has no leader without {_voters(voters)}, which is the only voter"
+    told = "; ".join((counts, *why))
     if len(left) >= needed:
         return note(subject, told)
     if len(rest - down) < needed:

@@ -16,9 +16,11 @@ from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first, copy_step
 from replica.doctor.health.placement import racks_of
 from replica.doctor.preflight.answer import (
+    QUORUM,
     ChangeSafety,
     Preflight,
     Reason,
+    gravest,
     note,
     preflight,
     unknown,
@@ -93,18 +95,24 @@ def _caught_up(cluster: Cluster, partition: Partition) -> Partition:
 
 
 def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
-    """Why the node can't be stopped although all replicas are in sync: the gravest reason."""
+    """Why the node can't be stopped although all replicas are in sync: the gravest reason. What
+    _doubted says of the node isn't said again."""
     found = stop_brokers(in_sync, [node])
-    against = [one for one in found.reasons if one.answer is not ChangeSafety.SAFE]
+    against = [
+        one
+        for one in found.reasons
+        if one.answer is not ChangeSafety.SAFE and one.subject != f"voter {node}"
+    ]
     if not against:
         return
     first = against[0]
     even = ", even with all replicas in sync" if _is_about_replicas(first) else ""
-    said = first.detail if first.subject == PARTITIONS else f"{first.subject}: {first.detail}"
+    of_all = {PARTITIONS: first.detail, QUORUM: f"the quorum {first.detail}"}
+    said = of_all.get(first.subject, f"{first.subject}: {first.detail}")
     told = f"can't be stopped{even} ({said})"
     if len(against) > 1:
         told += f"; --stop-broker {node} names each"
-    yield Reason(found.answer, f"node {node}", told, first.offset)
+    yield Reason(gravest(one.answer for one in against), f"node {node}", told, first.offset)
 
 
 def _is_about_replicas(reason: Reason) -> bool:

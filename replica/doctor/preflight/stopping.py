@@ -17,6 +17,7 @@ from replica.doctor.health.cluster import Cluster, PartitionKey, and_more, liste
 from replica.doctor.health.exposure import Alike, eligible_to_lead
 from replica.doctor.health.placement import racks_of
 from replica.doctor.preflight.answer import (
+    QUORUM,
     ChangeSafety,
     Preflight,
     Reason,
@@ -177,7 +178,8 @@ def awaited_replicas(cluster: Cluster, partition: Partition) -> tuple[int, ...]:
 def _majority(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
     stopped = cluster.voters & gone
     if stopped:
-        subject = f"voters {listed(sorted(stopped))}"
+        is_only = len(cluster.voters) == 1
+        subject = QUORUM if is_only else f"voters {listed(sorted(stopped))}"
         yield majority_reason(cluster, subject, cluster.voters, gone)
 
 

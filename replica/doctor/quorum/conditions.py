@@ -26,6 +26,18 @@ class NoLeader(NamedTuple):
     why: str
     """A clause about the quorum, such as `has perhaps no leader, by the verdict`."""
     is_sure: bool
+    first: str = (
+        "make sure that the quorum has a leader (kafka-metadata-quorum.sh describe --status), and "
+        "ask again"
+    )
+    """What to do before a change."""
+
+
+def uncounted_text(voters: Iterable[int]) -> str:
+    """A clause about voters with directories that can't be relied on."""
+    names = [str(one) for one in sorted(voters)]
+    why = "its directory" if len(names) == 1 else "their directories"
+    return f"{named('voter', names)} can't be counted: {why} can't be relied on"
 
 
 def unproven_changes(first: int, proven_end: int) -> str:

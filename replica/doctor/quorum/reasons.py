@@ -148,15 +148,17 @@ def nobody_wins(quorum: KnownQuorum) -> str:
             "of a node whose log is better than its own, or holds no record itself"
         )
     left = sum(is_among(voter, quorum.relied, set(quorum.at_hand)) for voter in short)
+    others, relied = "the others", f"only {left} of {len(short)} voters can be relied on"
+    if not left:
+        others, relied = "they", f"none of {len(short)} voters can be relied on"
+    if len(short) == 1:
+        others, relied = "it", "the only voter can't be relied on"
+    elif left:
+        relied += ", which is no majority"
     if not quorum.log_end:
-        return (
-            f"only {left} of {len(short)} voters can be relied on, which is no majority: whether "
-            "the others hold records isn't known"
-        )
-    return (
-        f"only {left} of {len(short)} voters can be relied on, which is no majority: the others "
-        "may have held committed records that nobody here knows of"
-    )
+        verb = "holds" if others == "it" else "hold"
+        return f"{relied}: whether {others} {verb} records isn't known"
+    return f"{relied}: {others} may have held committed records that nobody here knows of"
 
 
 def _named(key: ReplicaKey) -> str:

@@ -15,6 +15,8 @@ from replica.doctor.rehearsal.step import Scenario
 from replica.history.ranges import Ranges
 from replica.words import named
 
+_PERHAPS_COMMITTED = "which may have been committed"
+
 
 class ScenarioSafety(Enum):
     """Whether the scenario is safe, by its runs. The values are those of `kraftlake plan`."""
@@ -23,7 +25,8 @@ class ScenarioSafety(Enum):
     """All runs elect a leader, and lose no committed record."""
     UNSAFE = "unsafe"
     """At least one run loses a record that is proven to be committed, or ends without a leader. Or
-    the directories hold logs that Raft never produces."""
+    each run loses records that may have been committed. Or the directories hold logs that Raft
+    never produces."""
     UNKNOWN = "unknown"
     """The directories don't hold enough information for an answer."""
 
@@ -109,6 +112,20 @@ def _unsafe(rehearsal: Rehearsal) -> Iterator[str]:
             )
         if found.outcome.leader is None and not unknown_voters(rehearsal):
             yield f"{_share(rehearsal, found)} nobody leads at the end"
+    if _always_loses(rehearsal):
+        for found in rehearsal.outcomes:
+            if maybe := found.outcome.unproven_lost:
+                yield f"{_share(rehearsal, found)} {_offsets(maybe)} are lost, {_PERHAPS_COMMITTED}"
+
+
+def _always_loses(rehearsal: Rehearsal) -> bool:
+    """Whether each run loses records that were committed, or may have been, though no disk that
+    could keep them is away, or is replaced by the scenario, which may commit them before."""
+    if unknown_voters(rehearsal) or rehearsal.scenario.replaced:
+        return False
+    return all(
+        found.outcome.committed_lost or found.outcome.unproven_lost for found in rehearsal.outcomes
+    )
 
 
 def unknown_voters(rehearsal: Rehearsal) -> list[int]:
@@ -130,16 +147,16 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
         node_id = voter.key.node_id
         if scenario.starts_own_disk(node_id):
             yield (
-                f"voter {node_id} {voter.danger} ({_why(voter)}): leave it stopped, or let the "
-                "scenario say that the node is dead or its disk empty"
+                f"voter {node_id} {voter.danger} ({_why(voter)}): leave it stopped, and play the "
+                f"start without it, by a scenario with dead = [{node_id}]"
             )
     forgets = bool(scenario.replaced)
     for found in rehearsal.outcomes:
         outcome = found.outcome
         if outcome.unproven_lost and forgets:
             yield (
-                f"{_share(rehearsal, found)} {_offsets(outcome.unproven_lost)} are lost, which may "
-                "have been committed: a voter without its old disk has forgotten what it held"
+                f"{_share(rehearsal, found)} {_offsets(outcome.unproven_lost)} are lost, "
+                f"{_PERHAPS_COMMITTED}: a voter without its old disk has forgotten what it held"
             )
         for node_id, reason in outcome.failed:
             yield f"{_share(rehearsal, found)} node {node_id} does not go on as asked: {reason}"
@@ -150,15 +167,14 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
 
 def _away(why: str, voters: Sequence[int]) -> str:
     """The reason that these voters are away in all runs. why: up to their names."""
-    told = named("voter", [str(one) for one in voters])
-    if len(voters) == 1:
-        return (
-            f"{why} {told}, which is away in all runs: name the directory that holds its log, or "
-            "let the scenario say that the node is dead or its disk empty"
-        )
+    told, one = named("voter", [str(one) for one in voters]), len(voters) == 1
+    are, logs = ("is", "directory that holds its log") if one else (
+        "are", "directories that hold their logs"
+    )  # fmt: skip
     return (
-        f"{why} {told}, which are away in all runs: name the directories that hold their logs, or "
-        "let the scenario say that the nodes are dead or their disks empty"
+        f"{why} {told}, which {are} away in all runs: name the {logs}; if the "
+        f"{'disk is' if one else 'disks are'} gone, say so by a scenario with "
+        f"dead = [{', '.join(map(str, voters))}]"
     )
 
 

@@ -49,6 +49,8 @@ from replica.doctor.verdict.verdict import (
 from replica.model.keys import ReplicaKey
 from replica.words import counted, listed, named
 
+_HOLDERS = 3
+
 
 @dataclass(frozen=True)
 class JudgedCluster:
@@ -308,12 +310,25 @@ def _beyond_voters(judged: JudgedCluster, end: int) -> str:
         told = f"No voter's log given here goes beyond offset {last - 1}"
     if cluster.quorum is not None:  # not each record before the first change without proof has one
         proven = min(proven, cluster.quorum.proven_end)
-    known = max(proven - last, 0)
-    rest = end - last - known
-    return (
-        f"{told}: of the {counted(end - last, 'record')} that only an observer's copy has, such "
-        f"as a broker's, {known} are known to be committed, and {rest} may not be"
-    )
+    newer, known = end - last, max(proven - last, 0)
+    which = f"Of these {known} are" if known else "None of these is"
+    if known == newer:
+        which = "All of these are"
+    held = listed([*_holders(judged, newer)], limit=_HOLDERS)
+    return f"{told}. Of the {counted(newer, 'newer record')} {held}. {which} known to be committed"
+
+
+def _holders(judged: JudgedCluster, count: int) -> Iterator[str]:
+    """Which observers, such as brokers, hold the newest records, those that hold most of them
+    first: `node 12 holds all`, `node 11 44`. count: the number of these records."""
+    held = {
+        judged.name_of(member): count - one.records
+        for member, one in zip(judged.members, judged.behind, strict=True)
+        if one is not None and one.records < count and member.role is not QuorumRole.VOTER
+    }
+    for place, name in enumerate(sorted(held, key=lambda name: -held[name])):
+        many = "all" if held[name] == count else str(held[name])
+        yield f"{name} holds {many}" if not place else f"{name} {many}"
 
 
 def _nodes_of(members: Iterable[JudgedDirectory]) -> Iterator[int]:

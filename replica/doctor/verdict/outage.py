@@ -341,7 +341,10 @@ def _next_step(
         without = len({one.name for found in leaderless for one in found.subjects})
         steps.append(start_of_brokers(down, without, evidence, is_after_copy=bool(copy)))
     if lost:
-        steps.append(f"Repair the disk of {named('broker', lost, limit=_SHOWN)}, and restart it.")
+        steps.append(
+            f"Repair the disk of {named('broker', lost, limit=_SHOWN)} and keep its files, as no "
+            "other replica may lead (a full disk only needs room). Then restart the broker."
+        )
         more = [(one, evidence.leaderless_in_restart.get(int(one), 0)) for one in lost]
         steps += [
             f"While broker {one} restarts, {counted(count, 'more partition')} "

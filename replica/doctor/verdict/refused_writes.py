@@ -64,8 +64,15 @@ def refused_step(found: Sequence[Refusal], when: Callable[[int], str]) -> str:
         _look_at(broker, [one for one in missing if one.broker == broker], when)
         for broker in brokers[:_MAX_NAMED]
     ]
-    left = len(brokers) - len(steps)
-    return " ".join([*steps, *([f"So for {counted(left, 'more broker')}."] if left else [])])
+    if left := len(brokers) - len(steps):
+        steps.append(f"So for {counted(left, 'more broker')}.")
+    if lowered := [one.outage.ended.at for one in found if one.was_lowered and one.outage.ended]:
+        steps.append(
+            f"Writes are accepted since min.insync.replicas was changed at "
+            f"{_shown(lowered[-1], when)}, by fewer replicas than before: set it back once the "
+            "replicas are in sync."
+        )
+    return " ".join(steps)
 
 
 def _span(one: Refusal, when: Callable[[int], str]) -> str:

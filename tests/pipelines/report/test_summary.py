@@ -12,8 +12,9 @@ from pipelines.report.summary import HIGH, LIMITED, outages
 from pipelines.report.travel.steps import Followed, Move, ReportSteps
 from pipelines.report.view import NextStep
 from replica.doctor.check.catalogue import RULES_BY_ID
+from replica.doctor.health.min_isrs import MIN_ISR
 from tests.pipelines.report.incidents import split
-from tests.pipelines.report.journeys import TOPIC_ID, journey, partition, version
+from tests.pipelines.report.journeys import TOPIC_ID, broker, journey, partition, version
 from tests.pipelines.report.pages import Reported, change
 from tests.pipelines.report.small_lake import CLUSTER, at, capture, epoch, replica, together
 
@@ -65,6 +66,41 @@ def test_a_limited_confidence_names_its_reason(reported: Reported) -> None:
         "1 place of the files could not be read.",
         "Nothing proves whether 2 records were committed.",
     )
+
+
+def test_refused_writes_that_are_over_name_their_broker_and_what_to_look_at(
+    reported: Reported,
+) -> None:
+    """Users ask why their writes failed, and no check finds a fault."""
+    of, name = f"{TOPIC_ID}:0", "orders-0"
+    least = {"resourceType": 2, "resourceName": "orders", "name": MIN_ISR, "value": "2"}
+    up, topic = broker(12, fenced=False), {"name": "orders", "topicId": TOPIC_ID}
+    rows = {
+        "bronze.captures": [capture(1, 1)],
+        "gold.state_ranges": [{"cluster_id": CLUSTER, "from_offset": 0, "to_offset": 15}],
+        "gold.metadata_changes": [change("topic_created", 1, key=TOPIC_ID, name="orders")],
+        "gold.metadata_history": [
+            version("topic", TOPIC_ID, "orders", topic, (1, None)),
+            version("config", json.dumps([2, "orders", MIN_ISR]), "orders", least, (1, None)),
+            version("broker", "12", "broker 12", up, (1, 5)),
+            version("broker", "12", "broker 12", broker(12, fenced=True), (5, 8)),
+            version("broker", "12", "broker 12", up, (8, None)),
+            version("partition", of, name, partition(11, [11, 12]), (2, 5)),
+            version("partition", of, name, partition(11, [11]), (5, 9)),
+            version("partition", of, name, partition(11, [11, 12]), (9, None)),
+        ],
+        "gold.verdicts": [{"level": "healthy", "facts": [], "next_steps": [], "not_judged": []}],
+    }
+    report, page = reported(rows)
+    told = report.clusters[0].summary
+    assert told.refused.startswith(
+        "writes with acks=all to orders-0 from 2026-01-02 03:04:10 UTC until 2026-01-02 03:04:14 "
+        "UTC (4.0 s): too few replicas were in sync, those on broker 12 were missing."
+    )
+    assert told.refused_step.startswith("Look at broker 12: it missed its heartbeats and was")
+    assert "came back without a restart" in told.refused_step
+    assert told.refused_step in page.text
+    assert "asks for anything" not in page.text
 
 
 def test_where_something_was_not_judged_nothing_is_said_to_be_all_right(

@@ -199,4 +199,5 @@ def known_outages(judged: JudgedCluster, fenced_unasked: Collection[int]) -> Kno
         )
         for one in found.without_leader
     )
-    return KnownOutages(told, False, bool(told or judged.cluster.partitions))
+    has_partitions = bool(told or judged.cluster.partitions)
+    return KnownOutages(told, False, has_partitions, judged.refusals)

@@ -9,7 +9,7 @@ from replica.doctor.health.leaderless import outages_of
 from replica.doctor.health.min_isrs import MIN_ISR
 from replica.doctor.health.refusals import Fencing, Missing, Refusal, refusals
 from replica.doctor.health.rewound import RewoundPartitions, VisibleChange
-from tests.replica.doctor.health.clusters import cluster_after, healthy
+from tests.replica.doctor.health.clusters import a_partition, cluster_after, healthy
 from tests.replica.metadata.image.made import config
 
 NOW = cluster_after([*healthy(), config("2", MIN_ISR)])
@@ -94,3 +94,14 @@ def test_each_of_several_times_has_its_own_fencing() -> None:
     assert [None if one is None else (one.fenced, one.back) for one in told] == [
         (at(5), at(7)), (at(15), at(17)),
     ]  # fmt: skip
+
+
+def test_a_refusal_that_a_lower_min_isr_ended_says_so() -> None:
+    lowered = cluster_after([*healthy(), config("1", MIN_ISR), a_partition(isr=(11,))])
+    (key,) = lowered.values("configs")
+    out = change(5, ("partitions", KEY, WHOLE))
+    (refusal,) = found(change(8, ("configs", key, "2")), out, cluster=lowered)
+    assert refusal.outage.ended == at(8)
+    assert refusal.was_lowered
+    came_back = change(8, ("partitions", KEY, FEW)), out
+    assert [one.was_lowered for one in found(*came_back)] == [False]

@@ -291,3 +291,21 @@ def test_what_ends_an_outage_stands_alone_as_the_first_step() -> None:
     )
     bears = cluster(down, of_one, partition(1, (2, 3), isr=(3,)), min_isr=1)
     assert stop_brokers(bears, [1]).first[0].startswith(spare), "nothing waits for broker 2"
+
+
+def test_partitions_that_wait_for_a_log_directory_get_its_repair_and_no_reassignment() -> None:
+    """A new replica has no leader from which it could fetch."""
+    online, lost = "onlineDirectoryOf2AAAA", "lostDirectoryOf2AAAAAA"
+    change = ("BROKER_REGISTRATION_CHANGE_RECORD", 2, {
+        "brokerId": 2, "brokerEpoch": 2, "logDirs": (online,),
+    })  # fmt: skip
+    waits = partition(0, (2,), isr=(2,), leader=-1, directories=(lost,))
+    repair = (
+        "repair the log directory of broker 2 that is offline and keep its files, restart the "
+        "broker, and ask again: 1 partition (orders-0) waits for it, and no reassignment helps"
+    )
+    assert stop_brokers(cluster(change, waits), [2]).first == (repair,)
+    spare, also_of_2 = partition(1, (2,), directories=(online,)), partition(2, (1, 2))
+    first, second = stop_brokers(cluster(change, waits, spare, also_of_2), [2]).first
+    assert first == repair
+    assert second.startswith("give another replica to 1 partition that needs each replica it has")

@@ -181,7 +181,13 @@ def test_an_offline_directory_is_the_cause_where_no_broker_is_down() -> None:
     assert verdict.headline == (
         "2 of 9 partitions (a-0 and a-1) have no leader. Broker 3 has a log directory offline."
     )
-    assert verdict.next_steps[0].startswith("Repair the disk of broker 3, and restart it.")
+    assert verdict.next_steps[0].startswith("Repair the disk of broker 3 and keep its files")
+
+
+REPAIR = (
+    "Repair the disk of broker 3 and keep its files, as no other replica may lead (a full disk "
+    "only needs room). Then restart the broker."
+)
 
 
 @pytest.mark.parametrize(
@@ -199,8 +205,7 @@ def test_the_step_says_what_goes_without_a_leader_while_a_broker_restarts(
     lost = about(health.LOST_DIRECTORY, Subject("wide-0", "on broker 3, in a directory not online"))
     evidence = ClusterEvidence(health=(leaderless, lost), leaderless_in_restart={3: more})
     assert verdict_on(evidence).next_steps == (
-        f"Repair the disk of broker 3, and restart it.{told} Run no unclean election before: it "
-        "may lose data.",
+        f"{REPAIR}{told} Run no unclean election before: it may lose data.",
     )
 
 

@@ -48,6 +48,15 @@ def test_what_goes_on_is_the_verdict_s() -> None:
     assert refused_step([of(Missing(13, None)), still], ms_text) == "", "first the verdict's steps"
 
 
+def test_a_lower_min_isr_is_to_be_set_back() -> None:
+    lowered = of(Missing(13, None))._replace(was_lowered=True)
+    assert refused_step([of(Missing(13, None)), lowered], ms_text).endswith(
+        " Writes are accepted since min.insync.replicas was changed at 1970-01-01 00:00:02 UTC, by "
+        "fewer replicas than before: set it back once the replicas are in sync."
+    )
+    assert "set it back" not in refused_step([of(Missing(13, None))], ms_text)
+
+
 @pytest.mark.parametrize(
     ("found", "told"),
     [

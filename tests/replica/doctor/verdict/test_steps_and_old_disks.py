@@ -75,6 +75,16 @@ def test_how_replicas_were_placed_stands_behind_what_has_just_happened() -> None
     assert [fact.rules[0] for fact in verdict.facts] == [behind.rule.id, placed.rule.id]
 
 
+def test_replicas_are_placed_anew_only_once_an_outage_is_over() -> None:
+    """A move of replicas ends no outage, and takes what the others need to catch up."""
+    placed = about(health.ONE_RACK, Subject("orders-1", "racks [a]"))
+    alone = verdict_on(ClusterEvidence(health=(placed,))).next_steps
+    assert alone[-1].startswith("orders-1: Move a replica")
+    beside = verdict_on(replace(LEADERLESS, health=(*(LEADERLESS.health or ()), placed)))
+    assert beside.next_steps[0].startswith("Start broker")
+    assert beside.next_steps[-1] == f"Once the outage is over: {alone[-1]}"
+
+
 def test_a_broker_that_asked_for_its_shutdown_is_told_apart_from_one_that_vanished() -> None:
     asked, vanished = {"fenced": 1, "inControlledShutdown": 1}, {"fenced": 1}
     gone = [
