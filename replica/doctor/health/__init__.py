@@ -17,6 +17,7 @@ judging              all rules together, with the rules about configs of missing
                      and about the migration from ZooKeeper
 partition_folders    the folders of partitions in brokers' log directories
 hosted               partition replicas on nodes that are also voters
+live_replicas        the live replicas of a partition, and which of them may lead
 exposure             the harm of a failure of brokers, racks or voters
 rewound              the partitions at a moment that goes back, change by change
 past                 how long exposures and reassignments have lasted, by reading the log backwards
