@@ -82,6 +82,7 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             _without_leader(leaderless, causes, evidence),
             step,
             tuple(one.rule.id for one in (*leaderless, *causes)),
+            _next_step(leaderless, causes, evidence, None),
         )
     refused = found.get(health.BELOW_MIN_ISR.id)
     if refused is not None:
@@ -328,10 +329,10 @@ def _next_step(
     leaderless: Sequence[Finding],
     causes: Iterable[Finding],
     evidence: ClusterEvidence,
-    copy: str,
+    copy: str | None,
 ) -> str:
     """The step that brings the leaders back: stopped brokers first, then directories. copy: from
-    copy_step."""
+    copy_step; None for the moment of Fact.once_led."""
     by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: _brokers(one) for one in causes}
     down = [*by_rule.get(health.FENCED_BROKER.id, ()),
             *by_rule.get(health.UNREGISTERED_BROKER.id, ())]  # fmt: skip
@@ -339,7 +340,7 @@ def _next_step(
     steps = [copy] if copy else []
     if down:
         without = len({one.name for found in leaderless for one in found.subjects})
-        steps.append(start_of_brokers(down, without, evidence, is_after_copy=bool(copy)))
+        steps.append(start_of_brokers(down, without, evidence, copy))
     if lost:
         steps.append(
             f"Repair the disk of {named('broker', lost, limit=_SHOWN)} and keep its files, as no "
