@@ -10,7 +10,7 @@ from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.copy_first import CopyFirst, copy_step, without_copy
+from replica.doctor.health.copy_first import CopyFirst, copy_step
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
 from replica.doctor.verdict.start_of_brokers import start_of_brokers
@@ -73,16 +73,17 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     causes = [found[rule] for rule in _BROKERS if rule in found]
     copy, step = copy_step(evidence.copy_first), ""
     if leaderless:
+        once_led = _next_step(leaderless, causes, evidence, None)
         step = _next_step(leaderless, causes, evidence, copy)
         if unled := [one for one in sure if files.ELECTIONS_WITHOUT_WINNER.id in one.rules]:
-            step = _once_led(without_copy(step) if copy in unled[0].next_step else step)
+            step = _once_led(once_led if copy in unled[0].next_step else step)
         yield Fact(
             Level.OUTAGE,
             Severity.ERROR,
             _without_leader(leaderless, causes, evidence),
             step,
             tuple(one.rule.id for one in (*leaderless, *causes)),
-            _next_step(leaderless, causes, evidence, None),
+            once_led,
         )
     refused = found.get(health.BELOW_MIN_ISR.id)
     if refused is not None:
