@@ -14,6 +14,7 @@ from replica.doctor.health.leaderless import leaderless_partitions, leaderless_s
 from replica.doctor.health.refusing import refusing_partitions, refusing_since
 from replica.doctor.health.returning import Returning
 from replica.doctor.health.rewound import VisibleChange
+from replica.doctor.health.set_aside import SetAside
 from replica.doctor.health.signs_of_life import SignsBackwards
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import KnownVoter
@@ -261,6 +262,8 @@ class ClusterEvidence:
     """The voters without a given directory; None if there are none, or if no voter is known."""
     gaps: tuple[Gap, ...] = ()
     """The other gaps: what could not be judged."""
+    set_aside: tuple[SetAside, ...] = ()
+    """See set_aside_in; empty unless logs conflict."""
 
     @property
     def reliable(self) -> tuple[str, ...]:
