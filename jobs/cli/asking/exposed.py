@@ -191,11 +191,11 @@ def _rests_on(source: ClusterSource) -> Iterator[_Note]:
             f"? where it depends on {counted(unknown, 'partition')} whose min.insync.replicas no "
             "log holds: --broker-config server.properties gives the default",
         )
-    if cluster.voters & cluster.live_brokers:
+    if cluster.voters & cluster.live_brokers and cluster.no_leader is None:
         yield _Note(
             "leaderless",
-            "at least so many where has_majority is false: without a majority a partition whose "
-            "leader is gone gets no other",
+            "where has_majority is false, nobody elects another leader for the partitions that the "
+            "failed brokers lead: all of these count",
         )
     if has_too_many_pairs(cluster):
         live = len(cluster.live_brokers)

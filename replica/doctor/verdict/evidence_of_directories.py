@@ -42,6 +42,7 @@ from replica.doctor.verdict.evidence import (
     losses_of,
     never_written,
     refusing,
+    voters_of,
 )
 from replica.doctor.verdict.verdict import (
     Gap,
@@ -227,6 +228,7 @@ def evidence_of(
         set_aside=(*_set_aside(judged),) if files else (),
         put_back=_put_back(judged) if files else "",
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
+        known_voters=voters_of(quorum),
         unreliable=() if quorum is None else _names(quorum.unreliable),
         replaced=() if quorum is None else _names(quorum.replaced),
         state=_state(judged),

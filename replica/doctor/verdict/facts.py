@@ -42,6 +42,7 @@ from replica.doctor.verdict.verdict import (
     Verdict,
     decide,
 )
+from replica.doctor.verdict.without_winner import beside_elections, is_without_leader
 from replica.severity import Severity
 from replica.words import counted, listed, sentence, shortened
 
@@ -158,6 +159,8 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     of_health = (*_of_health(health_found, mentioned, evidence.absent),)
     if any(fact.level is Level.OUTAGE for fact in by_state):
         of_health = (*map(_after_outage, of_health),)
+    if any(map(is_without_leader, by_state)):
+        of_health = (*map(beside_elections, of_health),)
     if any(one.finding.rule is groups.CONFLICT for one in evidence.findings):
         told = {fact: of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
         outage = [told.get(fact, fact) for fact in outage]
