@@ -71,6 +71,35 @@ def test_it_is_said_whose_disks_were_put_back_and_which_history_was_there_before
     ) in kraftlake("recover", "--plan", nodes).lines[0]
 
 
+def test_the_time_of_the_state_is_beside_that_of_the_other_history(
+    kraftlake: Kraftlake, nodes: Path
+) -> None:
+    lines = kraftlake("check", nodes).lines
+    (told,) = (line for line in lines if line.startswith("as of"))
+    assert "offset 28 of node 3. The other history ends at 2026-01-01 00:00:5" in told
+    assert "offset 44 of node " in told
+
+
+def test_what_happened_tells_of_each_history_in_the_order_of_time(
+    kraftlake: Kraftlake, nodes: Path
+) -> None:
+    lines = kraftlake("what-happened", nodes).lines
+    begin, end = lines.index("What happened:"), lines.index("What to do:")
+    told = lines[begin + 1 : end - 1]
+    times = [line.strip()[:23] for line in told if line.startswith("  20")]
+    assert times == sorted(times)
+    for what, whose in (
+        ("topic deleted: orders", "node 3"),
+        ("topic recreated: orders", "node 3"),
+        ("topic created: refunds", "nodes 1, 2, 4 and 5"),
+    ):
+        (line,) = (one for one in told if what in one)
+        assert line.endswith(f", in the history of {whose}")
+    for line in told:
+        if "leads epoch" in line and "leads epoch 1" not in line:
+            assert ", in the history of " in line
+
+
 def test_a_changed_file_is_no_disk_that_was_put_back(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from replica.doctor.check.examined import Examined, leaders_of
 from replica.doctor.quorum.attested import by_election
 from replica.doctor.quorum.histories import LogConflict
 from replica.model.keys import ReplicaKey
-from replica.words import named
+from replica.words import ms_text, named
 
 
 def put_back_text(members: Sequence[Examined], conflicts: Iterable[LogConflict]) -> str:
@@ -29,6 +29,24 @@ def put_back_text(members: Sequence[Examined], conflicts: Iterable[LogConflict])
     if not shown or not tellers.isdisjoint(nodes):
         return ""
     return _sentence(tellers, nodes, shown)
+
+
+def other_end_text(
+    members: Iterable[Examined], conflicts: Iterable[LogConflict], told: Examined
+) -> str:
+    """A sentence about the end of the history beside that of the log `told`; "" where there is
+    none."""
+    pairs = [{one.a, one.b} for one in conflicts]
+    own = told.replica.key if told.replica is not None else None
+    others = set[ReplicaKey]().union(*(pair for pair in pairs if own in pair)) - {own}
+    logs = [one for one in members if one.replica is not None and one.replica.key in others]
+    if not logs:
+        return ""
+    longest = max(logs, key=lambda one: one.directory.log_end_offset)
+    end, last = longest.directory.log_end_offset, longest.last_batch
+    at = "" if last is None else ms_text(last.header.max_timestamp)
+    when = f"{at}, " if at else ""
+    return f"The other history ends at {when}offset {end - 1} of node {longest.owner.node_id}"
 
 
 def _epochs(teller: Examined, node: Examined, offset: int) -> set[int]:
