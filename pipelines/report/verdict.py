@@ -17,7 +17,7 @@ from replica.doctor.verdict.facts import AT_RISK
 from replica.doctor.verdict.old_disks import OLD_DISKS
 from replica.doctor.verdict.verdict import Fact, Gap, Level, facts_besides, read_first
 from replica.metadata.records import NEWEST_KAFKA
-from replica.words import counted, listed, ms_range_text, ms_text, named
+from replica.words import counted, listed, ms_range_text, ms_text, named, sentence
 
 _records = partial(counted, noun="record")
 _MAX_CONFLICTS = 3
@@ -95,13 +95,17 @@ class ReportVerdict:
     def headline(self) -> str:
         """What users notice now, or what an operator must do, such as `Now: 614 of 690 partitions
         have no leader.`. It is empty where nothing is wrong besides what the clauses describe."""
+        told = [*self._of_now()]
+        return " ".join(["Now:", *told]) if told else ""
+
+    def _of_now(self) -> Iterator[str]:
+        """The texts of the facts that the clauses don't describe, the worst first."""
         above = self.of_other_clusters
         others = [fact for fact in self.now if not _is_of_losses(fact) and fact not in above]
-        if not others:
-            return ""
         weighty, less = facts_besides(others)
-        also = f" And {counted(len(less), 'other finding')}." if less else ""
-        return " ".join(["Now:", others[0].text, *(fact.text for fact in weighty)]) + also
+        yield from (fact.text for fact in (*others[:1], *weighty))
+        if less:
+            yield f"And {counted(len(less), 'other finding')}."
 
     @property
     def of_other_clusters(self) -> tuple[Fact, ...]:
@@ -124,15 +128,30 @@ class ReportVerdict:
         return replace(self, now=left).sentence
 
     @property
+    def statements_beside_first(self) -> tuple[str, ...]:
+        """The parts of sentence_beside_first, for a text that gives each a line: the worst fact or
+        clause first, then the other facts, and the other clauses as one text."""
+        left = replace(self, now=tuple(fact for fact in self.now if fact is not self.read_first))
+        told = tuple(left._of_now())
+        if told and not _is_of_losses(left.now[0]):
+            return (*told, _in_one(self.clauses))
+        first, rest = self.clauses[:1], self.clauses[1:]
+        return (_in_one(first), *told, *([_in_one(rest)] if rest else []))
+
+    @property
     def sentence(self) -> str:
         """The headline and all clauses as one text. The clauses come first where they describe the
         worst fact, such as a loss: they give its times."""
-        text = "; ".join(clause.text for clause in self.clauses)
-        clauses = f"{text[0].upper()}{text[1:]}."
+        clauses = _in_one(self.clauses)
         if not self.headline:
             return clauses
         is_second = _is_of_losses(self.now[0])
         return f"{clauses} {self.headline}" if is_second else f"{self.headline} {clauses}"
+
+
+def _in_one(clauses: Iterable[Clause]) -> str:
+    """The clauses as one sentence."""
+    return sentence("; ".join(clause.text for clause in clauses))
 
 
 def _is_of_losses(fact: Fact) -> bool:

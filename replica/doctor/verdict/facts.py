@@ -66,6 +66,7 @@ _LEADS_WITHOUT = (
     "committed records."
 )
 """Kafka cuts a log at its damage when it starts, or doesn't see the damage."""
+_WITH_EPOCHS = (files.ELECTIONS_WITHOUT_WINNER,)
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
@@ -231,7 +232,7 @@ def _of_files(
         where = list(dict.fromkeys(one.where for one in found))
         # a fact about possible data loss names its evidence, such as the other log of a conflict
         is_cause = rule.id in causes
-        is_told = is_cause or rule.id in AT_RISK or rule.id in _HAPPENED
+        is_told = is_cause or rule.id in AT_RISK or rule.id in _HAPPENED or rule in _WITH_EPOCHS
         evidence = found[0].finding.message if is_told else _place_of_damage(found[0].finding)
         limit = None if rule is groups.CONFLICT else _SHOWN
         fact = _of_place(rule, _places(where, limit), evidence)

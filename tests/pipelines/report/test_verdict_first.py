@@ -25,6 +25,19 @@ def test_what_must_be_read_before_the_first_step_stands_in_a_line_of_its_own() -
     assert verdict(replace(HEALTHY, now=(DOWN, told))).read_first is None, "the clauses tell it"
 
 
+def test_the_worst_fact_or_clause_stands_alone_and_all_others_follow_it() -> None:
+    """A reader takes in what is wrong from the first line; the others can be read later."""
+    answer = verdict(replace(HEALTHY, now=(DOWN, RISK, WORN)))
+    first, second, clauses = answer.statements_beside_first
+    assert (first, second) == (DOWN.text, WORN.text)
+    assert f"Now: {first} {second} {clauses}" == answer.sentence_beside_first
+    of_loss = replace(RISK, rules=("conflict",))
+    loss, down, rest = verdict(replace(HEALTHY, now=(of_loss, DOWN))).statements_beside_first
+    assert down == DOWN.text
+    assert "; " not in loss
+    assert rest
+
+
 @pytest.mark.parametrize("rule", sorted(OLD_DISKS))
 def test_beside_a_disk_that_lacks_records_no_clause_says_that_none_were_lost(rule: str) -> None:
     counted = replace(HEALTHY, rules=(RuleCount(rule, "warning", 1, 1),))
