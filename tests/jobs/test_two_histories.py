@@ -139,9 +139,11 @@ def test_recover_and_rehearse_call_neither_history_the_committed_one(
     kraftlake: Kraftlake, nodes: Path
 ) -> None:
     for asked in (("recover", "--plan"), ("rehearse", "--seeds", "0:2")):
-        head = "\n".join(_head(kraftlake(*asked, nodes)))
-        assert SIDES in head
-        assert "proven" not in head
+        ended = kraftlake(*asked, nodes)
+        assert SIDES in "\n".join(_head(ended))
+        assert "proven" not in ended.out
+        assert "committed," not in ended.out
+        assert "the smallest set" not in ended.out
 
 
 def _head(ended: Ended) -> list[str]:
