@@ -31,7 +31,7 @@ from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
 from replica.doctor.verdict.margin import QuorumMargin, majority_facts
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
-from replica.doctor.verdict.two_histories import of_one_history, with_folders
+from replica.doctor.verdict.two_histories import of_one_history, with_evidence
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
     Fact,
@@ -124,6 +124,7 @@ class VerdictDraft:
     state: KnownState | None
     """As in Verdict."""
     set_aside: tuple[SetAside, ...]
+    put_back: str
     """As in ClusterEvidence."""
 
     def verdict(self, more: Iterable[PlacedFinding] = ()) -> Verdict:
@@ -132,7 +133,7 @@ class VerdictDraft:
         added = tuple(more)
         findings = (*self.findings, *added)
         of_files = _of_files(findings, self.mentioned, self.margin.voters)
-        of_files = with_folders(of_files, self.set_aside)
+        of_files = with_evidence(of_files, self.set_aside, self.put_back)
         return decide(
             self.cluster_id,
             self.margin.added_to((*self.felt, *of_files, *self.of_health), findings),
@@ -178,6 +179,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
         _well(evidence),
         evidence.state,
         evidence.set_aside,
+        evidence.put_back,
     )
 
 
