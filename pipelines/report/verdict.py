@@ -95,8 +95,8 @@ class ReportVerdict:
     def headline(self) -> str:
         """What users notice now, or what an operator must do, such as `Now: 614 of 690 partitions
         have no leader.`. It is empty where nothing is wrong besides what the clauses describe."""
-        told = [*self._of_now()]
-        return " ".join(["Now:", *told]) if told else ""
+        told = " ".join(self._of_now())
+        return f"Now: {told}" if told else ""
 
     def _of_now(self) -> Iterator[str]:
         """The texts of the facts that the clauses don't describe, the worst first."""
@@ -121,22 +121,20 @@ class ReportVerdict:
         return None if fact is None or _is_of_losses(fact) else fact
 
     @property
-    def sentence_beside_first(self) -> str:
-        """The sentence without the fact that read_first gives, for a text that has that fact and
-        its step in a line of its own."""
-        left = tuple(fact for fact in self.now if fact is not self.read_first)
-        return replace(self, now=left).sentence
+    def beside_first(self) -> ReportVerdict:
+        """The verdict without the fact that read_first gives, for a text that has that fact and its
+        step in a line of its own."""
+        return replace(self, now=tuple(fact for fact in self.now if fact is not self.read_first))
 
     @property
-    def statements_beside_first(self) -> tuple[str, ...]:
-        """The parts of sentence_beside_first, for a text that gives each a line: the worst fact or
-        clause first, then the other facts, and the other clauses as one text."""
-        left = replace(self, now=tuple(fact for fact in self.now if fact is not self.read_first))
-        told = tuple(left._of_now())
-        if told and not _is_of_losses(left.now[0]):
+    def statements(self) -> tuple[str, ...]:
+        """The parts of the sentence, for a text that gives each a line: the worst fact or clause,
+        then the other facts, and the other clauses as one text."""
+        told = tuple(self._of_now())
+        if told and not _is_of_losses(self.now[0]):
             return (*told, _in_one(self.clauses))
-        first, rest = self.clauses[:1], self.clauses[1:]
-        return (_in_one(first), *told, *([_in_one(rest)] if rest else []))
+        rest = self.clauses[1:]
+        return (_in_one(self.clauses[:1]), *told, *([_in_one(rest)] if rest else []))
 
     @property
     def sentence(self) -> str:
@@ -289,9 +287,8 @@ def _commitment(found: tuple[LostRecordCount, ...], *, lacks: bool) -> Iterator[
         verb = "were" if happened else "are"
         yield Clause(Level.AT_RISK, f"{committed} of them {verb} proven committed")
     if unproven:
-        yield Clause(
-            Level.ATTENTION, f"nothing here proves whether {unproven} of them were committed"
-        )
+        told = f"nothing here proves whether {unproven} of them were committed"
+        yield Clause(Level.ATTENTION, told)
     if not committed and not unproven:
         is_open = all(loss.when is When.PENDING for loss in found)
         yield Clause(Level.HEALTHY, f"nothing committed {'would be' if is_open else 'was'} lost")
@@ -306,10 +303,8 @@ def _snapshots(counts: Mapping[str, int]) -> Iterator[Clause]:
         verb = "is" if invalid == 1 else "are"
         yield Clause(Level.ATTENTION, f"{invalid} of {counted(total, 'snapshot')} {verb} invalid")
     if unverifiable:
-        yield Clause(
-            Level.INCOMPLETE,
-            f"{unverifiable} of {counted(total, 'snapshot')} can't be verified",
-        )
+        told = f"{unverifiable} of {counted(total, 'snapshot')} can't be verified"
+        yield Clause(Level.INCOMPLETE, told)
     if total and not invalid and not unverifiable:
         valid = "the only snapshot is valid" if total == 1 else f"all {total} snapshots are valid"
         yield Clause(Level.HEALTHY, valid)
@@ -374,10 +369,8 @@ def _now(facts: ReportFacts) -> Iterator[Clause]:
     at = "" if written is None else f", written {ms_text(written)}"
     logs = f"the metadata logs of all {counted(facts.members, 'node')}"
     if not pairs:
-        yield Clause(
-            Level.HEALTHY,
-            f"{newest} there is one node, and nothing to compare its metadata log with",
-        )
+        alone = f"{newest} there is one node, and nothing to compare its metadata log with"
+        yield Clause(Level.HEALTHY, alone)
     elif "diverged" in pairs or "conflict" in pairs:
         yield Clause(Level.ATTENTION, f"{newest} the metadata logs of the nodes don't agree")
     elif "disjoint" in pairs:
@@ -401,8 +394,5 @@ def _now(facts: ReportFacts) -> Iterator[Clause]:
 
 def _unbuilt(captures: int) -> Iterator[Clause]:
     if captures:
-        verb = "is" if captures == 1 else "are"
-        yield Clause(
-            Level.ATTENTION,
-            f"{counted(captures, 'capture')} {verb} not in the tables yet: run `kraftlake build`",
-        )
+        what = f"{counted(captures, 'capture')} {'is' if captures == 1 else 'are'}"
+        yield Clause(Level.ATTENTION, f"{what} not in the tables yet: run `kraftlake build`")

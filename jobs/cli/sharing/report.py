@@ -164,7 +164,7 @@ def _described(view: ClusterView) -> Iterator[str]:
     first = [verdict.read_first] if verdict.read_first is not None else []
     said = {fact.next_step for fact in (*verdict.of_other_clusters, *first)}
     steps = [step.text for step in view.next_steps or () if step.text not in said]
-    worst, *others = verdict.statements_beside_first
+    worst, *others = verdict.beside_first.statements
     short, _, more = worst.partition(". ")
     yield level_line(verdict.level, f"{short.removesuffix('.')}.")
     yield from (labelled("first", fact.with_step) for fact in first)
