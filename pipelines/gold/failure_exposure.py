@@ -126,8 +126,8 @@ def _uncommitted(rows: Dataset, state_row: Row) -> Row:
     """The first change of the state that no majority of the voters holds, as the columns
     uncommitted_from and uncommitted_at of a state; none where there is no such change."""
     quorum = state_row.get("quorum")
-    if quorum is None or quorum.possible_end >= state_row["end_offset"]:
-        return {}
+    if quorum is None or quorum.is_conflicting or quorum.possible_end >= state_row["end_offset"]:
+        return {}  # of two histories the state may be the one that the quorum's figures aren't of
     first: dict[str, int | None] = {}
     for offset, at in ((_START, field("valid_from")), (_STOP, field("valid_to"))):
         late = (offset >= quorum.possible_end) & (offset < state_row["end_offset"])

@@ -181,8 +181,9 @@ def _of_pairs(rows: list[Row]) -> Iterator[tuple[str, Finding]]:
     conflicts: dict[tuple[str, int, int], list[int]] = {}
     for row in rows:
         if row["relation"] == Relation.CONFLICT.value:
-            place = row["capture_a"], row["conflict_offset"], row["conflict_epoch"]
-            conflicts.setdefault(place, []).append(row["node_b"])
+            for one, other in (("a", "b"), ("b", "a")):
+                place = row[f"capture_{one}"], row["divergence_offset"], row[f"epoch_{one}"]
+                conflicts.setdefault(place, []).append(row[f"node_{other}"])
         if row["relation"] != Relation.DIVERGED.value:
             continue
         a, b = ("a", "b") if row["truncating_node"] != row["node_b"] else ("b", "a")

@@ -56,7 +56,8 @@ def newest_states(
 
 def lags_of(status: Iterable[Mapping[str, Any]], quorum: KnownQuorum) -> dict[int, Lag]:
     """The value for Cluster.lags, by the newest capture group. A node with several logs gets the
-    least of their lags. Voters whose disks are in doubt get none. A lag below COPYING_MS counts
+    least of their lags. Voters whose disks are in doubt get none, and neither do nodes of two
+    histories: none of them is behind the other. A lag below COPYING_MS counts
     only if the quorum has no leader. status: rows of gold.replica_status. quorum: what the captures
     prove about the quorum."""
     least: dict[int, Lag] = {}
@@ -65,6 +66,7 @@ def lags_of(status: Iterable[Mapping[str, Any]], quorum: KnownQuorum) -> dict[in
         if row["is_latest"] and end is not None and ms is not None:
             least[node] = min(least.get(node, Lag(end, ms)), Lag(end, ms), key=itemgetter(1))
     doubted = {voter.key.node_id for voter in quorum.voters if voter.doubt is not None}
+    doubted |= {key.node_id for one in quorum.conflicts for key in (one.a, one.b)}
     late = {one.key.node_id for one in quorum.behind} if quorum.is_leaderless else set()
     return {
         node: lag

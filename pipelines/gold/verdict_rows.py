@@ -9,7 +9,8 @@ from typing import Any
 
 from pipelines.cluster.rows import Row, from_microseconds, milliseconds
 from replica.doctor.check.catalogue import health
-from replica.doctor.quorum.known_quorum import KnownQuorum, LogConflict
+from replica.doctor.quorum.histories import LogConflict
+from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import KnownVoter, VoterDoubt
 from replica.doctor.verdict.verdict import Fact, Gap, KnownState, Level, Verdict
 from replica.history.log import OffsetRange

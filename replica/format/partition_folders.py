@@ -114,6 +114,15 @@ def partition_of_folder(name: str) -> tuple[str, int, FolderState] | None:
     return topic, int(number), state
 
 
+def folders_beside(metadata_folder: str) -> Iterator[tuple[str, int, FolderState]]:
+    """(topic, partition, state) of each folder of a partition beside a metadata log, sorted. Only
+    names are listed."""
+    for name in sorted(os.listdir(os.path.dirname(os.path.abspath(metadata_folder)))):
+        parsed = None if name in _NO_PARTITIONS else partition_of_folder(name)
+        if parsed is not None:
+            yield parsed
+
+
 def _topic_id_in(folder: str) -> str | None:
     path = os.path.join(folder, partition_metadata.FILE_NAME)
     try:

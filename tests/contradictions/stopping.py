@@ -100,6 +100,23 @@ def plan_and_the_exposure_say_of_the_leader_what_the_verdict_says(
             yield f"{broker} leads {count} partitions, the exposure finds other leaders for some"
 
 
+def without_a_majority_nobody_else_leads_what_the_failed_brokers_led(
+    answers: Answers,
+) -> Iterator[str]:
+    """Where a failure takes the quorum's majority, nobody elects another leader: all partitions
+    that the failed brokers led have none. A smaller number contradicts the lost majority."""
+    now = answers.exposure(NOW)
+    if answers.cluster is None or now is None or not now.has_majority:
+        return
+    led = Counter(one.leader for one in answers.cluster.partitions.values())
+    for one in answers.exposed:
+        if one.failure.kind not in (BROKER, PAIR) or one.has_majority is not False:
+            continue
+        count = sum(led[int(broker)] for broker in one.failure.gone)
+        if one.harm.leaderless < count:
+            yield f"{one.failure.gone} take the majority, and {count} partitions that they lead"
+
+
 def no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters(answers: Answers) -> Iterator[str]:
     """A node that is voter and broker has one process. Where the log shows the broker as fenced,
     the voter may be down, too, and must not be counted without a condition."""
@@ -132,6 +149,7 @@ STOPPING: tuple[Rule, ...] = (
     a_safe_stop_does_no_harm_by_the_exposure,
     a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one,
     plan_and_the_exposure_say_of_the_leader_what_the_verdict_says,
+    without_a_majority_nobody_else_leads_what_the_failed_brokers_led,
     no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters,
     no_stop_is_safe_that_relies_on_disks_in_doubt,
 )

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from replica.doctor.check.catalogue import groups, health
+from replica.doctor.health.exposure import Harm
 from replica.doctor.preflight.answer import Preflight, unsafe
 from replica.doctor.quorum.known_voter import KnownVoter, VoterDoubt
 from replica.doctor.quorum.recovery import RecoveryDecision
@@ -124,6 +125,10 @@ MADE: dict[str, tuple[str, Change]] = {
     "plan_and_the_exposure_say_of_the_leader_what_the_verdict_says": (
         RECORDED,
         both(with_stops(_SAFE), of_health(health=(health.LEADER_GAVE_UP.at("", "made"),))),
+    ),
+    "without_a_majority_nobody_else_leads_what_the_failed_brokers_led": (
+        RECORDED,
+        with_exposures(has_majority=False, harm=Harm()),
     ),
     "no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters": (RECORDED, with_fenced_voters),
     "no_stop_is_safe_that_relies_on_disks_in_doubt": (

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from jobs.cli.directories.recover_text import ANSWERS
+from replica.doctor.check.catalogue import groups
 from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.doctor.rehearsal.runs import ScenarioSafety
 from tests.contradictions.answers import RUNS, Answers, write
@@ -62,7 +63,10 @@ def test_exposure_prints_each_failure(printed_of, kraftlake) -> None:  # noqa: F
     answers, folder = printed_of
     rows = kraftlake("state", "--exposure", "--json", folder).answers
     printed = [(row["kind"], tuple(row["gone"]), row["leaderless"]) for row in rows]
-    assert printed == [(*one.failure, one.harm.leaderless) for one in answers.exposed]
+    expected = [(*one.failure, one.harm.leaderless) for one in answers.exposed]
+    if groups.CONFLICT.id in answers.between:
+        expected = []  # the figures would be those of one of two histories
+    assert printed == expected
 
 
 def test_timeline_prints_each_event(printed_of, kraftlake) -> None:  # noqa: F811

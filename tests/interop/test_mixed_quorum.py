@@ -23,7 +23,8 @@ def survive(quorum, kinds):
     assert rounds.killed.total() == rounds.number
 
 
-@pytest.mark.parametrize("kraftlake", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kraftlake", [1, 2])
 def test_a_mixed_quorum_survives_kills_with_the_same_committed_bytes(
     tmp_path, kafka_version, kraftlake
 ):

@@ -3,7 +3,6 @@ to act on a cluster whose voters are, by the same directories, in another one.""
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 
@@ -134,24 +133,3 @@ def test_a_disk_that_only_names_another_cluster_is_no_reason_for_a_stand_in(
     assert ended.out.count(": no plan: ") == 1
     assert "stand-in" not in ended.out
     assert "set cluster.id in the meta.properties of each of its log directories" in ended.out
-
-
-def test_a_foreign_disk_stands_above_an_outage_in_one_line_and_on_the_report_s_page(
-    kraftlake: Kraftlake, data: Path, tmp_path: Path
-) -> None:
-    nodes, lake, page = mixed(data, tmp_path / "nodes", 3), tmp_path / "lake", tmp_path / "page"
-    ours, told = cluster_of(data / OURS / "1"), "Node 3's disk is of another cluster: "
-    outage, other = kraftlake("check", "-q", nodes).lines
-    assert outage.startswith("OUTAGE ")
-    assert f" Before any start: {told}" in outage
-    assert other.startswith(f"AT RISK     {told}")
-    assert kraftlake("ingest", "--lake", lake, nodes).code in (0, 1)
-    assert kraftlake("build", "--lake", lake).code == 0
-    ended = kraftlake("report", "--lake", lake, "--cluster", ours, "-o", page)
-    first, second, third, *_ = ended.lines
-    assert first.startswith(f"AT RISK     {told}")
-    assert second.startswith("  next      Node 3: Give the node its own disk: ")
-    assert third.startswith("OUTAGE      933 of 1105 partitions")
-    assert f"cluster     {ours}" in ended.lines
-    (summary,) = re.findall(r'<section class="verdict.*?</section>', page.read_text(), re.DOTALL)
-    assert summary.index("disk is of another cluster") < summary.index("Now: 933 of 1105")

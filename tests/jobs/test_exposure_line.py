@@ -87,8 +87,7 @@ def test_the_worst_broker_and_the_numbers_come_first(records: list[object], expe
 def test_brokers_that_are_the_last_voters_take_the_majority_and_are_told_once() -> None:
     """Node 11 is a voter and a broker. Without a majority no partition gets another leader."""
     assert told(voter_records(11), a_partition(1, replicas=(11,)), MIN_ISR) == (
-        "Once broker 11 is gone, the quorum has no majority and at least 1 of 2 partitions has no "
-        "leader."
+        "Once broker 11 is gone, the quorum has no majority and 2 of 2 partitions have no leader."
     )
 
 
@@ -96,7 +95,7 @@ def test_brokers_that_are_the_last_voters_take_the_majority_and_are_told_once() 
     ("is_sure", "said"),
     [
         (True, "Without a leader of the quorum no partition gets another leader."),
-        (False, "These are the numbers if the quorum has a leader; without one, no partition "
+        (False, "These are the numbers if the quorum has a leader now; without one, no partition "
                 "gets another leader: the failure of broker 11 leaves 1 of 1 partition without "
                 "one."),
     ],
@@ -113,6 +112,6 @@ def test_without_a_majority_no_broker_is_said_to_be_spared() -> None:
     assert exposure_line(cluster, now, [broker], []) == (
         "By the log, 0 of 1 partition has no leader and 0 refuse writes with acks=all now, and no "
         "broker's failure changes that. The voters that can be counted are no majority now: these "
-        "are the numbers if the quorum has a leader; without one, no partition gets another "
+        "are the numbers if the quorum has a leader now; without one, no partition gets another "
         "leader: the failure of broker 11 leaves 1 of 1 partition without one."
     )

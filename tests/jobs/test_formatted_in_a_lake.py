@@ -105,7 +105,7 @@ def test_a_capture_has_a_formatted_directory_too(
 @pytest.mark.parametrize(
     "cluster_ids",
     [
-        (CLUSTER,),
+        pytest.param((CLUSTER,), marks=pytest.mark.slow),
         pytest.param((CLUSTER, CLUSTER, CLUSTER), marks=pytest.mark.slow),
         (CLUSTER, ANOTHER, A_THIRD),
     ],
@@ -192,7 +192,7 @@ def test_a_directory_of_another_cluster_that_stays_the_same_is_in_later_rounds_t
 
 @pytest.mark.parametrize(
     ("voters", "given"),
-    [((1, 2, 3), 3), pytest.param((1, 2, 3), 2, marks=pytest.mark.slow), ((), 2)],
+    [((1, 2, 3), 3), *(pytest.param(one, 2, marks=pytest.mark.slow) for one in ((1, 2, 3), ()))],
 )
 def test_a_quorum_without_a_first_election_has_the_verdict_of_check(
     tmp_path: Path, kraftlake: Kraftlake, voters: tuple[int, ...], given: int

@@ -130,7 +130,7 @@ def lying(built_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("state", "--cluster", STATIC_ID),
         ("state", "--cluster", STATIC_ID, "--exposure"),
         ("report", "-o", "{out}/report.html"),
-        ("quality",),
+        pytest.param(("quality",), marks=pytest.mark.slow),
     ],
     ids=lambda words: " ".join(words),
 )

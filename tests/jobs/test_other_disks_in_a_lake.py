@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from replica.doctor.check import membership
 from replica.format.file_names import METADATA_FOLDER
 from tests.jobs.conftest import Kraftlake
 from tests.jobs.lake_verdicts import lake_of, row_of, rows, verdicts_by_check
+from tests.jobs.test_disks_of_several_clusters import cluster_of
 from tests.replica.doctor.check.first_start import start
 
 SPLIT = "kafka-4.1.1-dynamic/split"
@@ -79,7 +81,14 @@ def mixed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Mixed:
 
 
 @pytest.mark.parametrize(
-    "nodes_of", [renamed, of_two_clusters, two_leaders, formatted_apart, foreign_and_empty]
+    "nodes_of",
+    [
+        renamed,
+        of_two_clusters,
+        pytest.param(two_leaders, marks=pytest.mark.slow),
+        formatted_apart,
+        foreign_and_empty,
+    ],
 )
 def test_the_verdict_counts_what_directories_say_of_each_other(
     data: Path,
@@ -113,6 +122,7 @@ def test_the_verdict_counts_what_directories_say_of_each_other(
                       fact["rules"]}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_later_build_keeps_what_directories_said_of_each_other(
     data: Path, tmp_path: Path, kraftlake: Kraftlake, mixed: Mixed
 ) -> None:
@@ -128,6 +138,7 @@ def test_a_later_build_keeps_what_directories_said_of_each_other(
     assert [len(one["facts"]) for one in after] == [len(one["facts"]) for one in before]
 
 
+@pytest.mark.slow
 def test_a_build_of_more_captures_replaces_the_verdict(
     data: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
@@ -168,7 +179,10 @@ def test_a_voter_whose_node_has_another_cluster_s_disk_is_counted_by_no_plan_of_
 
 @pytest.mark.parametrize(
     "derived",
-    ["in one unit", pytest.param("in several stages", marks=pytest.mark.slow), "grown"],
+    [
+        "in one unit",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("in several stages", "grown")),
+    ],
 )
 def test_a_lake_counts_the_voters_beside_another_cluster_s_disk_that_check_counts(
     data: Path,
@@ -206,3 +220,22 @@ def test_a_lake_counts_the_voters_beside_another_cluster_s_disk_that_check_count
         }  # fmt: skip
         left[cluster] = next(one["voters_left"] for one in table if one["kind"] == "nothing")
     assert sorted(left.values()) == [1, 2]
+
+
+def test_a_foreign_disk_stands_above_an_outage_in_one_line_and_on_the_report_s_page(
+    kraftlake: Kraftlake, mixed: Mixed, tmp_path: Path
+) -> None:
+    (nodes, lake), page = mixed, tmp_path / "page"
+    ours, told = cluster_of(nodes / "1"), "Node 3's disk is of another cluster: "
+    outage, other = kraftlake("check", "-q", nodes).lines
+    assert outage.startswith("OUTAGE ")
+    assert f" Before any start: {told}" in outage
+    assert other.startswith(f"AT RISK     {told}")
+    ended = kraftlake("report", "--lake", lake, "--cluster", ours, "-o", page)
+    first, second, third, *_ = ended.lines
+    assert first.startswith(f"AT RISK     {told}")
+    assert second.startswith("  next      Node 3: Give the node its own disk: ")
+    assert third.startswith("OUTAGE      933 of 1105 partitions")
+    assert f"cluster     {ours}" in ended.lines
+    (summary,) = re.findall(r'<section class="verdict.*?</section>', page.read_text(), re.DOTALL)
+    assert summary.index("disk is of another cluster") < summary.index("Now: 933 of 1105")

@@ -1,9 +1,11 @@
-"""Tables that installed packages add to a lake."""
+"""Tables that installed packages add to a lake: in this process, and by Spark in processes."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,8 +76,19 @@ def lake(built_lake: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(built_lake, tmp_path / "lake"))
 
 
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of this process's path for packages."""
+    folder = tmp_path / "site"
+    monkeypatch.syspath_prepend(folder)
+    # a file that is written twice in one second would leave compiled code of its first content
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return folder
+
+
 def install(folder: Path, package: str, code: str, **points: str) -> None:
-    """A package, as pip leaves it."""
+    """A package, as pip leaves it, which this process has not imported yet."""
+    sys.modules.pop(package, None)
     folder.mkdir(exist_ok=True)
     (folder / f"{package}.py").write_text(code)
     told = folder / f"{package}-1.2.dist-info"
@@ -83,6 +96,7 @@ def install(folder: Path, package: str, code: str, **points: str) -> None:
     (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.2\n")
     lines = "".join(f"{name} = {package}{value}\n" for name, value in points.items())
     (told / "entry_points.txt").write_text(f"[kraftlake.tables]\n{lines}")
+    importlib.invalidate_caches()
 
 
 def rows_in(lake: Path, name: str) -> list[dict[str, object]]:
@@ -91,13 +105,12 @@ def rows_in(lake: Path, name: str) -> list[dict[str, object]]:
 
 
 def test_an_installed_package_adds_its_tables_to_a_lake_until_it_changes(
-    process: Kraftlake, lake: Path, tmp_path: Path
+    kraftlake: Kraftlake, lake: Path, site: Path
 ) -> None:
-    site = tmp_path / "site"
     install(site, "nodes_of_mine", BUSY, busy=":BUSY", kinds=":KINDS")
-    first = process("build", "--lake", lake, PYTHONPATH=str(site))
+    first = kraftlake("build", "--lake", lake)
     assert first.code == 0, first.err
-    expected = process(
+    expected = kraftlake(
         "sql", "--lake", lake, "--json",
         "SELECT cluster_id, node_id, count(*) AS findings FROM gold.findings "
         "WHERE node_id IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2",
@@ -105,14 +118,14 @@ def test_an_installed_package_adds_its_tables_to_a_lake_until_it_changes(
     assert rows_in(lake, "busy_nodes") == expected
     assert "proven" in [one["kind"] for one in rows_in(lake, "kinds")]
     assert "break 'node_id < 0' (warn)" in first.err
-    again = process("build", "--lake", lake, PYTHONPATH=str(site))
+    again = kraftlake("build", "--lake", lake)
     assert again.complaints == ["build: nothing has changed since the last build"]
-    judged = process("quality", "--lake", lake, "--json", PYTHONPATH=str(site))
+    judged = kraftlake("quality", "--lake", lake, "--json")
     told = {one["meaning"]: one["success"] for one in judged.rows
             if one["table"] == "own.busy_nodes"}  # fmt: skip
     assert (told["findings > 0"], told["node_id < 0"]) == (True, False)
     install(site, "nodes_of_mine", BUSY.replace("FACTOR = 1", "FACTOR = 3"), busy=":BUSY")
-    assert process("build", "--lake", lake, PYTHONPATH=str(site)).code == 0
+    assert kraftlake("build", "--lake", lake).code == 0
     found = rows_in(lake, "busy_nodes")
     assert found == [{**one, "findings": 3 * one["findings"]} for one in expected]
 
@@ -132,9 +145,9 @@ def test_spark_s_tasks_make_the_same_rows(process: Kraftlake, lake: Path, tmp_pa
 
 
 def test_a_package_that_breaks_its_contract_is_named_and_stops_no_other_table(
-    process: Kraftlake, lake: Path, tmp_path: Path
+    kraftlake: Kraftlake, lake: Path, site: Path, tmp_path: Path
 ) -> None:
-    site, own = tmp_path / "site", tmp_path / "tables"
+    own = tmp_path / "tables"
     own.mkdir()
     (own / "by_node.sql").write_text("-- keys: n\nSELECT DISTINCT 1 AS n FROM gold.findings\n")
     points = {
@@ -153,7 +166,7 @@ def test_a_package_that_breaks_its_contract_is_named_and_stops_no_other_table(
     install(site, "odd_tables", BUSY + BROKEN, busy=":BUSY", **named)
     install(site, "raises", RAISES, it=":IT")
     shutil.rmtree(lake / "gold" / "votes")
-    ended = process("build", "--lake", lake, "--own", own, PYTHONPATH=str(site))
+    ended = kraftlake("build", "--lake", lake, "--own", own)
     assert ended.code == 1
     told = ended.complaints[-1]
     assert "package raises (it): ImportError: no such library" in told

@@ -116,8 +116,8 @@ def test_nothing_is_safe_where_logs_conflict(
     set_value(path, batches(path)[-1], lambda value: value[:-1] + b"\x01")
     ended = kraftlake("plan", "--to-dynamic", tmp_path)
     assert ended.code == 3
-    assert "nobody knows which history is right, so start neither" in ended.out
-    assert "nobody knows which history" in kraftlake("state", "--exposure", tmp_path).out
+    assert "nobody knows which one is right. Start no node" in ended.out
+    assert "Not judged: there are two histories" in kraftlake("state", "--exposure", tmp_path).out
 
 
 def test_a_lake_answers_as_the_directories_do(

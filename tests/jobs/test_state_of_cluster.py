@@ -126,7 +126,7 @@ def test_exposure_says_that_nobody_leads_or_may_lead_the_quorum(
         fields = json.loads(state.read_text()) | {"leaderId": -1, "leaderEpoch": 99}
         state.write_text(json.dumps(fields))
     alone = kraftlake("state", "--exposure", tmp_path / "1").lines
-    assert "These are the numbers if the quorum has a leader; without one, no part" in alone[1]
+    assert "These are the numbers if the quorum has a leader now; without one, no part" in alone[1]
     (said,) = (one for one in alone if one.startswith("quorum "))
     assert "has perhaps no leader, by the verdict: the figures above are those with a" in said
     both = kraftlake("state", "--exposure", tmp_path / "1", tmp_path / "11").lines

@@ -18,6 +18,7 @@ from pipelines import build as building
 from pipelines.lake import Lake
 from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.doctor.quorum.registered_later import REGISTERING_MS
+from replica.doctor.verdict.verdict import Level
 from replica.simulate.metadata_records import topic_config
 from replica.simulate.node import Layout
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
@@ -27,6 +28,11 @@ from tests.jobs.conftest import Kraftlake
 from tests.jobs.lake_verdicts import lake_of, rows, verdict_by_check
 from tests.replica.doctor.check.test_registered_later import cut_before_registering
 from tests.replica.doctor.check.test_voter_behind import cut_whole
+from tests.replica.doctor.verdict.test_without_winner import (
+    lose_one_after_the_other,
+    quorum_of,
+    stands_alone,
+)
 
 SPLIT = "kafka-4.1.1-dynamic/split"
 
@@ -77,6 +83,7 @@ def old_log(folder: Path) -> Path:
 CASES = (
     "split", "endless-elections", "stale", "clean-failover", "stopped", "alone", "behind",
     "registered", "registered in an earlier epoch", "two-quorums", "old log",
+    "nobody elected",
 )  # fmt: skip
 
 
@@ -135,6 +142,10 @@ def write_case(data: Path, nodes: Path, name: str) -> None:
         behind(nodes)
     elif name == "old log":
         old_log(nodes)
+    elif name == "nobody elected":
+        quorum = quorum_of(3)
+        lose_one_after_the_other(quorum)
+        stands_alone(quorum, nodes, 1)
     elif name.startswith("registered"):
         older_than_its_process(data, nodes, in_an_earlier_epoch="epoch" in name)
     else:
@@ -160,6 +171,9 @@ def test_the_table_has_the_verdict_of_check(lake: LakeOfCases, name: str) -> Non
         assert expected.facts[0].rules == ("conflict",)
         assert expected.state is not None
         assert expected.state.source != "node 4", "no leader has what the broker holds"
+    if name == "nobody elected":
+        assert expected.facts[0].rules == ("elections-without-winner",)
+        assert expected.level is Level.OUTAGE
     if name.startswith("registered"):
         assert "stale-voter" in {rule for fact in expected.facts for rule in fact.rules}
     row = lake.verdict(name)

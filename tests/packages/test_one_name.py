@@ -69,6 +69,7 @@ def test_a_statement_that_can_t_be_told_in_these_names_stops_the_build(
         step["renamed"](source, KNOWN)
 
 
+@pytest.mark.slow
 def test_no_module_of_the_wheel_has_a_name_of_the_checkout(wheel: Path) -> None:
     modules = {
         ".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")

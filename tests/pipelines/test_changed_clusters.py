@@ -310,9 +310,8 @@ built(sys.argv[1])
 """
 
 
-@pytest.mark.parametrize(
-    "commits", [3, *(pytest.param(count, marks=pytest.mark.slow) for count in (0, 1, 8, 19))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("commits", [0, 1, 3, 8, 19])
 def test_after_kill_9_between_commits_the_next_build_gives_the_right_rows(
     grown: Path, anew: Path, commits: int
 ) -> None:
@@ -322,7 +321,8 @@ def test_after_kill_9_between_commits_the_next_build_gives_the_right_rows(
     assert_same(grown, anew)
 
 
-@pytest.mark.parametrize("at_once", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("at_once", [1, 2])
 def test_units_of_single_clusters_and_processes_make_the_same_rows(
     grown: Path, anew: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:

@@ -64,7 +64,8 @@ def from_lake(
     newest = _newest_verdict(history, end_offset)
     if newest is not None:
         quorum = quorum_in(newest)
-        offset, at_ms = _first_change(history, quorum.possible_end, end_offset)
+        possible = end_offset if quorum.is_conflicting else quorum.possible_end
+        offset, at_ms = _first_change(history, possible, end_offset)
         state_row |= {
             "quorum": quorum,
             "now_ms": None if newest["at"] is None else ms_of(newest["at"]),

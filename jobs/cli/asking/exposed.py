@@ -28,6 +28,7 @@ from replica.doctor.health.exposure import (
 from replica.doctor.preflight.answer import QUORUM, ChangeSafety, Preflight
 from replica.doctor.preflight.certainty import grounded
 from replica.doctor.quorum.conditions import NoLeader
+from replica.doctor.quorum.histories import histories_text
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.words import counted, named
 
@@ -48,6 +49,11 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
     shown in text, the worst first."""
     since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
     cluster = source.cluster
+    if not_judged := _of_two_histories(cluster):
+        _verdict(source, [labelled("exposure", not_judged)], json_output=json_output)
+        if json_output:
+            complain(f"state: exposure: {not_judged}")
+        return 0
     if json_output:
         _verdict(source, [], json_output=True)
         for one in exposures(cluster):
@@ -71,6 +77,19 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
     for note in _rests_on(source):
         write_line(f"{note.column:<{_NOTE_WIDTH}}{note.text}")
     return 0
+
+
+def _of_two_histories(cluster: Cluster) -> str:
+    """Why nothing is judged where there are two histories; "" where there are none."""
+    if cluster.quorum is None or not cluster.quorum.is_conflicting:
+        return ""
+    why = "different records of one offset are proven to be committed"
+    if cluster.quorum.conflicts:
+        why = histories_text(cluster.quorum.conflicts)
+    return (
+        f"Not judged: {why}. Choose the history first, and start no node before: `kraftlake "
+        "recover --plan` with the same directories says more."
+    )
 
 
 def _verdict(source: ClusterSource, answer: Sequence[str], *, json_output: bool) -> None:
@@ -172,11 +191,11 @@ def _rests_on(source: ClusterSource) -> Iterator[_Note]:
             f"? where it depends on {counted(unknown, 'partition')} whose min.insync.replicas no "
             "log holds: --broker-config server.properties gives the default",
         )
-    if cluster.voters & cluster.live_brokers:
+    if cluster.voters & cluster.live_brokers and cluster.no_leader is None:
         yield _Note(
             "leaderless",
-            "at least so many where has_majority is false: without a majority a partition whose "
-            "leader is gone gets no other",
+            "where has_majority is false, nobody elects another leader for the partitions that the "
+            "failed brokers lead: all of these count",
         )
     if has_too_many_pairs(cluster):
         live = len(cluster.live_brokers)

@@ -80,17 +80,15 @@ def _harmed(one: Exposure, now: Exposure, total: int) -> Iterator[str]:
     already. now: the harm without a failure."""
     harm, of_all = one.harm, f" of {counted(total, 'partition')}"
     already = Exposure(now.failure, Harm()) if one is now else now
-    least = ""
     if one.has_majority is False and now.has_majority is not False:
         yield "the quorum has no majority"
-        least = "at least "
     if harm.leaderless:
         unclean = ""
         if harm.needs_unclean:
             of_which = f"{harm.needs_unclean} of which{_now(already.harm.needs_unclean)}"
             unclean = f", for {of_which} only an unclean election finds one"
         no = f"{_have(harm.leaderless)} no leader{_now(already.harm.leaderless)}"
-        yield f"{least}{harm.leaderless}{of_all} {no}{unclean}"
+        yield f"{harm.leaderless}{of_all} {no}{unclean}"
         of_all = ""
     if harm.below_min_isr:
         refuse = f"refuse{'s' * (harm.below_min_isr == 1)} writes with acks=all"
@@ -131,7 +129,7 @@ def _of_leader(cluster: Cluster, now: Exposure) -> Iterator[str]:
     elif unled is not None or none_counted:
         why = "the voters that can be counted are no majority now: " * none_counted
         yield (
-            f"{why}these are the numbers if the quorum has a leader; without one, {without}"
+            f"{why}these are the numbers if the quorum has a leader now; without one, {without}"
             f"{_of_its_leader(cluster)}"
         )
 

@@ -15,12 +15,11 @@ from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.verdict import Gap
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath, DiscoveredPath
-from replica.format.file_names import METADATA_FOLDER
 from replica.format.partition_folders import (
     BrokerLogDirectory,
     FolderState,
+    folders_beside,
     log_directories_below,
-    partition_of_folder,
 )
 from replica.words import counted, named, size_text
 
@@ -53,19 +52,14 @@ def not_asked_for(found: Iterable[DiscoveredPath]) -> Iterator[str]:
     """A sentence with the number of partitions' folders beside the metadata logs; none where there
     are none. Only names are listed."""
     count = sum(
-        _is_partition(name)
+        len([*folders_beside(one.path)])
         for one in found
         if isinstance(one, DirectoryPath) and not one.is_formatted
-        for name in os.listdir(os.path.dirname(os.path.abspath(one.path)))
     )
     if count:
         folders = counted(count, "folder")
         judges = "`kraftlake check --partitions` judges them"
         yield f"{folders} of partitions beside the metadata: {judges}"
-
-
-def _is_partition(name: str) -> bool:
-    return name != METADATA_FOLDER and partition_of_folder(name) is not None
 
 
 def judged_with(cluster: JudgedCluster, directories: Sequence[BrokerLogDirectory]) -> JudgedCluster:

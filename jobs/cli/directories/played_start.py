@@ -83,6 +83,9 @@ class PlayedStart:
         """What the runs showed, the gravest first."""
         runs, away = len(self.rehearsal.seeds), self.away
         leaders = dict(self.rehearsal.leaders)
+        if self.rehearsal.captured.quorum.conflicts:
+            # each history may have been committed in its time: neither loss is less than the other
+            return f"{runs} of {runs} runs{away} {_led(leaders)}, and no run keeps both histories"
         lost = self.rehearsal.runs_of(lambda outcome: bool(outcome.committed_lost))
         found = []
         if lost:
@@ -141,7 +144,12 @@ def _late(rehearsal: Rehearsal) -> Iterator[str]:
 def _led(leaders: dict[int | None, int]) -> str:
     """Such as `node 1 leads at the end`. leaders: the number of runs of each leader."""
     nodes = [str(node) for node in leaders]
+    if leaders.keys() == {None}:
+        return "nobody leads at the end"
     if len(nodes) == 1:
         return f"node {nodes[0]} leads at the end"
-    each = [f"node {node} in {count}" for node, count in leaders.items()]
+    each = [
+        f"{'nobody' if node is None else f'node {node}'} in {count}"
+        for node, count in leaders.items()
+    ]
     return f"a node leads at the end ({listed(each)})"

@@ -6,22 +6,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jobs.cli.directories.recover_fixed_steps import RecoverStep
-from replica.doctor.check.catalogue import health
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.copy_first import (
-    copies_first,
-    copy_step,
-    what_is_discarded,
-    without_copy,
-)
+from replica.doctor.health.copy_first import copies_first, what_is_discarded, what_to_copy
 from replica.doctor.health.returning import returning
-from replica.doctor.verdict.start_of_brokers import without_controllers
 from replica.doctor.verdict.verdict import Verdict
 from replica.shell_text import Shell, line, noted
 from replica.words import sentence
 
 _EACH = "a path of its log.dirs, with this and the next line once for each path"
-_RULES = frozenset({health.WITHOUT_LEADER.id, health.NO_ELIGIBLE_LEADER.id})
 
 
 class BrokerSteps(NamedTuple):
@@ -52,7 +44,7 @@ def _copy_of(cluster: Cluster) -> RecoverStep | None:
         )
     ]
     before = "Don't start it before." if len(copies) == 1 else "Start none of them before."
-    copy = sentence(copy_step(copies).removeprefix("First "))
+    copy = sentence(what_to_copy(copies))
     return RecoverStep(f"{copy} {what_is_discarded(copies)} {before}", tuple(commands))
 
 
@@ -60,15 +52,13 @@ def _start_of(cluster: Cluster, verdict: Verdict) -> RecoverStep | None:
     """The start; None where no broker's start gives a partition a leader. It says what the verdict
     says of the same brokers, and which of them comes first. Nodes that are voters, too, start with
     the quorum."""
-    steps = (fact.next_step for fact in verdict.facts if not _RULES.isdisjoint(fact.rules))
-    text = next(filter(None, steps), "")
+    text = next((fact.once_led for fact in verdict.facts if fact.once_led), "")
     if not text:
         return None
     brokers = [one for one in returning(cluster) if one.broker not in cluster.voters]
     if not any(one.partitions for one in brokers):
         return None
     commands = tuple(_start(cluster, one.broker) for one in brokers)
-    text = without_copy(without_controllers(text))
     return RecoverStep(f"Once there is a leader: {text}", commands)
 
 

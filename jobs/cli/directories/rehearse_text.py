@@ -226,8 +226,7 @@ def _fate(fate: Fate, *, is_all: bool) -> str:
         gone = difference(fate.lost, fate.other)
         lost = f"; {loses} offsets {ranges_text(gone)}" if gone else ""
         lost += (
-            f"; it keeps offsets {ranges_text(fate.other)}, at which the leader has other records; "
-            f"of both {losses_text(fate.losses)}"
+            f"; it keeps offsets {ranges_text(fate.other)}, at which the leader has other records"
         )
     if fate.replaced_by is not None:
         snapshot = snapshot_text(fate.replaced_by)

@@ -23,6 +23,7 @@ from replica.doctor.check.known_quorum import (
 from replica.doctor.check.membership import mixture_in
 from replica.doctor.check.newest import newest_states
 from replica.doctor.check.partition import partition_of
+from replica.doctor.quorum.histories import histories_text
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.reasons import winners_that_lose
 from replica.doctor.quorum.recovery import RecoveryPlan, plan_compared
@@ -207,11 +208,10 @@ def _refuse_changed(examined: Examined, files: Files) -> None:
 
 
 def _refusals(quorum: KnownQuorum) -> Iterator[str]:
-    for one in quorum.conflicts:
+    if quorum.conflicts:
         yield (
-            f"the logs of nodes {one.a.node_id} and {one.b.node_id} conflict from offset "
-            f"{one.offset} on: nobody knows which history is right, so start neither (`kraftlake "
-            "check` says more)"
+            f"{histories_text(quorum.conflicts)}, and nobody knows which one is right: start no "
+            "node (`kraftlake check` says more)"
         )
     for each in quorum.contested:
         yield (

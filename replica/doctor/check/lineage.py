@@ -71,10 +71,11 @@ def _judge_cluster(logs: ComparedLogs) -> Iterator[Finding]:
     conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
     for a, b, divergence in _divergences(logs):
         if divergence.relation is Relation.CONFLICT:
-            offset = divergence.conflict_offset
-            assert offset is not None, "a conflict has an offset"
-            conflicts.setdefault((a, offset), []).append(b.node_id)
-    for (key, offset), others in conflicts.items():
+            offset = divergence.divergence_offset
+            assert offset is not None, "logs in conflict differ at an offset"
+            for one, other in ((a, b), (b, a)):
+                conflicts.setdefault((one, offset), []).append(other.node_id)
+    for (key, offset), others in sorted(conflicts.items()):
         path, position, epoch = _located(by_key[key], offset)
         found = judge_conflict(offset, epoch, others)
         yield replace(found, file=path, position=position)
@@ -183,10 +184,11 @@ def _parting(
 
 
 def judge_conflict(offset: int, epoch: int | None, others: Sequence[int]) -> Finding:
-    """A finding about a log that conflicts with the logs of other nodes. The caller adds file and
+    """A finding about a log that conflicts with the logs of other nodes. offset: the first one at
+    which they differ, so that each command names one and the same. The caller adds file and
     byte."""
-    verbs = "holds other bytes, or agrees" if len(others) == 1 else "hold other bytes, or agree"
-    message = f"at offset {offset} of one epoch {_nodes(others)} {verbs} again later"
+    verb = "holds" if len(others) == 1 else "hold"
+    message = f"from offset {offset} on {_nodes(others)} {verb} other records"
     return groups.CONFLICT.at("", message, offset=offset, epoch=epoch)
 
 

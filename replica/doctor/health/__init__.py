@@ -16,7 +16,9 @@ reassignments        running reassignments
 judging              all rules together, with the rules about configs of missing topics and brokers
                      and about the migration from ZooKeeper
 partition_folders    the folders of partitions in brokers' log directories
+set_aside            such folders that end with -delete or -stray
 hosted               partition replicas on nodes that are also voters
+live_replicas        the live replicas of a partition, and which of them may lead
 exposure             the harm of a failure of brokers, racks or voters
 rewound              the partitions at a moment that goes back, change by change
 past                 how long exposures and reassignments have lasted, by reading the log backwards

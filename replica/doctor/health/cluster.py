@@ -269,6 +269,12 @@ class Cluster:
         return self.no_leader is None or not self.no_leader.is_sure
 
     @property
+    def is_combined(self) -> bool:
+        """Whether nodes are voters and brokers, so that failures of brokers can take the quorum's
+        majority."""
+        return not self.voters.isdisjoint(self.values("brokers"))
+
+    @property
     def stopped_together(self) -> frozenset[int]:
         """The voters whose logs all end at the same offset, behind which the newest log has
         changes, if the others are no majority, and nothing shows that they ran later. They stopped

@@ -12,7 +12,6 @@ from replica.doctor.health.cluster import Cluster
 from replica.words import named
 
 _SHOWN = 5
-_FIRST = "First copy the log directories of "
 
 
 class CopyFirst(NamedTuple):
@@ -45,22 +44,22 @@ def copies_first(cluster: Cluster) -> tuple[CopyFirst, ...]:
 def copy_step(copies: Iterable[CopyFirst], brokers: Collection[int] | None = None) -> str:
     """The sentence with which each step begins that starts these brokers; "" if nothing has to be
     copied. brokers: None for all brokers."""
+    what = what_to_copy(copies, brokers)
+    return f"First {what}" if what else ""
+
+
+def what_to_copy(copies: Iterable[CopyFirst], brokers: Collection[int] | None = None) -> str:
+    """The same without the word that it comes first."""
     chosen = [one for one in copies if brokers is None or one.broker in brokers]
     if not chosen:
         return ""
-    step = f"{_FIRST}{_brokers([str(one.broker) for one in chosen])}"
+    step = f"copy the log directories of {_brokers([str(one.broker) for one in chosen])}"
     if any(one.truncated for one in chosen):
         return f"{step}."
     topics = named(
         "topic", sorted({name for one in chosen for name in one.shortened}), limit=_SHOWN
     )
     return f"{step}, if you need the records of {topics} that the start deletes."
-
-
-def without_copy(step: str) -> str:
-    """A step that starts brokers, without the copy with which it begins."""
-    begin, _, rest = step.partition(". Then ")
-    return f"{rest[:1].upper()}{rest[1:]}" if rest and begin.startswith(_FIRST) else step
 
 
 def what_is_discarded(copies: Collection[CopyFirst]) -> str:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
-from replica.doctor.health.cluster import Cluster, offline_directory
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.live_replicas import Alike, LiveReplicas
 from replica.doctor.health.placement import racks_of
-from replica.metadata.image.partition import Partition
 from replica.model.voters import majority
 
 KINDS = NOTHING, RACK, BROKER, PAIR, VOTER = "nothing", "rack", "broker", "pair", "voter"
@@ -23,123 +23,6 @@ KINDS = NOTHING, RACK, BROKER, PAIR, VOTER = "nothing", "rack", "broker", "pair"
 MOST_PAIRS = 4_000_000
 """The most pairs of brokers whose failures are computed: the pairs of 2,800 brokers. A log of 1 MB
 can register 10,000 brokers, which make 50 million pairs."""
-
-
-class LiveReplicas(NamedTuple):
-    """Ids of live brokers whose replica lies in a log directory that is online."""
-
-    in_sync: frozenset[int]
-    """The brokers whose replica is in the ISR."""
-    eligible: frozenset[int]
-    """The brokers whose replica is in the ELR (KIP-966)."""
-    replicas: frozenset[int]
-    """The brokers that have a replica."""
-    min_isr: int | None
-    """min.insync.replicas; None if unknown."""
-    assigned: int = 0
-    """The number of all replicas, live or not."""
-    awaited: frozenset[int] = frozenset()
-    """Other replicas that may lead without an unclean election: they do so once they are back."""
-    only: frozenset[int] | None = None
-    """The present leader, if no other replica becomes the leader because the quorum has none; None
-    if the quorum has a leader."""
-
-    def without(self, gone: frozenset[int]) -> LiveReplicas:
-        """The replicas that are left without these brokers."""
-        return LiveReplicas(
-            self.in_sync - gone,
-            self.eligible - gone,
-            self.replicas - gone,
-            self.min_isr,
-            self.assigned,
-            self.awaited - gone,
-            None if self.only is None else self.only - gone,
-        )
-
-    @property
-    def may_be_led(self) -> bool:
-        """Whether a replica may lead without an unclean election."""
-        return bool(self.in_sync or self.eligible) if self.only is None else bool(self.only)
-
-    @property
-    def unclean(self) -> frozenset[int]:
-        """The replicas that only an unclean election can make leaders. There are none if the
-        partition waits for another replica, or for a leader of the quorum."""
-        if self.awaited or self.only is not None:
-            return frozenset()
-        return self.replicas - self.in_sync - self.eligible
-
-    @property
-    def is_below_min_isr(self) -> bool:
-        """Whether there are fewer in-sync replicas than min.insync.replicas; False if it is
-        unknown."""
-        return self.min_isr is not None and len(self.in_sync) < self.min_isr
-
-    @property
-    def may_be_below_min_isr(self) -> bool:
-        """Whether the partitions may have fewer in-sync replicas than min.insync.replicas: replicas
-        aren't in sync, and min.insync.replicas is unknown."""
-        return self.min_isr is None and len(self.in_sync) < self.assigned
-
-
-class Alike(NamedTuple):
-    """The facts of a partition that decide its exposure. Equal partitions are counted together."""
-
-    isr: tuple[int, ...]
-    elr: tuple[int, ...]
-    replicas: tuple[int, ...]
-    min_isr: int | None
-    lost: frozenset[int] = frozenset()
-    """The replicas whose log directory is offline: they may not lead, whether their broker is live
-    or not."""
-    may_lead: tuple[int, ...] = ()
-    """The replicas that may lead without an unclean election, as in `eligible_to_lead`."""
-    only: int | None = None
-    """The present leader, if the quorum has no leader that could choose another one; else None."""
-
-    @staticmethod
-    def of(
-        partition: Partition,
-        min_isr: int | None,
-        online: Mapping[int, frozenset[str]],
-        *,
-        is_led: bool = True,
-    ) -> Alike:
-        """These facts of a partition. online: as in Cluster.online_directories. is_led: whether the
-        quorum has a leader."""
-        lost = frozenset(
-            one
-            for one in partition.replicas
-            if offline_directory(partition, one, online.get(one)) is not None
-        )
-        return Alike(
-            partition.isr,
-            partition.elr,
-            partition.replicas,
-            min_isr,
-            lost,
-            eligible_to_lead(partition),
-            None if is_led else partition.leader,
-        )
-
-    def kind(self, live: frozenset[int]) -> LiveReplicas:
-        """The partition's live replicas, if these brokers are live."""
-        usable = live - self.lost if self.lost else live
-        return LiveReplicas(
-            usable.intersection(self.isr),
-            usable.intersection(self.elr),
-            usable.intersection(self.replicas),
-            self.min_isr,
-            len(self.replicas),
-            frozenset(self.may_lead) - usable.intersection((*self.isr, *self.elr)),
-            None if self.only is None else usable.intersection((self.only,)),
-        )
-
-
-def eligible_to_lead(partition: Partition) -> tuple[int, ...]:
-    """The replicas that may lead without an unclean election, live or not. Kafka takes the last
-    known leader if no other replica is left (KIP-966)."""
-    return (*partition.isr, *partition.elr) or partition.last_known_elr
 
 
 class Harm(NamedTuple):
@@ -207,26 +90,34 @@ class HarmTally:
     def __init__(self, *, with_pairs: bool) -> None:
         self.with_pairs = with_pairs
         self._totals: defaultdict[Failure, int] = defaultdict(int)
+        self._unled: defaultdict[Failure, int] = defaultdict(int)
+        """The same for failures that take the quorum's majority."""
         self.touched: set[Failure] = set()
 
     def add(self, kind: LiveReplicas, count: int, rack_of: Mapping[int, str]) -> None:
         """Add partitions of this kind, or remove them if `count` is negative. rack_of: the racks of
         live brokers."""
-        for failure, share in _shares(kind, rack_of, with_pairs=self.with_pairs):
-            if share:
-                self._totals[failure] += share * count
-                self.touched.add(failure)
+        both = [(kind, self._totals)]
+        if kind.leader is not None:
+            both.append((kind.unled, self._unled))
+        for one, totals in both:
+            for failure, share in _shares(one, rack_of, with_pairs=self.with_pairs):
+                if share:
+                    totals[failure] += share * count
+                    self.touched.add(failure)
 
-    def total(self, *failures: Failure) -> int:
-        """The current harm, together with the additional harm of these failures."""
-        return self._total(*failures) % _MAY_BE_BELOW
+    def total(self, *failures: Failure, is_unled: bool = False) -> int:
+        """The current harm, together with the additional harm of these failures. is_unled: whether
+        they take the quorum's majority, so that nobody elects another leader for a partition."""
+        return self._total(failures, is_unled=is_unled) % _MAY_BE_BELOW
 
-    def may_be_below(self, *failures: Failure) -> int:
+    def may_be_below(self, *failures: Failure, is_unled: bool = False) -> int:
         """The number of partitions that may be below min.insync.replicas after these failures."""
-        return self._total(*failures) // _MAY_BE_BELOW
+        return self._total(failures, is_unled=is_unled) // _MAY_BE_BELOW
 
-    def _total(self, *failures: Failure) -> int:
-        return self._totals[NOW] + sum(self._totals[one] for one in failures)
+    def _total(self, failures: Iterable[Failure], *, is_unled: bool) -> int:
+        totals = self._unled if is_unled else self._totals
+        return totals[NOW] + sum(totals[one] for one in failures)
 
 
 @dataclass
@@ -244,6 +135,8 @@ class Standing:
     """The ids of the fenced brokers: see Cluster.fenced_brokers."""
     uncounted: frozenset[int]
     """The ids of the voters that their own directories exclude: see Cluster.uncounted_voters."""
+    is_combined: bool = False
+    """Whether the quorum has a leader, and nodes are voters and brokers."""
 
     @staticmethod
     def of(cluster: Cluster, *, with_pairs: bool | None = None) -> Standing:
@@ -260,6 +153,7 @@ class Standing:
             cluster.voters,
             cluster.fenced_brokers,
             cluster.uncounted_voters,
+            cluster.is_led and cluster.is_combined,
         )
         kinds: Counter[LiveReplicas] = Counter()
         for alike, count in alike_partitions(cluster).items():
@@ -309,13 +203,15 @@ class Standing:
     def _exposure(
         self, failure: Failure, added: Iterable[Failure], nodes: Iterable[int]
     ) -> Exposure:
+        up, needed = self.voters_up, majority(len(self.voters))
+        left = len(up - frozenset(nodes))
+        is_unled = self.is_combined and len(up) >= needed > left
         parts = tuple(added)
-        harm = _counts_in(self.tally.total(*parts))
-        may_be_below = self.tally.may_be_below(*parts)
+        harm = _counts_in(self.tally.total(*parts, is_unled=is_unled))
+        may_be_below = self.tally.may_be_below(*parts, is_unled=is_unled)
         if not self.voters:
             return Exposure(failure, harm, may_be_below=may_be_below)
-        left = len(self.voters_up - frozenset(nodes))
-        return Exposure(failure, harm, left, left >= majority(len(self.voters)), may_be_below)
+        return Exposure(failure, harm, left, left >= needed, may_be_below)
 
 
 def exposures(cluster: Cluster) -> Iterator[Exposure]:
@@ -340,6 +236,7 @@ def alike_partitions(cluster: Cluster) -> Counter[Alike]:
             cluster.min_isr(key, partition),
             cluster.online_directories,
             is_led=cluster.is_led,
+            is_combined=cluster.is_combined,
         )
         for key, partition in cluster.partitions.items()
     )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from replica.doctor.check.catalogue import partition_folders as rules
 from replica.doctor.check.rule import Finding, Subject
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.exposure import eligible_to_lead
+from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.format.partition_folders import BrokerLogDirectory, FolderState, PartitionFolder
 from replica.metadata.image.partition import Partition
 from replica.model.keys import ZERO_UUID

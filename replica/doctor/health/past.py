@@ -17,12 +17,13 @@ from replica.doctor.health.exposure import (
     BROKER,
     PAIR,
     VOTER,
-    Alike,
     Exposure,
     Failure,
     Harm,
+    HarmTally,
     Standing,
 )
+from replica.doctor.health.live_replicas import Alike
 from replica.doctor.health.reassignments import reassigned
 from replica.doctor.health.rewound import RewoundPartitions, VisibleChange, put_all
 
@@ -169,10 +170,10 @@ class _Exposed:
     def take_back(self, step: VisibleChange) -> None:
         tally = self._standing.tally
         tally.touched.clear()
-        now, had = tally.total(), (self._standing.live, self._standing.voters_up)
+        now, had = _totals(tally), (self._standing.live, self._standing.voters_up)
         self._past.take_back(step)
         has = self._standing.live, self._standing.voters_up
-        if tally.total() != now or had != has or self._past.racks_changed:
+        if _totals(tally) != now or had != has or self._past.racks_changed:
             suspects = self.waiting.copy()
         else:
             suspects = self._suspects(tally.touched)
@@ -192,6 +193,10 @@ class _Exposed:
         return found & self.waiting
 
 
+def _totals(tally: HarmTally) -> tuple[int, int]:
+    return tally.total(), tally.total(is_unled=True)
+
+
 def _known(standing: Standing, failure: Failure) -> Exposure | None:
     """The exposure without the partitions that only may be harmed: no beginning depends on them."""
     exposure = standing.exposure(failure)
@@ -205,7 +210,7 @@ class _State:
     def __init__(self, cluster: Cluster, standing: Standing) -> None:
         self.racks_changed = False
         self._standing = standing
-        self._is_led = cluster.is_led
+        self._is_led, self._is_combined = cluster.is_led, standing.is_combined
         self._then = RewoundPartitions.of(cluster)
         self._brokers = dict(cluster.values("brokers"))
         self._online = dict(cluster.online_directories)
@@ -281,7 +286,8 @@ class _State:
 
     def _alike_of(self, key: PartitionKey) -> Alike:
         partition, min_isr = self._then.partitions[key], self._then.min_isr(key)
-        return Alike.of(partition, min_isr, self._online, is_led=self._is_led)
+        is_led, is_combined = self._is_led, self._is_combined
+        return Alike.of(partition, min_isr, self._online, is_led=is_led, is_combined=is_combined)
 
     def _count(self, alike: Alike, count: int) -> None:
         self._add(alike, count)

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.exposure import eligible_to_lead
+from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.metadata.image.snapshot import ELR_VERSION
 from replica.model.keys import NO_NODE
 

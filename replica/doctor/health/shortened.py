@@ -23,6 +23,7 @@ _CONFIGS = {
     for one in TOPIC_CONFIGS
     if one.name in ("retention.ms", "retention.bytes", "cleanup.policy")
 }
+_BY_AGE = "retention.ms"
 _SHOWN = 2
 NAMES = frozenset(
     name for one in _CONFIGS.values() for name in (one.name, *(b.name for b in one.of_brokers))
@@ -43,13 +44,16 @@ def shortened_while_down(
     cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]
 ) -> tuple[Shortened, ...]:
     """The configs that were shortened while a broker was down, for each broker that is still down.
-    steps: gives the changes that led to the state, newest first; it is called only if a broker is
-    down, and read as far as the first fencing."""
+    A topic that is younger than its new retention.ms has no record to delete by it. steps: gives
+    the changes that led to the state, newest first; it is called only if a broker is down, and read
+    as far as the first fencing, or as far as the creation of a topic whose retention.ms was
+    shortened."""
     down = set(brokers_down(cluster))
     if not down:
         return ()
     back, found = _Back(), dict[int, _Back]()
-    for step in steps():
+    remaining = iter(steps())
+    for step in remaining:
         ended = {key for table, key, _ in step.before if table == "brokers"} & down
         found |= {one: back.copy() for one in ended}
         down -= ended
@@ -57,7 +61,28 @@ def shortened_while_down(
             break
         back.take(step)
     found |= dict.fromkeys(down, back)
-    return tuple(one for broker in sorted(found) for one in _of(cluster, broker, found[broker]))
+    all_found = [one for broker in sorted(found) for one in _of(cluster, broker, found[broker])]
+    aged = {one.topic for one in all_found if one.config == _BY_AGE}
+    ids = {key: name for key, name in cluster.values("topics").items() if name in aged}
+    for older in remaining if aged else ():
+        back.take(older)
+        if ids.keys() <= back.created.keys():
+            break
+    created = {name: back.created.get(key) for key, name in ids.items()}
+    return tuple(
+        one
+        for one in all_found
+        if one.config != _BY_AGE or not _is_younger(one, created[one.topic], cluster.now)
+    )
+
+
+def _is_younger(one: Shortened, created: int | None, now: int | None) -> bool:
+    """Whether the topic is younger than its new retention.ms. created: when it was created, in ms
+    since 1970 (UTC); None if the steps don't show it."""
+    limit = _limit(one.now)
+    if created is None or now is None or limit is None:
+        return False
+    return now - created < limit
 
 
 @dataclass
@@ -68,13 +93,14 @@ class _Back:
     """The earlier values of the configs; None if there was none."""
     offsets: dict[_Key, int] = field(default_factory=dict)
     """The offset of the newest change of each of these configs."""
-    created: set[str] = field(default_factory=set)
-    """The ids of the topics that didn't exist."""
+    created: dict[str, int | None] = field(default_factory=dict)
+    """For each topic that didn't exist, by its id, the time of its creation; None if its record has
+    no time."""
 
     def take(self, step: VisibleChange) -> None:
         for table, key, value in step.before:
             if table == "topics" and value is None:
-                self.created.add(key)
+                self.created[key] = step.at
             elif table == "configs" and key[2] in NAMES:
                 self.values[key] = value
                 self.offsets.setdefault(key, step.offset)
@@ -90,7 +116,7 @@ def _of(cluster: Cluster, broker: int, back: _Back) -> Iterator[Shortened]:
     names = cluster.values("topics")
     held = {key[0] for key, one in cluster.partitions.items() if broker in one.replicas}
     file = cluster.broker_defaults
-    for topic in sorted(names[one] for one in held - back.created):
+    for topic in sorted(names[one] for one in held - back.created.keys()):
         policy = _in_force(_CONFIGS["cleanup.policy"], topic, broker, now.get, file)
         for config in _CONFIGS.values():
             keys = [key for key in _keys(config, topic, broker) if key in back.values]

@@ -23,16 +23,26 @@ from replica.doctor.preflight.answer import (
     unsafe,
 )
 from replica.doctor.quorum.conditions import NoLeader, unproven_changes, unseen_voters
+from replica.doctor.quorum.histories import histories_text
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import UNCOUNTED, VoterDoubt
 from replica.words import up_to
 
 _MORE = "`kraftlake check` says more"
+CHOOSE_FIRST = (
+    "start no node and change nothing: `kraftlake recover --plan` with the same directories says "
+    "how to find the history that is right, and no change can be planned before"
+)
+"""What to do before any change where there are two histories."""
 
 
 def grounded(found: Preflight, cluster: Cluster) -> Preflight:
     """The result of a judgement, with the doubts about the judged state. If the cluster has no
-    leader, or perhaps none, the result has no order of steps."""
+    leader, or perhaps none, the result has no order of steps. Where there are two histories, the
+    doubt is all there is: what was judged is one of them."""
+    if _conflicts(cluster):
+        judged = preflight(found.action, [*_of_histories(cluster)])
+        return replace(judged, first=(CHOOSE_FIRST,), asks_quorum=found.asks_quorum)
     named = {reason.subject for reason in found.reasons}
     reasons = [*_without_leader(found, cluster.no_leader), *_doubts(cluster), *found.reasons]
     reasons += (
@@ -82,8 +92,6 @@ def _doubts(cluster: Cluster) -> Iterator[Reason]:
     if cluster.refused_at is not None:
         told = f"lacks the record at offset {cluster.refused_at}, which can't be applied: {_MORE}"
         yield unknown("state", told)
-    if cluster.quorum is not None:
-        yield from _of_logs(cluster, cluster.quorum)
     start = cluster.uncommitted_from
     if start is not None:
         yield unknown(
@@ -95,14 +103,14 @@ def _doubts(cluster: Cluster) -> Iterator[Reason]:
         )
 
 
-def _of_logs(cluster: Cluster, quorum: KnownQuorum) -> Iterator[Reason]:
-    for one in quorum.conflicts[:1]:
-        yield unknown(
-            "state",
-            f"the logs of nodes {one.a.node_id} and {one.b.node_id} conflict: nobody knows which "
-            f"history is right, so start neither. {_MORE}",
-            one.offset,
-        )
+def _of_histories(cluster: Cluster) -> Iterator[Reason]:
+    quorum = cluster.quorum
+    if quorum is None:
+        return
+    if quorum.conflicts:
+        told = f"{histories_text(quorum.conflicts)}, and nobody knows which one is right"
+        offset = min(one.offset for one in quorum.conflicts)
+        yield unknown("state", f"{told}. Start no node. {_MORE}", offset)
     for each in quorum.contested[:1]:
         told = f"offsets {each.start} to {each.end - 1} hold different records, all committed"
         yield unknown("state", f"{told}: start no node. {_MORE}", each.start)
@@ -120,7 +128,7 @@ def _conditions(cluster: Cluster) -> Iterator[str]:
     if cluster.quorum is not None:
         yield from _unseen(cluster, cluster.quorum)
     start = cluster.unproven_from
-    if start is not None and start != cluster.uncommitted_from and not _conflicts(cluster):
+    if start is not None and start != cluster.uncommitted_from:
         proven_end = start if cluster.quorum is None else cluster.quorum.proven_end
         yield (
             f"{unproven_changes(start, proven_end)} have to be committed, which the logs at hand "

@@ -8,7 +8,7 @@ from itertools import chain
 
 from replica.doctor.health.cluster import Cluster, PartitionKey
 from replica.doctor.health.copy_first import copies_first, copy_step
-from replica.doctor.health.exposure import eligible_to_lead
+from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.metadata.image.partition import Partition
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import NO_NODE

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from replica.doctor.health.absent import Absence, absent_brokers
 from replica.doctor.health.cluster import Cluster, PartitionKey, and_more, listed
-from replica.doctor.health.exposure import Alike, eligible_to_lead
+from replica.doctor.health.live_replicas import Alike, eligible_to_lead
 from replica.doctor.health.placement import racks_of
 from replica.doctor.preflight.answer import (
     QUORUM,
@@ -42,18 +42,20 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
     too."""
     gone = frozenset(brokers)
     offsets = cluster.offsets("partitions")
+    of_quorum = [*_majority(cluster, gone)]
+    takes_majority = any(one.answer is ChangeSafety.UNSAFE for one in of_quorum)
     of_partitions = [
         harm._replace(reason=harm.reason._replace(offset=offsets.get(key), is_of_partition=True))
         for key, partition in sorted(cluster.partitions.items())
         if not gone.isdisjoint(partition.replicas)
-        for harm in _of_partition(cluster, key, partition, gone)
+        for harm in _of_partition(cluster, key, partition, gone, takes_majority=takes_majority)
     ]
     reasons = [
         *not_registered(cluster, gone),
         *_never_back(cluster, gone),
         *_forgetful(cluster, gone),
         *_down_already(cluster, gone),
-        *_majority(cluster, gone),
+        *of_quorum,
         *_counted(cluster, of_partitions, gone),
         *(harm.reason for harm in of_partitions),
     ]
@@ -184,11 +186,17 @@ def _majority(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
 
 
 def _of_partition(
-    cluster: Cluster, key: PartitionKey, partition: Partition, gone: frozenset[int]
+    cluster: Cluster,
+    key: PartitionKey,
+    partition: Partition,
+    gone: frozenset[int],
+    *,
+    takes_majority: bool,
 ) -> Iterator[_Harm]:
     name = cluster.name_of(key)
     min_isr, online = cluster.min_isr(key, partition), cluster.online_directories
-    alike = Alike.of(partition, min_isr, online, is_led=cluster.is_led)
+    is_led = cluster.is_led and not takes_majority
+    alike = Alike.of(partition, min_isr, online, is_led=is_led)
     now = alike.kind(cluster.live_brokers)
     left = now.without(gone)
     if not cluster.is_led:
@@ -206,6 +214,8 @@ def _of_partition(
         others = listed(sorted(left.unclean))
         more = f"; {others} would be an unclean election" if left.unclean else ""
         told = f"would have no leader: no in-sync replica is left of {listed(partition.isr)}{more}"
+        if not is_led:
+            told = "would have no leader: without a majority the quorum chooses no other one"
         yield _Harm(_LOSES_LEADER, unsafe(name, told))
     elif left.min_isr is None:
         told = (

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from replica.doctor.quorum.histories import LogConflict, conflicts_in, is_beside
 from replica.doctor.quorum.known_voter import (
     ABSENT,
     BAD_DISKS,
@@ -39,16 +40,6 @@ class LogBehind(NamedTuple):
 
     key: ReplicaKey
     end: int
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class LogConflict:
-    """Two replicas whose logs can't both come from Raft (see Relation.CONFLICT)."""
-
-    a: ReplicaKey
-    b: ReplicaKey
-    offset: int
-    """The first offset at which the two logs conflict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +174,7 @@ def known_quorum(
     newest = max(logs, key=lambda log: _preference(log, files.hidden))
     proven_end = settled_end(newest, commitment)
     sets = voter_sets_at_end(newest, proven_end) or ((files.configured,) * bool(files.configured))
-    pairs = [(min(pair), max(pair), one.conflict_offset) for pair, one in group.pairs.items()]
-    conflicts = sorted(LogConflict(a, b, at) for a, b, at in pairs if at is not None)
+    conflicts = sorted(conflicts_in(group))
     if conflicts:  # it is unknown which history each record and election belongs to
         files = replace(files, lacks_own={}, attested={}, registered_later={})
     doubts = _doubts(logs, files, sets)
@@ -217,7 +207,8 @@ def _behind(
     group: GroupComparison, newest: ReplicaLog, doubts: Collection[ReplicaKey]
 ) -> Iterator[LogBehind]:
     for log, end in ((one, _common_end(group, newest, one)) for one in group.logs):
-        if end < newest.end_offset and log.key not in doubts:
+        is_other = is_beside(group, newest, log)
+        if end < newest.end_offset and log.key not in doubts and not is_other:
             yield LogBehind(log.key, end)
 
 
@@ -321,6 +312,7 @@ def _known(
     then, later = newest.batch_at(held_end), files.registered_later
     times = (files.time_at(one.key, held_end - 1) for one in (*own, newest))
     ended_ms = next((at for at in times if at is not None), None)
+    is_even = held_end == newest.end_offset or any(is_beside(group, newest, one) for one in own)
     return KnownVoter(
         voter,
         told[0] if told else None,
@@ -332,7 +324,7 @@ def _known(
         or (then is not None and max(epochs, default=UNDEFINED_EPOCH) > then.epoch),
         next((files.lacks_own[log.key] for log in own if log.key in files.lacks_own), None),
         next((files.cut[log.key] for log in own if log.key in files.cut), ""),
-        None if held_end == newest.end_offset else _behind_ms(newest, ended_ms, files),
+        None if is_even else _behind_ms(newest, ended_ms, files),
         next((later[log.key] for log in own if log.key in later), None),
         any(_forgets_votes(log, files) for log in own),
         None if any(log.key in files.hidden for log in own) else held_end,

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from replica.doctor.quorum.histories import histories_text
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.history.commitment import Commitment, Losses
 from replica.history.divergence import Relation
@@ -65,13 +66,10 @@ def refusals(
             f"part of the log of {_named(winner.key)} is not here or can't be read, and there is "
             "no better one"
         )
-    of_winner = [each for each in quorum.conflicts if winner.key in (each.a, each.b)]
-    for conflict in of_winner or quorum.conflicts[:1]:
-        # the first replica of the ranking comes last, as in the other sentences
-        a, b = sorted((conflict.a, conflict.b), key=lambda key: key == winner.key)
+    if quorum.conflicts:
         found.append(
-            f"{_named(a)} and {_named(b)} hold different records of one epoch at one offset, "
-            "which no run of Raft leaves"
+            f"{histories_text(quorum.conflicts)}, which no run of Raft leaves, and nobody knows "
+            "which one is right"
         )
     for standing in ranking[1:]:
         who = _named(standing.log.key)
@@ -81,7 +79,8 @@ def refusals(
                 f"snapshot {snapshot.offset}-{snapshot.epoch} of {who} is newer than the log of "
                 f"{_named(winner.key)}: committed records are in it that no voter here holds"
             )
-        if standing.lost.committed:
+        # of two histories each may have been committed in its time
+        if standing.lost.committed and standing.relation is not Relation.CONFLICT:
             found.append(
                 f"{standing.lost.committed} records that are proven committed are on {who} and "
                 f"not on {_named(winner.key)}"

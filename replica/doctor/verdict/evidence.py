@@ -14,7 +14,10 @@ from replica.doctor.health.leaderless import leaderless_partitions, leaderless_s
 from replica.doctor.health.refusing import refusing_partitions, refusing_since
 from replica.doctor.health.returning import Returning
 from replica.doctor.health.rewound import VisibleChange
+from replica.doctor.health.set_aside import SetAside
 from replica.doctor.health.signs_of_life import SignsBackwards
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.known_voter import KnownVoter
 from replica.doctor.verdict.verdict import (
     NO_LEADER_YET,
     NO_RECORD_HERE,
@@ -57,6 +60,11 @@ PASSED_OVER = "--pass-over says that they change no state of Kafka's"
 MAX_STEPS = 200_000
 """The maximum number of offsets that are read backwards to find since when partitions have no
 leader."""
+
+
+def voters_of(quorum: KnownQuorum | None) -> tuple[KnownVoter, ...]:
+    """See ClusterEvidence.known_voters."""
+    return () if quorum is None or quorum.is_conflicting else quorum.voters
 
 
 def never_written(absent: Collection[int] | None) -> Gap:
@@ -241,6 +249,9 @@ class ClusterEvidence:
     """See absent_brokers."""
     voters: tuple[str, ...] = ()
     """The nodes that are voters, such as `2`; empty where that isn't known."""
+    known_voters: tuple[KnownVoter, ...] = ()
+    """The voters, and what is known of their disks; empty where the logs are two histories, or no
+    voter is known."""
     unreliable: tuple[str, ...] = ()
     """The voters whose disks were given and can't be relied on."""
     replaced: tuple[str, ...] = ()
@@ -251,6 +262,8 @@ class ClusterEvidence:
     """The voters without a given directory; None if there are none, or if no voter is known."""
     gaps: tuple[Gap, ...] = ()
     """The other gaps: what could not be judged."""
+    set_aside: tuple[SetAside, ...] = ()
+    """See set_aside_in; empty unless logs conflict."""
 
     @property
     def reliable(self) -> tuple[str, ...]:

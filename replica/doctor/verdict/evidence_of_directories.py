@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import count, islice
 
 from replica.doctor.check.behind import behind_newest
+from replica.doctor.check.catalogue import groups
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
@@ -28,6 +29,7 @@ from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.refusals import Refusal, refusals
 from replica.doctor.health.returning import returning
 from replica.doctor.health.rewound import RewoundPartitions, VisibleChange
+from replica.doctor.health.set_aside import SetAside, set_aside_in
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.verdict.evidence import (
     MAX_STEPS,
@@ -39,6 +41,7 @@ from replica.doctor.verdict.evidence import (
     losses_of,
     never_written,
     refusing,
+    voters_of,
 )
 from replica.doctor.verdict.verdict import (
     Gap,
@@ -221,13 +224,20 @@ def evidence_of(
         leaderless_in_restart={} if cluster is None else leaderless_in_restart(cluster),
         copy_first=() if cluster is None else copies_first(cluster),
         absent={} if cluster is None else absent_brokers(cluster),
+        set_aside=(*_set_aside(judged),) if files else (),
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
+        known_voters=voters_of(quorum),
         unreliable=() if quorum is None else _names(quorum.unreliable),
         replaced=() if quorum is None else _names(quorum.replaced),
         state=_state(judged),
         missing=_missing(judged.quorum),
         gaps=tuple(_gaps(judged, health=health, replay=replay)),
     )
+
+
+def _set_aside(judged: JudgedCluster) -> Iterator[SetAside]:
+    if any(one.rule is groups.CONFLICT for one in judged.findings):
+        yield from set_aside_in(one.examined for one in judged.members)
 
 
 def _names(voters: Iterable[ReplicaKey]) -> tuple[str, ...]:

@@ -25,11 +25,13 @@ from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.returning import returning
+from replica.doctor.health.set_aside import SetAside
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
 from replica.doctor.verdict.margin import QuorumMargin, majority_facts
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
+from replica.doctor.verdict.two_histories import of_one_history, with_folders
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
     Fact,
@@ -40,6 +42,7 @@ from replica.doctor.verdict.verdict import (
     Verdict,
     decide,
 )
+from replica.doctor.verdict.without_winner import beside_elections, is_without_leader
 from replica.severity import Severity
 from replica.words import counted, listed, sentence, shortened
 
@@ -119,6 +122,8 @@ class VerdictDraft:
     """The headline where nothing is wrong."""
     state: KnownState | None
     """As in Verdict."""
+    set_aside: tuple[SetAside, ...]
+    """As in ClusterEvidence."""
 
     def verdict(self, more: Iterable[PlacedFinding] = ()) -> Verdict:
         """The verdict. more: further findings about files, of rules whose findings users don't
@@ -126,6 +131,7 @@ class VerdictDraft:
         added = tuple(more)
         findings = (*self.findings, *added)
         of_files = _of_files(findings, self.mentioned, self.margin.voters)
+        of_files = with_folders(of_files, self.set_aside)
         return decide(
             self.cluster_id,
             self.margin.added_to((*self.felt, *of_files, *self.of_health), findings),
@@ -152,8 +158,10 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     of_health = (*_of_health(health_found, mentioned, evidence.absent),)
     if any(fact.level is Level.OUTAGE for fact in by_state):
         of_health = (*map(_after_outage, of_health),)
+    if any(map(is_without_leader, by_state)):
+        of_health = (*map(beside_elections, of_health),)
     if any(one.finding.rule is groups.CONFLICT for one in evidence.findings):
-        told = {fact: _of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
+        told = {fact: of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
         outage = [told.get(fact, fact) for fact in outage]
         of_health = tuple(told[fact] for fact in of_health)
     return VerdictDraft(
@@ -168,6 +176,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
         _notes(everything),
         _well(evidence),
         evidence.state,
+        evidence.set_aside,
     )
 
 
@@ -177,14 +186,6 @@ def _after_outage(fact: Fact) -> Fact:
     if not fact.next_step or not {rule.id for rule in _STANDING}.issuperset(fact.rules):
         return fact
     return replace(fact, next_step=f"Once the outage is over: {fact.next_step}")
-
-
-def _of_one_history(fact: Fact, state: KnownState | None) -> Fact:
-    """A fact about the state, where logs conflict: the state is that of one of two histories. It
-    has no step, for nobody may start a node before it is known which history is right."""
-    source = state.source if state is not None and state.source else "one node"
-    text = f"By the log of {source}, which may hold the wrong history: {fact.text}"
-    return replace(fact, text=text, next_step="")
 
 
 def _all_gaps(
@@ -222,12 +223,16 @@ def _of_files(
         if rule.id in SAID_BY_MESSAGE:
             yield from _of_disks(rule, found)
             continue
+        if rule is groups.CONFLICT:  # the nodes of one side, against whom the message names
+            same = (one for one in found if one.finding.message == found[0].finding.message)
+            found = sorted(same, key=lambda one: (len(one.where), one.where))
         where = list(dict.fromkeys(one.where for one in found))
         # a fact about possible data loss names its evidence, such as the other log of a conflict
         is_cause = rule.id in causes
         is_told = is_cause or rule.id in AT_RISK or rule.id in _HAPPENED
         evidence = found[0].finding.message if is_told else _place_of_damage(found[0].finding)
-        fact = _of_place(rule, _places(where), evidence)
+        limit = None if rule is groups.CONFLICT else _SHOWN
+        fact = _of_place(rule, _places(where, limit), evidence)
         if rule.id in OLD_DISKS:
             messages = [one.finding.message for one in found[:_SHOWN]]
             fact = replace(fact, text=old_disks_text(rule.id, _begun(_places(where)), messages))
@@ -321,6 +326,8 @@ def _of_place(rule: Rule, where: str, evidence: str) -> Fact:
         text = f"{place}: {happened}: {evidence}."
     else:
         text = f"{place}: {rule.meaning}" + (f" Found: {evidence}." if evidence else "")
+    if rule is groups.CONFLICT:  # a start of any other node may lose records, too
+        return _fact(rule, text, rule.next_step)
     return _fact(rule, text, f"{place}: {rule.next_step}")
 
 
@@ -336,12 +343,12 @@ def _begun(where: str) -> str:
     return f"{where[0].upper()}{where[1:]}" if kind in _KINDS else where
 
 
-def _places(where: Sequence[str]) -> str:
-    """A text such as `nodes 2 and 3`; paths if the nodes aren't known."""
+def _places(where: Sequence[str], limit: int | None = _SHOWN) -> str:
+    """A text such as `nodes 2 and 3`; paths if the nodes aren't known. limit: see listed."""
     ids = [one.removeprefix("node ") for one in where]
     if len(where) > 1 and all(one.startswith("node ") for one in where):
-        return f"nodes {listed(ids, limit=_SHOWN)}"
-    return listed(where, limit=_SHOWN)
+        return f"nodes {listed(ids, limit=limit)}"
+    return listed(where, limit=limit)
 
 
 def _gaps(findings: Sequence[Finding]) -> Iterator[Gap]:

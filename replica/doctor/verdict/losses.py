@@ -50,8 +50,14 @@ def with_copies(outages: Sequence[Fact], evidence: ClusterEvidence) -> Iterator[
     brokers = named("broker", [str(one.broker) for one in evidence.copy_first], limit=_SHOWN)
     steps = [fact.next_step for fact in outages if fact.next_step.startswith(copy)]
     start = next(iter(steps), f"{copy} Then start {brokers}.")
-    step = f"{start} After the start compare {names} with what their producers sent."
-    yield from (replace(one, next_step=step) if one.next_step == start else one for one in outages)
+    compare = f"After the start compare {names} with what their producers sent."
+    step = f"{start} {compare}"
+    yield from (
+        replace(one, next_step=step, once_led=f"{one.once_led} {compare}" * bool(one.once_led))
+        if one.next_step == start
+        else one
+        for one in outages
+    )
     yield Fact(
         Level.AT_RISK,
         health.UNCLEAN_LEADER.severity,

@@ -12,6 +12,7 @@ from replica.doctor.check.catalogue import groups, health
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.old_disks import OLD_DISKS
 from replica.doctor.verdict.verdict import Fact, Level
+from replica.doctor.verdict.without_winner import is_without_leader
 from replica.model.voters import majority
 from replica.severity import Severity
 from replica.words import listed, named, sentence
@@ -56,6 +57,8 @@ class QuorumMargin(NamedTuple):
         behind = _behind(findings)
         left = [one for one in self.countable if f"node {one}" not in behind]
         is_just = len(left) == majority(len(self.voters)) < len(self.voters)
+        facts = tuple(facts)
+        is_just = is_just and not any(map(is_without_leader, facts))
         for fact in facts:
             if self.is_lost and not _JOIN_AGAIN.isdisjoint(fact.rules):
                 node = fact.next_step.partition(": ")[0]

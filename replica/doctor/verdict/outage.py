@@ -15,20 +15,24 @@ from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
 from replica.doctor.verdict.start_of_brokers import start_of_brokers
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
+from replica.doctor.verdict.without_winner import (
+    NO_LEADER,
+    PROBABLY,
+    is_without_leader,
+    without_winner,
+)
 from replica.metadata.image.partition import topic_of
-from replica.model.voters import is_blocking
 from replica.severity import Severity
 from replica.words import counted, listed, ms_text, named, shortened
 
 _LEADERLESS = (health.WITHOUT_LEADER.id, health.NO_ELIGIBLE_LEADER.id)
 _BROKERS = (health.FENCED_BROKER.id, health.UNREGISTERED_BROKER.id, health.LOST_DIRECTORY.id)
-_PROBABLY = "The quorum has probably "
 _CERTAINTY = {
     health.MAJORITY_STOPPED.id: (
         Level.AT_RISK,
-        f"{_PROBABLY}no leader, and accepts no change",
+        f"{PROBABLY}no leader, and accepts no change",
     ),
-    health.LEADER_GAVE_UP.id: (Level.OUTAGE, "The quorum has no leader, and accepts no change"),
+    health.LEADER_GAVE_UP.id: (Level.OUTAGE, NO_LEADER),
     log.ENDLESS_ELECTIONS.id: (Level.OUTAGE, "The cluster accepts no change"),
 }
 """How sure a rule is that the quorum accepts no change. Voters that stopped look like voters that
@@ -62,23 +66,28 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     writes, then a quorum that accepts no change. A quorum that is known to have no leader stands
     first: no broker that starts is unfenced before it has one."""
     found = {finding.rule.id: finding for finding in evidence.health or ()}
-    of_quorum = [*_of_quorum(evidence)]
-    sure = [fact for fact in of_quorum if health.LEADER_GAVE_UP.id in fact.rules]
+    of_quorum = [*_of_quorum(evidence), *without_winner(evidence)]
+    sure = [fact for fact in of_quorum if is_without_leader(fact)]
     yield from sure
     leaderless = [found[rule] for rule in _LEADERLESS if rule in found]
     causes = [found[rule] for rule in _BROKERS if rule in found]
     copy, step = copy_step(evidence.copy_first), ""
     if leaderless:
+        once_led = _next_step(leaderless, causes, evidence, None)
         step = _next_step(leaderless, causes, evidence, copy)
+        if unled := [one for one in sure if files.ELECTIONS_WITHOUT_WINNER.id in one.rules]:
+            step = _once_led(once_led if copy in unled[0].next_step else step)
         yield Fact(
             Level.OUTAGE,
             Severity.ERROR,
             _without_leader(leaderless, causes, evidence),
             step,
             tuple(one.rule.id for one in (*leaderless, *causes)),
+            once_led,
         )
     refused = found.get(health.BELOW_MIN_ISR.id)
     if refused is not None:
+        is_said = any(copy in one for one in (step, *(fact.next_step for fact in sure)))
         why = f".{_because(causes, evidence)}"
         if leaderless and causes:  # the fact before has told it
             why = ", for the same reason."
@@ -87,12 +96,17 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             refused.severity,
             f"{_of_partitions((refused,), evidence)} {_refuses(refused, evidence.refusing)}: too "
             f"few replicas are in sync{why}",
-            _after_copy(evidence.copy_first, refused.rule.next_step, is_said=copy in step),
+            _after_copy(evidence.copy_first, refused.rule.next_step, is_said=is_said),
             (refused.rule.id,),
         )
 
     yield from (fact for fact in of_quorum if fact not in sure)
-    yield from _without_winner(evidence)
+
+
+def _once_led(step: str) -> str:
+    """A step that starts brokers, for a quorum without a leader: no broker that starts is unfenced
+    before it has one."""
+    return f"Once the quorum has a leader: {step[0].lower()}{step[1:]}"
 
 
 def _after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str:
@@ -126,57 +140,10 @@ def leader_lacked(facts: Iterable[Fact]) -> str:
     if they aren't sure; else "". A lake's facts have their words alone."""
     for fact in facts:
         if not {*NO_CHANGE, health.MAJORITY_STOPPED.id}.isdisjoint(fact.rules):
-            if fact.text.startswith(_PROBABLY):
+            if fact.text.startswith(PROBABLY):
                 return "probably no leader"
             return "no leader" if fact.level is Level.OUTAGE else "perhaps no leader"
     return ""
-
-
-def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that nobody wins an election, if so many voters have gone through many elections
-    that the others are no majority. Fewer voters may only be cut off from the others. If
-    directories of the others were not given, this is unknown."""
-    rule = files.ELECTIONS_WITHOUT_WINNER
-    failed = {
-        where.removeprefix("node "): finding
-        for where, finding in evidence.findings
-        if finding.rule is rule
-    }
-    found = {node: one for node, one in failed.items() if node in evidence.voters}
-    if not found:
-        return
-    first, nodes = next(iter(found.values())), named("node", list(found), limit=_SHOWN)
-    missing = evidence.missing
-    away = [] if missing is None else sorted({one.node_id for one in missing.missing})
-    others = {node for node in evidence.voters if node not in {*found, *map(str, away)}}
-    if is_blocking(len(found), len(evidence.voters)):
-        yield Fact(
-            Level.OUTAGE,
-            Severity.WARNING,
-            f"The cluster accepts no change: nobody wins an election, by the files of {nodes} "
-            f"({first.message}).",
-            rule.next_step,
-            (rule.id,),
-        )
-    elif away and not others:
-        at_ms = None if evidence.state is None else evidence.state.at_ms
-        since = "" if at_ms is None else f" since {ms_text(at_ms)}"
-        agree = [node for node in failed if node not in found]
-        seen = f", and {named('node', agree, limit=_SHOWN)} saw no leader either" if agree else ""
-        yield Fact(
-            Level.OUTAGE if agree else Level.ATTENTION,
-            Severity.WARNING,
-            f"{_PROBABLY if agree else 'The quorum has perhaps '}had no leader{since}: nobody "
-            f"won an election, by the files of {nodes} ({first.message}){seen}. Without a leader "
-            "no partition gets another leader, and no topic, config or registration changes. If "
-            f"the other voters have one, {nodes} can't reach them.",
-            f"Find out whether {named('node', [str(one) for one in away], limit=_SHOWN)} run"
-            f"{'s' * (len(away) == 1)}, and what keeps {nodes} from reaching them: addresses, "
-            "certificates, cluster ids. Restart no broker meanwhile: it comes back only once there "
-            "is a leader. If a majority of the voters is lost, `kraftlake recover --plan` says how "
-            "the quorum can go on.",
-            (rule.id,),
-        )
 
 
 def _of_quorum(evidence: ClusterEvidence) -> Iterator[Fact]:
@@ -364,10 +331,10 @@ def _next_step(
     leaderless: Sequence[Finding],
     causes: Iterable[Finding],
     evidence: ClusterEvidence,
-    copy: str,
+    copy: str | None,
 ) -> str:
     """The step that brings the leaders back: stopped brokers first, then directories. copy: from
-    copy_step."""
+    copy_step; None for the moment of Fact.once_led."""
     by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: _brokers(one) for one in causes}
     down = [*by_rule.get(health.FENCED_BROKER.id, ()),
             *by_rule.get(health.UNREGISTERED_BROKER.id, ())]  # fmt: skip
@@ -375,7 +342,7 @@ def _next_step(
     steps = [copy] if copy else []
     if down:
         without = len({one.name for found in leaderless for one in found.subjects})
-        steps.append(start_of_brokers(down, without, evidence, is_after_copy=bool(copy)))
+        steps.append(start_of_brokers(down, without, evidence, copy))
     if lost:
         steps.append(
             f"Repair the disk of {named('broker', lost, limit=_SHOWN)} and keep its files, as no "

@@ -3,7 +3,6 @@ and which controllers have to run before."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from replica.doctor.health.absent import Absence
@@ -16,24 +15,23 @@ _SHOWN = 5
 _RAN_ON_MS = 30_000
 """If the log goes on for longer than this after the last partition lost its leader, then the
 controllers ran on when the brokers had stopped."""
-_CONTROLLERS = re.compile(r"If the controllers are stopped, start [^.]*\. ")
 
 
 def start_of_brokers(
-    down: Sequence[str], leaderless: int, evidence: ClusterEvidence, *, is_after_copy: bool
+    down: Sequence[str], leaderless: int, evidence: ClusterEvidence, copy: str | None
 ) -> str:
     """The sentences that start these brokers. Those that nobody shut down may be running.
 
-    leaderless: the number of partitions without leader. is_after_copy: whether a sentence about
-    what has to be copied stands before.
+    leaderless: the number of partitions without leader. copy: the sentence before them about what
+    has to be copied, or ""; None where that was copied, and the controllers run.
     """
     order = _in_order(down, evidence)
-    before = _controllers_first(down, leaderless, evidence)
-    start = "Then start" if is_after_copy else "Start"
+    before = "" if copy is None else _controllers_first(down, leaderless, evidence)
+    start = "Then start" if copy else "Start"
     cut_off = [one for one in down if evidence.absent.get(int(one)) is Absence.VANISHED]
     why = f"find out why {'it' if len(cut_off) == 1 else 'they'} can't reach the controllers"
     if order:
-        first = "" if is_after_copy else " first"
+        first = "" if copy else " first"
         rest = named("broker", [*_rest(order, down)], limit=_SHOWN)
         told = f"{start} broker {order[0].broker}{first}: it {_leads(order[0], leaderless)}. "
         told = f"{before}{told}Then start {rest}."
@@ -46,11 +44,6 @@ def start_of_brokers(
         return told
     runs = "runs" if len(cut_off) == 1 else "run"
     return f"{told} If {named('broker', cut_off, limit=_SHOWN)} {runs}, {why}."
-
-
-def without_controllers(step: str) -> str:
-    """The step for a moment at which the controllers are known to run."""
-    return _CONTROLLERS.sub("", step)
 
 
 def _in_order(down: Sequence[str], evidence: ClusterEvidence) -> tuple[Returning, ...]:

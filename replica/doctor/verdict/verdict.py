@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -64,6 +64,9 @@ class Fact:
     """What an operator should do about the fact; "" if no action is needed."""
     rules: tuple[str, ...] = ()
     """The ids of the rules of `check` that found the fact; empty without a rule."""
+    once_led: str = field(default="", compare=False)
+    """The next step of an outage for the moment at which the quorum has a leader and what has to be
+    copied was copied; "" for other facts."""
 
     @property
     def is_of_other_clusters(self) -> bool:

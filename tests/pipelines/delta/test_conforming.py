@@ -159,10 +159,7 @@ def test_spark_neither_reads_nor_writes_a_table_with_rules_of_its_own(
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "work",
-    [
-        work if work in ("read", "merge") else pytest.param(work, marks=pytest.mark.slow)
-        for work in SPARK_WORK
-    ],
+    [work if work == "read" else pytest.param(work, marks=pytest.mark.slow) for work in SPARK_WORK],
 )
 def test_spark_works_on_a_table_as_the_contract_says(
     spark: SparkSession, lake: Lake, work: str

@@ -81,6 +81,7 @@ def test_replace_writes_the_given_rows_and_removes_the_earlier_ones(
     assert commit["operationMetrics"]["numOutputRows"] == "50"
 
 
+@pytest.mark.slow
 def test_a_table_that_is_empty_and_stays_so_gets_no_commit(spark: SparkSession, lake: Lake) -> None:
     assert replace(lake, spark.sql(ROWS).where("false")).version is None
     assert delta.version(lake, EVENTS) == 0

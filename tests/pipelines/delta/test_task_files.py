@@ -155,6 +155,7 @@ def test_delta_rs_reads_the_same_rows(
     assert [list(row) for row in sql_delta_rs.rows(lake, pruned)] == [[2]]
 
 
+@pytest.mark.slow
 def test_bounds_keep_a_query_from_reading_other_files(
     spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:
@@ -238,6 +239,7 @@ def test_one_process_writes_the_same_rows_as_tasks(
     assert contents(spark, lake) == sorted([*here, *here], key=lambda row: row[1])
 
 
+@pytest.mark.slow
 def test_a_task_that_fails_leaves_the_table_as_it_was_and_vacuum_cleans_up(
     spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:

@@ -128,6 +128,7 @@ def test_the_formats_are_known_to_a_session_that_nobody_registered_them_with(
         assert spark.newSession().read.format(name).load(str(split)).count() > 4
 
 
+@pytest.mark.slow
 def test_kraft_replica_has_the_small_files_and_the_findings_of_each_directory(
     sources: Sources,
 ) -> None:

@@ -144,6 +144,7 @@ def test_a_row_that_stops_a_build_moves_no_table_and_all_is_told(
     assert not Path(lake.root, QUARANTINED_ROWS.name.replace(".", "/")).exists()
 
 
+@pytest.mark.slow
 def test_a_build_with_the_id_of_an_earlier_attempt_replaces_its_results(lake: Lake) -> None:
     named = ["build", "--engine", "local", "--lake", lake.root, "--run-id", _RUN_ID]
     for _ in range(2):

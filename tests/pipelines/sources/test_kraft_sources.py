@@ -114,6 +114,7 @@ def test_records_are_those_of_the_reader_also_in_many_ranges(
     assert rows == expected
 
 
+@pytest.mark.slow
 def test_secrets_are_fingerprints_that_agree_across_ranges_and_reads(
     source: Callable[..., DataFrame], recorded: Path, key_file: str
 ) -> None:

@@ -172,13 +172,15 @@ FENCED_BROKER = warning(
     "caught up.",
     ("strimzi/strimzi-kafka-operator#12760",),
 )
+SET_AGAIN = ", or set the old value again until they are copied"
+"""The end of a step, which takes a leader of the quorum."""
 RETENTION_SHORTENED = warning(
     "retention-shortened-while-down",
     "The retention of a topic was shortened while a broker with its replicas was down.",
     "Applies the new value when the broker starts: it deletes the records that are older, or more, "
     "than the value allows, and those that were compacted.",
-    "If you need what the broker would delete, copy its log directories before its start, or set "
-    "the old value again until they are copied.",
+    "If you need what the broker would delete, copy its log directories before its "
+    f"start{SET_AGAIN}.",
 )
 UNREGISTERED_BROKER = warning(
     "replica-on-unregistered-broker",

@@ -59,8 +59,12 @@ def test_other_bytes_at_one_offset_and_epoch_are_a_conflict(cluster: Path) -> No
     batch = batches(path)[-1]
     offset = batch.header.base_offset
     set_value(path, batch, lambda value: value[:-1] + b"\x01")
-    (found,) = [f for f in judged(cluster).findings if f.severity is Severity.ERROR]
-    assert (found.rule.id, found.offset, found.position) == ("conflict", offset, batch.position)
+    errors = [f for f in judged(cluster).findings if f.severity is Severity.ERROR]
+    told = {Path(f.file).relative_to(cluster).parts[0]: f for f in errors}
+    assert {f.rule.id for f in errors} == {"conflict"}
+    assert told.keys() == {"1", "2", "3"}, "each log that conflicts with another"
+    assert (told["2"].offset, told["2"].position) == (offset, batch.position)
+    assert told["2"].message == f"from offset {offset} on node 1, node 3 hold other records"
 
 
 def test_committed_records_on_the_losing_branch_are_at_risk(static: Path) -> None:

@@ -17,11 +17,11 @@ from replica.doctor.health.exposure import (
     Exposure,
     Failure,
     Harm,
-    eligible_to_lead,
     exposures,
     has_too_many_pairs,
     min_isr_unknown,
 )
+from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.doctor.health.past import past_of
 from replica.doctor.preflight.answer import ChangeSafety
 from replica.doctor.preflight.certainty import grounded
@@ -155,6 +155,18 @@ def test_a_voter_whose_disk_may_not_be_counted_is_not_left() -> None:
     assert by_gone(stale)["broker", ("1",)] == Exposure(
         Failure("broker", ("1",)), Harm(), voters_left=1, has_majority=False
     )
+
+
+def test_without_a_majority_nobody_else_leads_what_a_failed_broker_led() -> None:
+    """All replicas are in sync: a failure that leaves a majority takes no leader."""
+    nodes = [voters(1, 2, 3), *(a_broker(one) for one in (1, 2, 3)), topic()]
+    nodes += [a_partition(0, (1, 2, 3), leader=1), a_partition(1, (2, 3, 1), leader=2)]
+    whole = cluster_after(nodes)
+    one_down = cluster_after([*nodes, a_broker(3, fenced=True)])
+    assert by_gone(whole)["broker", ("1",)].harm.leaderless == 0
+    found = by_gone(one_down)
+    assert [found[one].harm.leaderless for one in (("broker", ("1",)), ("voter", ("2",)))] == [1, 1]
+    assert found["pair", ("1", "2")].harm.leaderless == 2
 
 
 def test_voters_that_stopped_together_are_not_left() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from jobs.cli.directories.recover_brokers import steps_of_brokers
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.exposure import Alike
+from replica.doctor.health.live_replicas import Alike
 from replica.doctor.health.returning import Returning, returning
 from replica.doctor.preflight.stopping import awaited_replicas
 from replica.doctor.verdict.facts import verdict_on_state

@@ -14,7 +14,7 @@ from replica.doctor.health.shortened import shortened_while_down
 from replica.doctor.verdict.facts import verdict_on_state
 from replica.doctor.verdict.verdict import Level
 from tests.replica.doctor.health.clusters import a_broker, a_partition, cluster_after, healthy
-from tests.replica.doctor.health.test_past import steps_of
+from tests.replica.doctor.health.test_past import MS, steps_of
 from tests.replica.metadata.image.made import config, topic
 
 WEEK = "604800000"
@@ -70,6 +70,22 @@ def test_nothing_is_found_where_a_broker_deletes_no_more_than_before(
 ) -> None:
     """The last broker registered again after the change: it runs, and has applied it."""
     assert shortened(*records, before=(*before,)) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept", "is_found"),
+    [("retention.ms", "600000", 0, False), ("retention.ms", "600000", 10, True),
+     ("retention.ms", "1000", 0, True), ("retention.bytes", "600000", 0, True)],
+)  # fmt: skip
+def test_a_topic_that_is_younger_than_its_new_retention_has_no_older_record(
+    name: str, value: str, kept: int, *, is_found: bool
+) -> None:
+    """Each record of the log is a second apart. kept: where the known changes begin; behind the
+    creation of the topic nobody knows its age."""
+    made = [*healthy(), FENCED, config(value, name)]
+    of = replace(cluster_after(made), now=len(made) * MS)
+    steps = steps_of(made)[kept:]
+    assert bool(shortened_while_down(of, lambda: reversed(steps))) is is_found
 
 
 def test_a_topic_without_a_replica_on_the_broker_and_a_new_one_are_left_alone() -> None:

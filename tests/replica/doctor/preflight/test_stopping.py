@@ -94,6 +94,17 @@ def test_a_combined_node_whose_broker_is_fenced_is_no_voter_that_is_left() -> No
     assert found.needs == (), "no majority is left of which something could be asked"
 
 
+def test_a_stop_that_takes_the_majority_takes_the_leaders_of_the_partitions_that_it_leads() -> None:
+    """All replicas are in sync, and nobody elects another leader."""
+    of_two = partition(0, (1, 2, 3)), partition(1, (2, 1, 3), leader=2)
+    found = stop_brokers(cluster(*of_two, broker(3, fenced=True), voters=(1, 2, 3)), [1])
+    assert [one.subject for one in found.reasons if "chooses no other one" in one.detail] == [
+        "orders-0"
+    ]
+    alone = stop_brokers(cluster(*of_two, voters=(101, 102, 103)), [1])
+    assert not any("no leader" in one.detail for one in alone.reasons)
+
+
 def test_a_combined_node_that_is_shutting_down_counts_as_down() -> None:
     change = ("BROKER_REGISTRATION_CHANGE_RECORD", 1, {
         "brokerId": 2, "brokerEpoch": 2, "fenced": 0, "inControlledShutdown": 1,

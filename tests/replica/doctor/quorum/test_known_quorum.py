@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from replica.doctor.quorum.known_quorum import NO_FILES, LogConflict, QuorumFiles, known_quorum
+from replica.doctor.quorum.histories import LogConflict
+from replica.doctor.quorum.known_quorum import NO_FILES, QuorumFiles, known_quorum
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.quorum.went_back import WentBack
 from replica.history.commitment import classify_compared, compare_group

@@ -306,7 +306,7 @@ def test_a_conflict_is_a_risk_whose_step_comes_before_that_of_an_outage() -> Non
     conflict = PlacedFinding("node 1", groups.CONFLICT.at("1/00.log", "other bytes", offset=26))
     verdict = verdict_on(replace(LEADERLESS, findings=(conflict,)))
     assert [one.level for one in verdict.facts] == [Level.OUTAGE, Level.AT_RISK]
-    assert verdict.next_steps[0] == f"Node 1: {groups.CONFLICT.next_step}"
+    assert verdict.next_steps[0] == groups.CONFLICT.next_step
     assert verdict.facts[1].text == "Node 1: two histories under one cluster id: other bytes."
     # the state is that of one history, and a step that starts nodes would contradict the conflict's
     alone = verdict_on(LEADERLESS)

@@ -1,0 +1,141 @@
+"""The live replicas of a partition, and the facts about a partition that decide which of its
+replicas may lead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from replica.doctor.health.cluster import offline_directory
+from replica.metadata.image.partition import Partition
+
+
+class LiveReplicas(NamedTuple):
+    """Ids of live brokers whose replica lies in a log directory that is online."""
+
+    in_sync: frozenset[int]
+    """The brokers whose replica is in the ISR."""
+    eligible: frozenset[int]
+    """The brokers whose replica is in the ELR (KIP-966)."""
+    replicas: frozenset[int]
+    """The brokers that have a replica."""
+    min_isr: int | None
+    """min.insync.replicas; None if unknown."""
+    assigned: int = 0
+    """The number of all replicas, live or not."""
+    awaited: frozenset[int] = frozenset()
+    """Other replicas that may lead without an unclean election: they do so once they are back."""
+    only: frozenset[int] | None = None
+    """The present leader, if no other replica becomes the leader because the quorum has none; None
+    if the quorum has a leader."""
+    leader: frozenset[int] | None = None
+    """The present leader, if a failure of brokers can take the quorum's majority; else None."""
+
+    def without(self, gone: frozenset[int]) -> LiveReplicas:
+        """The replicas that are left without these brokers."""
+        return LiveReplicas(
+            self.in_sync - gone,
+            self.eligible - gone,
+            self.replicas - gone,
+            self.min_isr,
+            self.assigned,
+            self.awaited - gone,
+            None if self.only is None else self.only - gone,
+            None if self.leader is None else self.leader - gone,
+        )
+
+    @property
+    def unled(self) -> LiveReplicas:
+        """The same replicas, once the quorum has no leader."""
+        return self._replace(only=self.leader, leader=None)
+
+    @property
+    def may_be_led(self) -> bool:
+        """Whether a replica may lead without an unclean election."""
+        return bool(self.in_sync or self.eligible) if self.only is None else bool(self.only)
+
+    @property
+    def unclean(self) -> frozenset[int]:
+        """The replicas that only an unclean election can make leaders. There are none if the
+        partition waits for another replica, or for a leader of the quorum."""
+        if self.awaited or self.only is not None:
+            return frozenset()
+        return self.replicas - self.in_sync - self.eligible
+
+    @property
+    def is_below_min_isr(self) -> bool:
+        """Whether there are fewer in-sync replicas than min.insync.replicas; False if it is
+        unknown."""
+        return self.min_isr is not None and len(self.in_sync) < self.min_isr
+
+    @property
+    def may_be_below_min_isr(self) -> bool:
+        """Whether the partitions may have fewer in-sync replicas than min.insync.replicas: replicas
+        aren't in sync, and min.insync.replicas is unknown."""
+        return self.min_isr is None and len(self.in_sync) < self.assigned
+
+
+class Alike(NamedTuple):
+    """The facts of a partition that decide its exposure. Equal partitions are counted together."""
+
+    isr: tuple[int, ...]
+    elr: tuple[int, ...]
+    replicas: tuple[int, ...]
+    min_isr: int | None
+    lost: frozenset[int] = frozenset()
+    """The replicas whose log directory is offline: they may not lead, whether their broker is live
+    or not."""
+    may_lead: tuple[int, ...] = ()
+    """The replicas that may lead without an unclean election, as in `eligible_to_lead`."""
+    only: int | None = None
+    """The present leader, if the quorum has no leader that could choose another one; else None."""
+    leader: int | None = None
+    """The present leader, if the quorum has a leader and nodes are voters and brokers; else
+    None."""
+
+    @staticmethod
+    def of(
+        partition: Partition,
+        min_isr: int | None,
+        online: Mapping[int, frozenset[str]],
+        *,
+        is_led: bool = True,
+        is_combined: bool = False,
+    ) -> Alike:
+        """These facts of a partition. online: as in Cluster.online_directories. is_led: whether the
+        quorum has a leader. is_combined: whether nodes are voters and brokers."""
+        lost = frozenset(
+            one
+            for one in partition.replicas
+            if offline_directory(partition, one, online.get(one)) is not None
+        )
+        return Alike(
+            partition.isr,
+            partition.elr,
+            partition.replicas,
+            min_isr,
+            lost,
+            eligible_to_lead(partition),
+            None if is_led else partition.leader,
+            partition.leader if is_led and is_combined else None,
+        )
+
+    def kind(self, live: frozenset[int]) -> LiveReplicas:
+        """The partition's live replicas, if these brokers are live."""
+        usable = live - self.lost if self.lost else live
+        return LiveReplicas(
+            usable.intersection(self.isr),
+            usable.intersection(self.elr),
+            usable.intersection(self.replicas),
+            self.min_isr,
+            len(self.replicas),
+            frozenset(self.may_lead) - usable.intersection((*self.isr, *self.elr)),
+            None if self.only is None else usable.intersection((self.only,)),
+            None if self.leader is None else usable.intersection((self.leader,)),
+        )
+
+
+def eligible_to_lead(partition: Partition) -> tuple[int, ...]:
+    """The replicas that may lead without an unclean election, live or not. Kafka takes the last
+    known leader if no other replica is left (KIP-966)."""
+    return (*partition.isr, *partition.elr) or partition.last_known_elr

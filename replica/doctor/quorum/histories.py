@@ -1,0 +1,61 @@
+"""Two histories of one cluster: logs that can't both come from one run of Raft."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from replica.history.commitment import GroupComparison
+from replica.history.log import ReplicaLog
+from replica.model.keys import ReplicaKey
+from replica.words import named
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogConflict:
+    """Two replicas whose logs can't both come from Raft (see Relation.CONFLICT)."""
+
+    a: ReplicaKey
+    b: ReplicaKey
+    offset: int
+    """The first offset at which the two logs differ. Their epochs may be the same only later."""
+
+
+def conflicts_in(group: GroupComparison) -> Iterator[LogConflict]:
+    for pair, one in group.pairs.items():
+        if one.conflict_offset is not None and one.divergence_offset is not None:
+            yield LogConflict(min(pair), max(pair), one.divergence_offset)
+
+
+def is_beside(group: GroupComparison, newest: ReplicaLog, log: ReplicaLog) -> bool:
+    """Whether a log is of another history than the newest log. Then it isn't behind it: a start
+    would not bring it to its end."""
+    return log is not newest and group.between(newest.key, log.key).conflict_offset is not None
+
+
+def sides_text(conflicts: Iterable[LogConflict]) -> str:
+    """The nodes of each history, such as `nodes 1 and 2 against node 3`. Nodes whose logs conflict
+    with none aren't named: they have what both histories share."""
+    against: dict[int, set[int]] = {}
+    for one in conflicts:
+        against.setdefault(one.a.node_id, set()).add(one.b.node_id)
+        against.setdefault(one.b.node_id, set()).add(one.a.node_id)
+    sides: list[list[int]] = []
+    for node in sorted(against):
+        mine = (side for side in sides if against[node].isdisjoint(side))
+        side = next(mine, None)
+        if side is None:
+            sides.append([node])
+        else:
+            side.append(node)
+    return " against ".join(named("node", [*map(str, side)]) for side in sides)
+
+
+def histories_text(conflicts: Iterable[LogConflict]) -> str:
+    """That there are several histories, with the nodes of each and the offset from which on they
+    differ, as a clause. conflicts: at least one."""
+    found = [*conflicts]
+    offset = min(one.offset for one in found)
+    sides = sides_text(found)
+    several = "two" if sides.count(" against ") < 2 else "several"
+    return f"there are {several} histories, {sides}: their logs differ from offset {offset} on"

@@ -1,0 +1,27 @@
+"""What the verdict says where logs conflict: facts about a state that may be the wrong one, and the
+folders of partitions that no start may touch before they are copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from replica.doctor.check.catalogue import groups
+from replica.doctor.health.set_aside import SetAside, set_aside_text
+from replica.doctor.verdict.verdict import Fact, KnownState
+
+
+def of_one_history(fact: Fact, state: KnownState | None) -> Fact:
+    """A fact about the state, where logs conflict: the state is that of one of two histories. It
+    has no step, for nobody may start a node before it is known which history is right."""
+    source = state.source if state is not None and state.source else "one node"
+    text = f"By the log of {source}, which may hold the wrong history: {fact.text}"
+    return replace(fact, text=text, next_step="")
+
+
+def with_folders(facts: Iterable[Fact], folders: Sequence[SetAside]) -> Iterator[Fact]:
+    """The facts, of which that about the conflict says which folders hold what a start deletes."""
+    for fact in facts:
+        if groups.CONFLICT.id in fact.rules and folders:
+            fact = replace(fact, next_step=f"{fact.next_step} {set_aside_text(folders)}")
+        yield fact
