@@ -17,7 +17,7 @@ from replica.doctor.verdict.facts import AT_RISK
 from replica.doctor.verdict.old_disks import OLD_DISKS
 from replica.doctor.verdict.verdict import Fact, Gap, Level, facts_besides, read_first
 from replica.metadata.records import NEWEST_KAFKA
-from replica.words import counted, listed, ms_range_text, ms_text, named
+from replica.words import counted, listed, ms_range_text, ms_text, named, sentence
 
 _records = partial(counted, noun="record")
 _MAX_CONFLICTS = 3
@@ -95,13 +95,17 @@ class ReportVerdict:
     def headline(self) -> str:
         """What users notice now, or what an operator must do, such as `Now: 614 of 690 partitions
         have no leader.`. It is empty where nothing is wrong besides what the clauses describe."""
+        told = " ".join(self._of_now())
+        return f"Now: {told}" if told else ""
+
+    def _of_now(self) -> Iterator[str]:
+        """The texts of the facts that the clauses don't describe, the worst first."""
         above = self.of_other_clusters
         others = [fact for fact in self.now if not _is_of_losses(fact) and fact not in above]
-        if not others:
-            return ""
         weighty, less = facts_besides(others)
-        also = f" And {counted(len(less), 'other finding')}." if less else ""
-        return " ".join(["Now:", others[0].text, *(fact.text for fact in weighty)]) + also
+        yield from (fact.text for fact in (*others[:1], *weighty))
+        if less:
+            yield f"And {counted(len(less), 'other finding')}."
 
     @property
     def of_other_clusters(self) -> tuple[Fact, ...]:
@@ -117,22 +121,35 @@ class ReportVerdict:
         return None if fact is None or _is_of_losses(fact) else fact
 
     @property
-    def sentence_beside_first(self) -> str:
-        """The sentence without the fact that read_first gives, for a text that has that fact and
-        its step in a line of its own."""
-        left = tuple(fact for fact in self.now if fact is not self.read_first)
-        return replace(self, now=left).sentence
+    def beside_first(self) -> ReportVerdict:
+        """The verdict without the fact that read_first gives, for a text that has that fact and its
+        step in a line of its own."""
+        return replace(self, now=tuple(fact for fact in self.now if fact is not self.read_first))
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The parts of the sentence, for a text that gives each a line: the worst fact or clause,
+        then the other facts, and the other clauses as one text."""
+        told = tuple(self._of_now())
+        if told and not _is_of_losses(self.now[0]):
+            return (*told, _in_one(self.clauses))
+        rest = self.clauses[1:]
+        return (_in_one(self.clauses[:1]), *told, *([_in_one(rest)] if rest else []))
 
     @property
     def sentence(self) -> str:
         """The headline and all clauses as one text. The clauses come first where they describe the
         worst fact, such as a loss: they give its times."""
-        text = "; ".join(clause.text for clause in self.clauses)
-        clauses = f"{text[0].upper()}{text[1:]}."
+        clauses = _in_one(self.clauses)
         if not self.headline:
             return clauses
         is_second = _is_of_losses(self.now[0])
         return f"{clauses} {self.headline}" if is_second else f"{self.headline} {clauses}"
+
+
+def _in_one(clauses: Iterable[Clause]) -> str:
+    """The clauses as one sentence."""
+    return sentence("; ".join(clause.text for clause in clauses))
 
 
 def _is_of_losses(fact: Fact) -> bool:
@@ -270,9 +287,8 @@ def _commitment(found: tuple[LostRecordCount, ...], *, lacks: bool) -> Iterator[
         verb = "were" if happened else "are"
         yield Clause(Level.AT_RISK, f"{committed} of them {verb} proven committed")
     if unproven:
-        yield Clause(
-            Level.ATTENTION, f"nothing here proves whether {unproven} of them were committed"
-        )
+        told = f"nothing here proves whether {unproven} of them were committed"
+        yield Clause(Level.ATTENTION, told)
     if not committed and not unproven:
         is_open = all(loss.when is When.PENDING for loss in found)
         yield Clause(Level.HEALTHY, f"nothing committed {'would be' if is_open else 'was'} lost")
@@ -287,10 +303,8 @@ def _snapshots(counts: Mapping[str, int]) -> Iterator[Clause]:
         verb = "is" if invalid == 1 else "are"
         yield Clause(Level.ATTENTION, f"{invalid} of {counted(total, 'snapshot')} {verb} invalid")
     if unverifiable:
-        yield Clause(
-            Level.INCOMPLETE,
-            f"{unverifiable} of {counted(total, 'snapshot')} can't be verified",
-        )
+        told = f"{unverifiable} of {counted(total, 'snapshot')} can't be verified"
+        yield Clause(Level.INCOMPLETE, told)
     if total and not invalid and not unverifiable:
         valid = "the only snapshot is valid" if total == 1 else f"all {total} snapshots are valid"
         yield Clause(Level.HEALTHY, valid)
@@ -355,10 +369,8 @@ def _now(facts: ReportFacts) -> Iterator[Clause]:
     at = "" if written is None else f", written {ms_text(written)}"
     logs = f"the metadata logs of all {counted(facts.members, 'node')}"
     if not pairs:
-        yield Clause(
-            Level.HEALTHY,
-            f"{newest} there is one node, and nothing to compare its metadata log with",
-        )
+        alone = f"{newest} there is one node, and nothing to compare its metadata log with"
+        yield Clause(Level.HEALTHY, alone)
     elif "diverged" in pairs or "conflict" in pairs:
         yield Clause(Level.ATTENTION, f"{newest} the metadata logs of the nodes don't agree")
     elif "disjoint" in pairs:
@@ -382,8 +394,5 @@ def _now(facts: ReportFacts) -> Iterator[Clause]:
 
 def _unbuilt(captures: int) -> Iterator[Clause]:
     if captures:
-        verb = "is" if captures == 1 else "are"
-        yield Clause(
-            Level.ATTENTION,
-            f"{counted(captures, 'capture')} {verb} not in the tables yet: run `kraftlake build`",
-        )
+        what = f"{counted(captures, 'capture')} {'is' if captures == 1 else 'are'}"
+        yield Clause(Level.ATTENTION, f"{what} not in the tables yet: run `kraftlake build`")

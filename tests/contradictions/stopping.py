@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from replica.doctor.check.catalogue import groups
 from replica.doctor.health.exposure import BROKER, NOW, PAIR, RACK, VOTER, Exposure, Failure
 from replica.doctor.preflight.answer import ChangeSafety
 from replica.doctor.verdict.evidence_of_directories import evidence_of
@@ -17,6 +18,16 @@ from replica.severity import Severity
 from tests.contradictions.answers import Answers, Rule
 
 _BAD = (Severity.ERROR, Severity.WARNING)
+
+
+def no_change_is_planned_by_one_of_two_histories(answers: Answers) -> Iterator[str]:
+    """A condition or a step about nodes of one history is about the other one where it stands: to
+    bring a voter to the end of the log destroys what the voter has."""
+    if groups.CONFLICT.id not in answers.between:
+        return
+    for what, plan in (*answers.stops.items(), *answers.racks.items()):
+        if plan.needs or plan.order or plan.answer is not ChangeSafety.UNKNOWN:
+            yield f"check says conflict, the stop of {what} is {plan.answer} with {plan.needs}"
 
 
 def nothing_is_healthy_with_partitions_without_leader(answers: Answers) -> Iterator[str]:
@@ -148,6 +159,7 @@ STOPPING: tuple[Rule, ...] = (
     nothing_is_healthy_with_partitions_without_leader,
     a_safe_stop_does_no_harm_by_the_exposure,
     a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one,
+    no_change_is_planned_by_one_of_two_histories,
     plan_and_the_exposure_say_of_the_leader_what_the_verdict_says,
     without_a_majority_nobody_else_leads_what_the_failed_brokers_led,
     no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters,

@@ -64,6 +64,10 @@ _SAFE, _UNSAFE = Preflight("stop", ()), Preflight("stop", (unsafe("quorum", "mad
 _NEW = Entry(FAR, FAR, 9, 1)
 MADE: dict[str, tuple[str, Change]] = {
     "nothing_is_safe_where_check_says_to_start_neither": (SIMULATED, between(groups.CONFLICT)),
+    "no_change_is_planned_by_one_of_two_histories": (
+        SIMULATED,
+        both(between(groups.CONFLICT), with_stops(_SAFE)),
+    ),
     "no_sentence_holds_a_value_of_python": (SIMULATED, of_plan(reasons=("of epoch None",))),
     "rehearse_is_not_safe_where_recover_refuses": (
         SIMULATED,

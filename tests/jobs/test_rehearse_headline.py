@@ -8,6 +8,11 @@ import pytest
 
 from tests.jobs.conftest import Kraftlake
 from tests.jobs.restored_disks import restored_quorum
+from tests.replica.doctor.verdict.test_without_winner import (
+    lose_one_after_the_other,
+    quorum_of,
+    stands_alone,
+)
 
 DYNAMIC = "kafka-4.1.1-dynamic"
 FEW = ("--seeds", "0:6", "--failures", "0")
@@ -73,3 +78,21 @@ def test_a_start_that_loses_in_each_run_what_may_have_been_committed_is_unsafe(
     )
     one = kraftlake("rehearse", *TWO, folder / "1", folder / "3")
     assert one.code == 3, "the disk of voter 2 could still have them"
+
+
+def test_a_leader_with_the_shorter_log_is_explained_by_the_leader_before_it(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    """recover says that each of nodes 1 and 2 may win: node 3 leads only after one of them."""
+    quorum = quorum_of(3)
+    lose_one_after_the_other(quorum)
+    stands_alone(quorum, tmp_path, 1)
+    seeds = ("--failures", "0", "--seeds", "42:43")
+    lines = kraftlake("rehearse", *seeds, tmp_path).lines
+    assert "node 3 leads at the end of 1 of 1 run" in lines
+    assert (
+        "  node 3's own log ends at offset 18: another node led before it, and node 3 has that "
+        "leader's records"
+    ) in lines
+    first = kraftlake("rehearse", "--failures", "0", "--seeds", "0:1", tmp_path).lines
+    assert not any("led before it" in line for line in first), "node 1 needs no other leader"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
+from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Ended, Kraftlake
 from tests.jobs.two_histories import two_histories, with_folders
+from tests.replica.doctor.check.editing import batches, segment, set_value
 
 SIDES = "nodes 1, 2, 4 and 5 against node 3: their logs differ from offset 20 on"
 
@@ -55,6 +59,72 @@ def test_no_step_of_the_verdict_starts_a_node_and_the_brokers_disks_are_copied(
     found = [one for one in ended.findings if one["severity"] != "info"]
     assert [one["rule"] for one in found] == ["conflict"] * 5
     assert {one["offset"] for one in found} == {20}, "the first offset at which they differ"
+
+
+def test_it_is_said_whose_disks_were_put_back_and_which_history_was_there_before(
+    kraftlake: Kraftlake, nodes: Path
+) -> None:
+    assert (
+        "By the log of node 3 nodes 1 and 2 led or voted in epochs 2, 3, 5 and 6 of that history, "
+        "which their logs lack: their disks were put back to older copies, and the history of node "
+        "3 is the one that was there before."
+    ) in kraftlake("recover", "--plan", nodes).lines[0]
+
+
+def test_the_time_of_the_state_is_beside_that_of_the_other_history(
+    kraftlake: Kraftlake, nodes: Path
+) -> None:
+    lines = kraftlake("check", nodes).lines
+    (told,) = (line for line in lines if line.startswith("as of"))
+    assert "offset 28 of node 3. The other history ends at 2026-01-01 00:00:5" in told
+    assert "offset 44 of node " in told
+
+
+def test_what_happened_tells_of_each_history_in_the_order_of_time(
+    kraftlake: Kraftlake, nodes: Path
+) -> None:
+    lines = kraftlake("what-happened", nodes).lines
+    begin, end = lines.index("What happened:"), lines.index("What to do:")
+    told = lines[begin + 1 : end - 1]
+    times = [line.strip()[:23] for line in told if line.startswith("  20")]
+    assert times == sorted(times)
+    for what, whose in (
+        ("topic deleted: orders", "node 3"),
+        ("topic recreated: orders", "node 3"),
+        ("topic created: refunds", "nodes 1, 2, 4 and 5"),
+    ):
+        (line,) = (one for one in told if what in one)
+        assert line.endswith(f", in the history of {whose}")
+    for line in told:
+        if "leads epoch" in line and "leads epoch 1" not in line:
+            assert ", in the history of " in line
+
+
+def test_a_changed_file_is_no_disk_that_was_put_back(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    """The same holds of disks that were formatted anew under one cluster id."""
+    shutil.copytree(data / "kafka-4.1.1-dynamic/final", tmp_path / "changed")
+    path = segment(tmp_path / "changed/11", 2722)
+    set_value(path, batches(path)[-1], lambda value: value[:-1] + b"\x01")
+    anew = tmp_path / "anew"
+    write_capture(SCENARIOS_BY_NAME["lost-disks"].capture(), str(anew))
+    for given in (tmp_path / "changed", anew):
+        told = kraftlake("check", given).out
+        assert "two histories under one cluster id" in told
+        assert "put back" not in told
+
+
+def test_recover_copies_whole_disks_and_says_how_to_choose(
+    kraftlake: Kraftlake, nodes: Path
+) -> None:
+    out = kraftlake("recover", "--plan", nodes).out
+    stop, copy, keep, compare, plan = (out.index(f"  {number}. ") for number in range(1, 6))
+    assert "every broker" in out[stop:copy]
+    assert "the whole disk of each node, the brokers' above all" in out[copy:keep]
+    assert "*-delete of topic orders" in out[copy:keep]
+    assert "kraftlake state --entity topic" in out[compare:plan]
+    assert "# to go on with the history of node 3" in out[plan:]
 
 
 def test_the_exposure_is_that_of_no_history(kraftlake: Kraftlake, nodes: Path) -> None:

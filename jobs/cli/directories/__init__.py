@@ -11,7 +11,7 @@
   serves `kraftlake history`, too.
 - recover: `recover`, `recover_steps`, `recover_quorum` (a step each), `recover_fixed_steps`
   (with those about nodes that are brokers, too), `recover_second_logs`, `recover_stand_ins`,
-  `recover_brokers`, `recover_names` (hosts, paths),
+  `recover_brokers`, `recover_histories` (two of them), `recover_names` (hosts, paths),
   `recover_text`, `recover_not_read` (no plan before a file is read), `recover_rehearsed`.
   rehearse: `rehearse`, `rehearsed`, `played_start`, `rehearse_text`. restore: `restore`.
 - capture and redact: `capture`, `archive_to_send` (-o NAME.tar.gz). prune: `prune`.

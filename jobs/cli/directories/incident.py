@@ -19,7 +19,7 @@ from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.timeline.asked_for import AskedForChanges
 from replica.doctor.timeline.decisive import FENCED, MAY_LOSE_RECORDS, REGISTERED, UNFENCED
 from replica.doctor.timeline.event import Came, Event
-from replica.doctor.timeline.events import OF_HISTORY, UNWON
+from replica.doctor.timeline.events import DIVERGENCE, OF_HISTORY, UNWON
 from replica.doctor.timeline.latest_changes import ACCESS_REMOVED
 from replica.doctor.timeline.partition_events import UNCLEAN
 from replica.doctor.timeline.reassignments import REPLICAS
@@ -94,6 +94,25 @@ class Incident:
     """The names of the newest state's topics, by their ids."""
     refusing: Sequence[Refusal] = ()
     """The times during which partitions refused writes with acks=all, the oldest first."""
+    parted: int | None = None
+    """The offset from which on there are two histories; None where there is one."""
+
+    def whose(self, event: Event) -> str:
+        """Of which history an event is, as the end of a sentence; "" where there is one, or where
+        the event is that they parted."""
+        if self.parted is None or event.offset < self.parted or event.event == DIVERGENCE:
+            return ""
+        return f", in the history of {named('node', [*map(str, event.nodes)])}"
+
+    def weight_of(self, event: Event) -> Weight:
+        """How grave an event is. Of two histories people ask what happened since they parted, and
+        which topics each has."""
+        weight = _weight(event)
+        if self.parted is None or weight is Weight.GRAVE:
+            return weight
+        if event.offset < self.parted:
+            return Weight.LIGHT
+        return Weight.USUAL if event.event.startswith("topic_") else weight
 
     def names_of(self, partitions: Collection[PartitionKey]) -> list[str]:
         """The names of partitions, such as `orders-1`; empty where they are many or unknown."""
@@ -122,7 +141,10 @@ class Incident:
         """(label, text) of the facts besides the verdict that people ask for: which partitions lost
         records by an unclean election, which nodes are behind, and how much was changed of late."""
         if unclean := [one for one in self.events if one.event == UNCLEAN]:
-            told = [f"{clock.words(one.at)}: {one.name} {one.detail}" for one in unclean]
+            told = [
+                f"{clock.words(one.at)}: {one.name} {one.detail}{_if_kept(self.whose(one))}"
+                for one in unclean
+            ]
             yield "unclean", "; ".join(told[-_MAX_UNCLEAN:]) + _more(len(told) - _MAX_UNCLEAN)
         if refused := refused_text(self.refusing, clock.words):
             yield "refused", refused
@@ -159,12 +181,19 @@ class IncidentEvent(NamedTuple):
     weight: Weight = Weight.GRAVE
     is_placed: bool = False
     """Whether the event comes from the timeline, and so stands in the right order already."""
+    parted: int | None = None
+    """See Event."""
 
 
 def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
     """The gravest of the events, and of equally grave ones the newest, in their order."""
     graded = sorted(range(len(events)), key=lambda number: (events[number].weight, -number))
     return [events[number] for number in sorted(graded[:most])]
+
+
+def _if_kept(whose: str) -> str:
+    """What is true of lost records beside a second history. whose: see Incident.whose."""
+    return f"{whose}; folders *-delete or *-stray may still hold records" if whose else ""
 
 
 def _more(count: int) -> str:
@@ -196,7 +225,9 @@ def incident_events(incident: Incident, clock: ZonedClock) -> list[IncidentEvent
         before = (
             each.at
             for each in placed
-            if one.offset is not None and each.offset is not None and each.offset < one.offset
+            if (end := one.offset if one.parted is None else one.parted) is not None
+            and each.offset is not None
+            and each.offset < end
         )
         keys.append((max([one.at, *before]), 1, 0))
     return [one for _, one in sorted(zip(keys, events, strict=True), key=itemgetter(0))]
@@ -206,10 +237,12 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
     """The events of an incident. The timeline's events come first, in their order."""
     for events in folded(incident.events):
         at, offset = events[0].at, events[0].offset
-        yield IncidentEvent(at, text_of(events, clock), offset, _weight(events[0]), is_placed=True)
+        text = f"{text_of(events, clock)}{incident.whose(events[0])}"
+        yield IncidentEvent(at, text, offset, incident.weight_of(events[0]), is_placed=True)
     for event in incident.recent:
-        text = f"{text_of([event], clock)} (offset {event.offset})"
-        yield IncidentEvent(event.at, text, event.offset, _weight(event))
+        text = f"{text_of([event], clock)} (offset {event.offset}){incident.whose(event)}"
+        weight = incident.weight_of(event)
+        yield IncidentEvent(event.at, text, event.offset, weight, parted=event.parted)
     yield from _of_outages(incident, clock)
     yield from _of_quorum(incident)
 

@@ -12,6 +12,7 @@ from jobs.cli.directories.recover_fixed_steps import (
     RecoverStep,
     compare_histories,
 )
+from jobs.cli.directories.recover_histories import choose_a_history, is_of_voters
 from jobs.cli.directories.recover_quorum import PlannedQuorum
 from replica.doctor.check.examined import Examined
 from replica.doctor.health.hosted import HostedReplicas
@@ -88,6 +89,9 @@ def _without_majority(quorum: PlannedQuorum, brokers: BrokerSteps) -> Iterator[R
         yield quorum.name_others()
     if plan.holds_nothing:
         yield FIND_OUT_WHY_NOBODY_LEADS
+        return
+    if is_of_voters(plan.quorum):
+        yield from choose_a_history(quorum)
         return
     yield quorum.stop()
     yield from quorum.keep()

@@ -16,7 +16,7 @@ from jobs.cli.output import coloured
 from replica import shell_text
 from replica.doctor.quorum.known_voter import VoterDoubt
 from replica.doctor.rehearsal.losing import LosingRun, Search
-from replica.doctor.rehearsal.outcome import Fate
+from replica.doctor.rehearsal.outcome import Fate, Outcome
 from replica.doctor.rehearsal.runs import OutcomeRuns, Rehearsal, ScenarioSafety, unknown_voters
 from replica.doctor.rehearsal.scenario_file import toml_of
 from replica.doctor.rehearsal.step import ScenarioStep
@@ -88,7 +88,24 @@ def _of_start(what: str, played: PlayedStart, said: str = "") -> Iterator[str]:
     for number, found in enumerate(rehearsal.outcomes, start=1):
         yield ""
         yield f"outcome {number}: {_headline(found, played.away)}"
+        yield from (f"  {one_line(line)}" for line in _led_before(rehearsal, found.outcome))
         yield from (f"  {one_line(line)}" for line in _events(found, partly))
+
+
+def _led_before(rehearsal: Rehearsal, outcome: Outcome) -> Iterator[str]:
+    """A line about a leader whose captured log is shorter than another one, and which has all
+    records of the others at the end: a replica gets records of others only from a leader."""
+    nodes = rehearsal.captured.nodes
+    started = {fate.node_id: fate for fate in outcome.fates if fate.node_id in nodes}
+    own = started.get(-1 if outcome.leader is None else outcome.leader)
+    if own is None or own.has_new_disk or any(fate.lost for fate in outcome.fates):
+        return
+    end = nodes[own.node_id].log.end_offset
+    if end < max(nodes[one].log.end_offset for one in started):
+        yield (
+            f"node {own.node_id}'s own log ends at offset {end - 1}: another node led before it, "
+            f"and node {own.node_id} has that leader's records"
+        )
 
 
 def _partly_known(rehearsal: Rehearsal) -> frozenset[int]:

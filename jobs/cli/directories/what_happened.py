@@ -156,6 +156,7 @@ def incident_of(
         verdict, decisive(told.events), seen, stop, gave_up, gaps, nodes, behind,
         told.asked_for, told.recent,
         {} if cluster.cluster is None else cluster.cluster.values("topics"), cluster.refusals,
+        min((one.start for one in branch.tails if one.is_contested), default=None),
     )  # fmt: skip
 
 

@@ -19,7 +19,6 @@ from jobs.cli.commands.options import lake_unless, names_in
 from jobs.cli.commands.sharing import ReportOptions
 from jobs.cli.directories import what_happened
 from jobs.cli.directories.verdict_text import labelled, level_line, runbook_text, step_lines
-from jobs.cli.directories.what_happened import MAX_STEPS
 from jobs.cli.output import complain, is_standard_output, write_json, write_line, write_text
 from jobs.cli.page_file import write_page
 from pipelines.lake import Lake
@@ -153,6 +152,9 @@ def _print(report: Report, line: Callable[[str], None]) -> None:
         line(f"and {report.more} more clusters: --cluster C makes the page of one")
 
 
+_STEPS_SHOWN = 3
+
+
 def _described(view: ClusterView) -> Iterator[str]:
     """The verdict in the form of check's, with what to do."""
     verdict = view.verdict
@@ -162,11 +164,14 @@ def _described(view: ClusterView) -> Iterator[str]:
     first = [verdict.read_first] if verdict.read_first is not None else []
     said = {fact.next_step for fact in (*verdict.of_other_clusters, *first)}
     steps = [step.text for step in view.next_steps or () if step.text not in said]
-    yield level_line(verdict.level, verdict.sentence_beside_first.removeprefix("Now: "))
+    worst, *others = verdict.beside_first.statements
+    short, _, more = worst.partition(". ")
+    yield level_line(verdict.level, f"{short.removesuffix('.')}.")
     yield from (labelled("first", fact.with_step) for fact in first)
-    yield from (labelled("  next", step) for step in steps[:MAX_STEPS])
-    if len(steps) > MAX_STEPS:
-        yield labelled("", f"and {counted(len(steps) - MAX_STEPS, 'more step')} on the page")
+    yield from (labelled("  next", step) for step in steps[:_STEPS_SHOWN])
+    if len(steps) > _STEPS_SHOWN:
+        yield labelled("", f"and {counted(len(steps) - _STEPS_SHOWN, 'more step')} on the page")
+    yield from (labelled("also", one) for one in (more, *others) if one)
     if view.summary.refused:
         yield labelled("refused", view.summary.refused)
     if view.summary.refused_step:

@@ -30,7 +30,7 @@ def summary(c: ClusterView, *, is_one_of_several: bool) -> Html:
         "section",
         element("p", title, class_=f"level {level}", id=f"{c.identity}-verdict"),
         *above,
-        element("p", c.verdict.sentence_beside_first, class_="sentence"),
+        element("p", c.verdict.beside_first.sentence, class_="sentence"),
         *below,
         element("dl", *_points(c), class_="points"),
         class_=f"verdict {level}",

@@ -27,7 +27,8 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
 `readable` what an older release can't read in a directory, `registered` controllers that registered
 with more of the log than their disks have, `known_quorum` what directories prove about their
 quorum, `other_logs` what they prove about one directory's elections; `behind` how far logs are
-behind the newest log; `landmarks` chooses what a second reading of a directory may skip.
+behind the newest log; `put_back` which of two histories was there before; `landmarks` chooses what
+a second reading of a directory may skip.
 replica.doctor.health judges the rules of catalogue.health.
 
 Judging reads no file and changes nothing: it takes values and returns findings.

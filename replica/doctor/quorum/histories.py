@@ -33,9 +33,9 @@ def is_beside(group: GroupComparison, newest: ReplicaLog, log: ReplicaLog) -> bo
     return log is not newest and group.between(newest.key, log.key).conflict_offset is not None
 
 
-def sides_text(conflicts: Iterable[LogConflict]) -> str:
-    """The nodes of each history, such as `nodes 1 and 2 against node 3`. Nodes whose logs conflict
-    with none aren't named: they have what both histories share."""
+def sides_of(conflicts: Iterable[LogConflict]) -> list[list[int]]:
+    """The ids of the nodes of each history, sorted. A node whose log conflicts with none has what
+    the histories share, and is in none."""
     against: dict[int, set[int]] = {}
     for one in conflicts:
         against.setdefault(one.a.node_id, set()).add(one.b.node_id)
@@ -48,7 +48,7 @@ def sides_text(conflicts: Iterable[LogConflict]) -> str:
             sides.append([node])
         else:
             side.append(node)
-    return " against ".join(named("node", [*map(str, side)]) for side in sides)
+    return sides
 
 
 def histories_text(conflicts: Iterable[LogConflict]) -> str:
@@ -56,6 +56,7 @@ def histories_text(conflicts: Iterable[LogConflict]) -> str:
     differ, as a clause. conflicts: at least one."""
     found = [*conflicts]
     offset = min(one.offset for one in found)
-    sides = sides_text(found)
-    several = "two" if sides.count(" against ") < 2 else "several"
-    return f"there are {several} histories, {sides}: their logs differ from offset {offset} on"
+    sides = [named("node", [*map(str, side)]) for side in sides_of(found)]
+    several = "two" if len(sides) == 2 else "several"
+    against = " against ".join(sides)
+    return f"there are {several} histories, {against}: their logs differ from offset {offset} on"

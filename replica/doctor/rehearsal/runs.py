@@ -113,7 +113,7 @@ def _unsafe(rehearsal: Rehearsal) -> Iterator[str]:
             )
         if found.outcome.leader is None and not unknown_voters(rehearsal):
             yield f"{_share(rehearsal, found)} nobody leads at the end"
-    if _always_loses(rehearsal):
+    if not conflicts and _always_loses(rehearsal):
         for found in rehearsal.outcomes:
             if maybe := found.outcome.unproven_lost:
                 yield f"{_share(rehearsal, found)} {_offsets(maybe)} are lost, {_PERHAPS_COMMITTED}"

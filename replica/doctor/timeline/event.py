@@ -45,6 +45,9 @@ class Event(NamedTuple):
     came: Came | None = None
     """How a broker came to be fenced or unfenced; None for all other events. The detail says it to
     people."""
+    parted: int | None = None
+    """The offset at which the log with the event's record left the branch; None for a record of the
+    branch."""
 
     @property
     def shown(self) -> tuple[object, ...]:
@@ -52,5 +55,5 @@ class Event(NamedTuple):
         return self[: len(COLUMNS)]
 
 
-COLUMNS = Event._fields[:-1]
+COLUMNS = Event._fields[:-2]
 """The fields of an event that `timeline` and `what-happened` print."""

@@ -41,7 +41,7 @@ from replica.doctor.timeline.reassignments import REPLICAS, Reassigned, Reassign
 from replica.doctor.timeline.state import last_time
 from replica.doctor.timeline.unwon import unwon_elections
 from replica.format.control import SnapshotHeader
-from replica.history.ranges import intersection, size_of
+from replica.history.ranges import END_OF_OFFSETS, intersection, size_of
 from replica.metadata.changes.brokers_seen import is_new_process
 from replica.metadata.image.settings import NO_MIGRATION
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
@@ -97,7 +97,8 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
     """All events. No field holds a secret. watch: receives the progress. also: the changes of
     OF_HISTORY that are events, too."""
     walk, asked_for = ChangeWalk(branch, None, watch), AskedForChanges()
-    latest, born = LatestChanges(), None
+    parted = min((one.start for one in branch.tails if one.is_contested), default=END_OF_OFFSETS)
+    before, after, beside_it, born = LatestChanges(), LatestChanges(), LatestChanges(), None
     changes, of_partitions, fencings = [], PartitionEvents(), Fencings(branch.members)
     of_replicas = Reassignments()
     for change in walk.changes():
@@ -107,35 +108,37 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
             changes.append(change)
         if what == "metadata_version_changed" and change.named.change.old is None:
             born = change.at
-        if what in OF_HISTORY and change.tail is None:
+        if what in OF_HISTORY and (change.tail is None or change.tail.is_contested):
             is_of_bootstrap = change.at == born
             asked_for.take(what, _OLDEST if is_of_bootstrap else change.at)
             if not is_of_bootstrap:
-                latest.take(change)
+                own = before if change.offset < parted else after
+                (own if change.tail is None else beside_it).take(change)
         of_partitions.take(change)
         if of_replicas.take(change) and change.tail is None:
             asked_for.take(REPLICAS, change.at)
     holders, cluster_id = Holders.of(branch), branch.cluster_id
     of_some: list[PartitionEvent | Reassigned] = [*of_partitions.events(), *of_replicas.events()]
     placed = [
-        *((_of_change(cluster_id, one, holders, fencings), one.tail is None) for one in changes),
-        *((_of_partitions(cluster_id, one, holders), one.tail is None) for one in of_some),
-        *(
-            (_of_election(branch, one), one.on_branch)
-            for one in elections_of(branch, _registrations(changes))
-        ),
+        *(_of_change(cluster_id, one, holders, fencings) for one in changes),
+        *(_of_partitions(cluster_id, one, holders) for one in of_some),
+        *(_of_election(branch, one) for one in elections_of(branch, _registrations(changes))),
     ]
     beside = [
-        *(event for event, on_branch in placed if not on_branch),
+        *(event for event in placed if event.parted is not None),
         *_snapshots(branch),
         *(event for tail in branch.tails for event in _of_tail(branch, tail)),
         *_went_back(branch),
         *_unwon(branch),
     ]
-    logged = [event for event, on_branch in placed if on_branch]
+    logged = [event for event in placed if event.parted is None]
     since = last_time(branch) - HOUR_MS
     recent = [
-        *(_of_group(cluster_id, one, holders, fencings) for one in latest.since(since)),
+        *(
+            _of_group(cluster_id, one, holders, fencings)
+            for latest in (before, after, beside_it)
+            for one in latest.since(since)
+        ),
         *(_of_partitions(cluster_id, one, holders) for one in of_replicas.latest(since)),
     ]
     recent.sort(key=lambda one: one.offset)
@@ -159,7 +162,8 @@ def _ordered(logged: Sequence[Event], beside: Sequence[Event]) -> tuple[Event, .
     newest = list(accumulate((at for _, at in times), max))
 
     def place(event: Event) -> tuple[int, int, int]:
-        before = bisect_left(offsets, event.offset)
+        # of the branch's records a log that left it has only those below
+        before = bisect_left(offsets, event.offset if event.parted is None else event.parted)
         at = max(event.at, newest[before - 1]) if before else event.at
         return at, event.offset, event.leader_epoch
 
@@ -195,8 +199,12 @@ def _of_change(
         detail = detail or detail_of(what, *values)
     return Event(
         cluster_id, change.at, what, name, detail, None,
-        change.offset, change.leader_epoch, nodes, change.commitment, came,
+        change.offset, change.leader_epoch, nodes, change.commitment, came, _start(change.tail),
     )  # fmt: skip
+
+
+def _start(tail: BranchTail | None) -> int | None:
+    return None if tail is None else tail.start
 
 
 def _of_group(
@@ -217,6 +225,7 @@ def _of_partitions(
         cluster_id, found.at, found.event, found.name, found.detail, None,
         found.offset, found.leader_epoch,
         holders.nodes(found.offset, found.leader_epoch, found.tail), found.commitment,
+        parted=_start(found.tail),
     )  # fmt: skip
 
 
@@ -231,9 +240,10 @@ def _of_election(branch: Branch, one: Election) -> Event:
     detail = f"leads epoch {won.epoch}{after}{votes}: {one.because}{lacking}"
     tail = None if one.on_branch else branch.tail_with(won.offset, won.epoch, won.digest)
     commitment = branch.commitment(won.offset, tail)
+    parted = None if one.on_branch else won.offset if tail is None else tail.start
     return Event(
         branch.cluster_id, won.at, ELECTION, f"node {won.leader}", detail, one.cause.value,
-        won.offset, won.epoch, one.nodes, commitment,
+        won.offset, won.epoch, one.nodes, commitment, parted=parted,
     )  # fmt: skip
 
 

@@ -264,6 +264,8 @@ class ClusterEvidence:
     """The other gaps: what could not be judged."""
     set_aside: tuple[SetAside, ...] = ()
     """See set_aside_in; empty unless logs conflict."""
+    put_back: str = ""
+    """See put_back_text."""
 
     @property
     def reliable(self) -> tuple[str, ...]:

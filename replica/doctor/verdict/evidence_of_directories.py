@@ -19,6 +19,7 @@ from replica.doctor.check.newest import (
     cluster_id_of,
     cluster_members,
 )
+from replica.doctor.check.put_back import other_end_text, put_back_text
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import absent_brokers
 from replica.doctor.health.cluster import Cluster
@@ -30,6 +31,7 @@ from replica.doctor.health.refusals import Refusal, refusals
 from replica.doctor.health.returning import returning
 from replica.doctor.health.rewound import RewoundPartitions, VisibleChange
 from replica.doctor.health.set_aside import SetAside, set_aside_in
+from replica.doctor.quorum.histories import LogConflict
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.verdict.evidence import (
     MAX_STEPS,
@@ -225,6 +227,7 @@ def evidence_of(
         copy_first=() if cluster is None else copies_first(cluster),
         absent={} if cluster is None else absent_brokers(cluster),
         set_aside=(*_set_aside(judged),) if files else (),
+        put_back=put_back_text(*_histories(judged)) if files else "",
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
         known_voters=voters_of(quorum),
         unreliable=() if quorum is None else _names(quorum.unreliable),
@@ -238,6 +241,11 @@ def evidence_of(
 def _set_aside(judged: JudgedCluster) -> Iterator[SetAside]:
     if any(one.rule is groups.CONFLICT for one in judged.findings):
         yield from set_aside_in(one.examined for one in judged.members)
+
+
+def _histories(judged: JudgedCluster) -> tuple[list[Examined], Sequence[LogConflict]]:
+    quorum = None if judged.state is None else judged.state.quorum
+    return [one.examined for one in judged.members], () if quorum is None else quorum.conflicts
 
 
 def _names(voters: Iterable[ReplicaKey]) -> tuple[str, ...]:
@@ -296,7 +304,8 @@ def _state(judged: JudgedCluster) -> KnownState | None:
     found = (judged.name_of(one) for one in judged.members if one.examined is told.examined)
     source = next(found, "")
     end = told.state.end.offset
-    return KnownState(end, told.last_timestamp, source, _beyond_voters(judged, end))
+    beyond = _beyond_voters(judged, end) or other_end_text(*_histories(judged), told.examined)
+    return KnownState(end, told.last_timestamp, source, beyond)
 
 
 def _beyond_voters(judged: JudgedCluster, end: int) -> str:

@@ -31,7 +31,7 @@ from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
 from replica.doctor.verdict.margin import QuorumMargin, majority_facts
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
-from replica.doctor.verdict.two_histories import of_one_history, with_folders
+from replica.doctor.verdict.two_histories import of_one_history, with_evidence
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
     Fact,
@@ -66,6 +66,7 @@ _LEADS_WITHOUT = (
     "committed records."
 )
 """Kafka cuts a log at its damage when it starts, or doesn't see the damage."""
+_WITH_EPOCHS = (files.ELECTIONS_WITHOUT_WINNER,)
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
@@ -123,6 +124,7 @@ class VerdictDraft:
     state: KnownState | None
     """As in Verdict."""
     set_aside: tuple[SetAside, ...]
+    put_back: str
     """As in ClusterEvidence."""
 
     def verdict(self, more: Iterable[PlacedFinding] = ()) -> Verdict:
@@ -131,7 +133,7 @@ class VerdictDraft:
         added = tuple(more)
         findings = (*self.findings, *added)
         of_files = _of_files(findings, self.mentioned, self.margin.voters)
-        of_files = with_folders(of_files, self.set_aside)
+        of_files = with_evidence(of_files, self.set_aside, self.put_back)
         return decide(
             self.cluster_id,
             self.margin.added_to((*self.felt, *of_files, *self.of_health), findings),
@@ -177,6 +179,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
         _well(evidence),
         evidence.state,
         evidence.set_aside,
+        evidence.put_back,
     )
 
 
@@ -229,7 +232,7 @@ def _of_files(
         where = list(dict.fromkeys(one.where for one in found))
         # a fact about possible data loss names its evidence, such as the other log of a conflict
         is_cause = rule.id in causes
-        is_told = is_cause or rule.id in AT_RISK or rule.id in _HAPPENED
+        is_told = is_cause or rule.id in AT_RISK or rule.id in _HAPPENED or rule in _WITH_EPOCHS
         evidence = found[0].finding.message if is_told else _place_of_damage(found[0].finding)
         limit = None if rule is groups.CONFLICT else _SHOWN
         fact = _of_place(rule, _places(where, limit), evidence)

@@ -19,9 +19,13 @@ def of_one_history(fact: Fact, state: KnownState | None) -> Fact:
     return replace(fact, text=text, next_step="")
 
 
-def with_folders(facts: Iterable[Fact], folders: Sequence[SetAside]) -> Iterator[Fact]:
-    """The facts, of which that about the conflict says which folders hold what a start deletes."""
+def with_evidence(
+    facts: Iterable[Fact], folders: Sequence[SetAside], put_back: str
+) -> Iterator[Fact]:
+    """The facts, of which that about the conflict says which history was there before, and which
+    folders hold what a start deletes. folders, put_back: see ClusterEvidence."""
     for fact in facts:
-        if groups.CONFLICT.id in fact.rules and folders:
-            fact = replace(fact, next_step=f"{fact.next_step} {set_aside_text(folders)}")
+        if groups.CONFLICT.id in fact.rules:
+            step = f"{fact.next_step} {set_aside_text(folders)}".rstrip()
+            fact = replace(fact, text=f"{fact.text} {put_back}".rstrip(), next_step=step)
         yield fact

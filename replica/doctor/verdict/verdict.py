@@ -166,7 +166,8 @@ class KnownState:
     """The source of the state, such as `node 1`; "" if the source is unknown."""
     beyond_voters: str = ""
     """What is known of the records that only an observer's copy of the log holds; "" where a
-    voter's log that was given has them, too."""
+    voter's log that was given has them, too. Where there are two histories: where the other one
+    ends."""
 
     @property
     def text(self) -> str:

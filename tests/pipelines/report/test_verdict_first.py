@@ -19,10 +19,23 @@ def test_what_must_be_read_before_the_first_step_stands_in_a_line_of_its_own() -
     answer = verdict(replace(HEALTHY, now=(DOWN, RISK, WORN)))
     assert answer.read_first == RISK
     assert answer.sentence.startswith(f"Now: {DOWN.text} {RISK.text} {WORN.text} ")
-    assert answer.sentence_beside_first.startswith(f"Now: {DOWN.text} {WORN.text} In the newest")
+    assert answer.beside_first.sentence.startswith(f"Now: {DOWN.text} {WORN.text} In the newest")
     assert verdict(replace(HEALTHY, now=(RISK, WORN))).read_first is None
     told = replace(RISK, rules=("conflict",))
     assert verdict(replace(HEALTHY, now=(DOWN, told))).read_first is None, "the clauses tell it"
+
+
+def test_the_worst_fact_or_clause_stands_alone_and_all_others_follow_it() -> None:
+    """A reader takes in what is wrong from the first line; the others can be read later."""
+    answer = verdict(replace(HEALTHY, now=(DOWN, RISK, WORN)))
+    first, second, clauses = answer.beside_first.statements
+    assert (first, second) == (DOWN.text, WORN.text)
+    assert f"Now: {first} {second} {clauses}" == answer.beside_first.sentence
+    of_loss = replace(RISK, rules=("conflict",))
+    loss, down, rest = verdict(replace(HEALTHY, now=(of_loss, DOWN))).beside_first.statements
+    assert down == DOWN.text
+    assert "; " not in loss
+    assert rest
 
 
 @pytest.mark.parametrize("rule", sorted(OLD_DISKS))

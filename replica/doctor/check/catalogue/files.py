@@ -107,8 +107,8 @@ QUORUM_STATE_AHEAD = info(
 )
 ELECTIONS_WITHOUT_WINNER = warning(
     "elections-without-winner",
-    "quorum-state is above the log, on a node by many epochs: elections followed one another, and "
-    "none of them brought a leader that wrote a record.",
+    "quorum-state is many epochs above the log, on this node or on another one: nodes stood for "
+    "election again and again, and nobody won.",
     "Stands for election in one new epoch after the other, and commits nothing.",
     "Find out why no candidate gets a majority of the votes: voters that are down, addresses that "
     "don't answer, certificates, or cluster ids that differ.",

@@ -1,0 +1,105 @@
+"""The steps of a recovery plan where there are two histories: nothing starts, everything is copied,
+and a person chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.cli.directories.recover_fixed_steps import RecoverStep
+from jobs.cli.directories.recover_names import shown_paths
+from jobs.cli.directories.recover_quorum import PlannedQuorum
+from replica.doctor.health.set_aside import set_aside_in, set_aside_text
+from replica.doctor.quorum.histories import sides_of
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.format.file_names import METADATA_FOLDER
+from replica.shell_text import Shell, line, noted
+from replica.words import named
+
+_ON_EACH = "on each node, for each path of log.dirs and metadata.log.dir"
+
+
+def is_of_voters(quorum: KnownQuorum) -> bool:
+    """Whether voters hold different histories. A broker's log alone may be one of an earlier
+    cluster."""
+    voters = {voter.key.node_id for voter in quorum.voters}
+    sides = sides_of(quorum.conflicts)
+    return len(sides) > 1 and all(not voters.isdisjoint(side) for side in sides)
+
+
+def choose_a_history(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
+    """The steps."""
+    yield _stop(quorum)
+    yield _copy_disks(quorum)
+    yield from quorum.keep()
+    yield _compare(quorum)
+    yield _go_on(quorum)
+
+
+def _stop(quorum: PlannedQuorum) -> RecoverStep:
+    stop = quorum.stop()
+    brokers = noted(
+        Shell("bin/kafka-server-stop.sh --process-role=broker"),
+        "on each broker, also on those that were not given",
+    )
+    text = "Stop every controller and every broker, and whatever starts them again."
+    return RecoverStep(text, (*stop.commands, brokers))
+
+
+def _copy_disks(quorum: PlannedQuorum) -> RecoverStep:
+    found = [*set_aside_in(quorum.by_key.values())]
+    told = f" {set_aside_text(found)}" if found else ""
+    return RecoverStep(
+        "Copy the whole disk of each node, the brokers' above all: a broker that starts with one "
+        f"history discards records of topics that this history lacks.{told}",
+        (
+            noted(Shell("LOG_DIR=/var/lib/kafka/data"), _ON_EACH),
+            Shell('cp -a "$LOG_DIR" "$LOG_DIR"-before-start'),
+        ),
+    )
+
+
+def _one_of_each(quorum: PlannedQuorum) -> list[str]:
+    """A directory of each history, as the user would write it: of the longest log."""
+    sides, found = sides_of(quorum.plan.quorum.conflicts), []
+    for side in sides:
+        logs = [one.log for one in quorum.plan.ranking if one.log.key.node_id in side]
+        longest = max(logs, key=lambda log: log.end_offset)
+        found.append(quorum.by_key[longest.key].shown)
+    return found
+
+
+def _compare(quorum: PlannedQuorum) -> RecoverStep:
+    shown = _one_of_each(quorum)
+    return RecoverStep(
+        "Find out which history has the topics and the changes that you need: `state` shows the "
+        "topics of each, `timeline` its changes, `diff` the records of both. A majority proves "
+        "little: disks that were put back can be one.",
+        (
+            *(
+                line("kraftlake", "state", "--entity", "topic", *shown_paths([one]))
+                for one in shown
+            ),
+            *(line("kraftlake", "timeline", *shown_paths([one])) for one in shown),
+            *(line("kraftlake", "diff", *shown_paths((shown[0], one))) for one in shown[1:]),
+        ),
+    )
+
+
+def _go_on(quorum: PlannedQuorum) -> RecoverStep:
+    sides = sides_of(quorum.plan.quorum.conflicts)
+    lines = []
+    for side in sides:
+        one = [
+            quorum.by_key[standing.log.key].shown
+            for standing in quorum.plan.ranking
+            if standing.log.key.node_id in side
+        ]
+        note = f"to go on with the history of {named('node', [*map(str, side)])}"
+        lines.append(noted(line("kraftlake", "recover", "--plan", *shown_paths(one)), note))
+    return RecoverStep(
+        "Start none of them before you have chosen. Then make the plan again with the directories "
+        "of that history alone. Its plan may ask for the disks of the other nodes: what they hold "
+        "is of the other history, so give it none of these, and count these disks as gone. "
+        f"Before a broker with the other history starts, move its {METADATA_FOLDER} away.",
+        tuple(lines),
+    )

@@ -1,0 +1,94 @@
+"""Which of two histories was there before: the log of one names leaders and voters whose own logs
+have the other, so their disks were put back to older copies after that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
+
+from replica.doctor.check.examined import Examined, leaders_of
+from replica.doctor.quorum.attested import by_election
+from replica.doctor.quorum.histories import LogConflict
+from replica.model.keys import ReplicaKey
+from replica.words import ms_text, named
+
+
+def put_back_text(members: Sequence[Examined], conflicts: Iterable[LogConflict]) -> str:
+    """A sentence about the nodes whose disks were put back, and whose history was there before; ""
+    where nothing shows it. Histories with no record in common are of disks that were formatted
+    anew, or of another cluster's, and not of older copies."""
+    logs = {one.replica.key: one for one in members if one.replica is not None}
+    told: dict[tuple[ReplicaKey, ReplicaKey], set[int]] = {}
+    for conflict in conflicts:
+        for teller, node in permutations((conflict.a, conflict.b)):
+            if conflict.offset > 0 and {teller, node} <= logs.keys():
+                told[teller, node] = _epochs(logs[teller], logs[node], conflict.offset)
+    shown = {pair: epochs for pair, epochs in told.items() if epochs}
+    tellers = {teller for teller, _ in shown}
+    nodes = {node for _, node in shown}
+    if not shown or not tellers.isdisjoint(nodes):
+        return ""
+    return _sentence(tellers, nodes, shown)
+
+
+def other_end_text(
+    members: Iterable[Examined], conflicts: Iterable[LogConflict], told: Examined
+) -> str:
+    """A sentence about the end of the history beside that of the log `told`; "" where there is
+    none."""
+    pairs = [{one.a, one.b} for one in conflicts]
+    own = told.replica.key if told.replica is not None else None
+    others = set[ReplicaKey]().union(*(pair for pair in pairs if own in pair)) - {own}
+    logs = [one for one in members if one.replica is not None and one.replica.key in others]
+    if not logs:
+        return ""
+    longest = max(logs, key=lambda one: one.directory.log_end_offset)
+    end, last = longest.directory.log_end_offset, longest.last_batch
+    at = "" if last is None else ms_text(last.header.max_timestamp)
+    when = f"{at}, " if at else ""
+    return f"The other history ends at {when}offset {end - 1} of node {longest.owner.node_id}"
+
+
+def _epochs(teller: Examined, node: Examined, offset: int) -> set[int]:
+    """The epochs in which the node led or voted by the records of another log from this offset on,
+    though its own log has other records there. Such a log begins there with the record of an
+    election: without one the two logs differ for another reason, such as a changed file."""
+    own = {(change.offset, change.epoch) for change in node.leader_changes}
+    if all(at != offset for at, _ in own):
+        return set()
+    return {
+        epoch
+        for change in teller.leader_changes
+        if change.offset >= offset
+        and (change.offset, change.epoch) not in own
+        and node.batch_at(change.offset) is not None
+        for key, epoch in by_election(
+            change.epoch,
+            change.message.leader_id,
+            leaders_of(change.message.voters),
+            leaders_of(change.message.granting_voters),
+        )
+        if key.matches(node.owner.key)
+    }
+
+
+def _sentence(
+    tellers: Iterable[ReplicaKey],
+    nodes: Iterable[ReplicaKey],
+    shown: Mapping[tuple[ReplicaKey, ReplicaKey], set[int]],
+) -> str:
+    epochs = sorted(set[int]().union(*shown.values()))
+    which = named("epoch", [*map(str, epochs)])
+    those = _named(nodes)
+    has, their = ("its log lacks", "its disk was") if " and " not in those else (
+        "their logs lack", "their disks were",
+    )  # fmt: skip
+    return (
+        f"By the log of {_named(tellers)} {those} led or voted in {which} of that history, which "
+        f"{has}: {their} put back to older copies, and the history of {_named(tellers)} is the one "
+        "that was there before."
+    )
+
+
+def _named(keys: Iterable[ReplicaKey]) -> str:
+    return named("node", [str(key.node_id) for key in sorted(keys)])
