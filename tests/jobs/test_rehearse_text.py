@@ -57,7 +57,7 @@ def told(fate: Fate, doubt: VoterDoubt | None = None) -> list[str]:
         (
             Fate(12, None, (), None, LAST, ONE, False, False, other=LAST),
             "node 12 keeps its log; it keeps offsets 973 to 973 (1 record), at which the leader "
-            "has other records; of both 0 committed, 0 never committed, 1 unknown",
+            "has other records",
         ),
     ],
     ids=["not followed yet", "truncated", "kept beside the leader's"],

@@ -77,7 +77,7 @@ def test_the_time_of_the_state_is_beside_that_of_the_other_history(
     lines = kraftlake("check", nodes).lines
     (told,) = (line for line in lines if line.startswith("as of"))
     assert "offset 28 of node 3. The other history ends at 2026-01-01 00:00:5" in told
-    assert "offset 44 of node " in told
+    assert "offset 45 of node " in told
 
 
 def test_what_happened_tells_of_each_history_in_the_order_of_time(
@@ -139,9 +139,11 @@ def test_recover_and_rehearse_call_neither_history_the_committed_one(
     kraftlake: Kraftlake, nodes: Path
 ) -> None:
     for asked in (("recover", "--plan"), ("rehearse", "--seeds", "0:2")):
-        head = "\n".join(_head(kraftlake(*asked, nodes)))
-        assert SIDES in head
-        assert "proven" not in head
+        ended = kraftlake(*asked, nodes)
+        assert SIDES in "\n".join(_head(ended))
+        assert "proven" not in ended.out
+        assert "committed," not in ended.out
+        assert "the smallest set" not in ended.out
 
 
 def _head(ended: Ended) -> list[str]:

@@ -26,6 +26,7 @@ from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
 from tests.jobs.lake_verdicts import lake_of, rows, verdict_by_check
+from tests.jobs.two_histories import two_histories
 from tests.replica.doctor.check.test_registered_later import cut_before_registering
 from tests.replica.doctor.check.test_voter_behind import cut_whole
 from tests.replica.doctor.verdict.test_without_winner import (
@@ -82,7 +83,7 @@ def old_log(folder: Path) -> Path:
 
 CASES = (
     "split", "endless-elections", "stale", "clean-failover", "stopped", "alone", "behind",
-    "registered", "registered in an earlier epoch", "two-quorums", "old log",
+    "registered", "registered in an earlier epoch", "two-quorums", "old log", "two histories",
     "nobody elected",
 )  # fmt: skip
 
@@ -125,6 +126,8 @@ def lake(data: Path, tmp_path_factory: pytest.TempPathFactory) -> LakeOfCases:
     return LakeOfCases(place, nodes)
 
 
+UNLIKE = ("behind", "two-quorums", "two histories")
+"""The cases of which directories tell more: a lake has no text about whose disks were put back."""
 OF_RECORDED = ("split", "alone", "registered", "registered in an earlier epoch")
 """The cases that are made of one recorded cluster, and get ids of their own."""
 
@@ -142,6 +145,8 @@ def write_case(data: Path, nodes: Path, name: str) -> None:
         behind(nodes)
     elif name == "old log":
         old_log(nodes)
+    elif name == "two histories":
+        two_histories(nodes)
     elif name == "nobody elected":
         quorum = quorum_of(3)
         lose_one_after_the_other(quorum)
@@ -164,7 +169,7 @@ def cluster_of(nodes: Path) -> str:
     return text.partition("cluster.id=")[2].split()[0]
 
 
-@pytest.mark.parametrize("name", [one for one in CASES if one not in ("behind", "two-quorums")])
+@pytest.mark.parametrize("name", [one for one in CASES if one not in UNLIKE])
 def test_the_table_has_the_verdict_of_check(lake: LakeOfCases, name: str) -> None:
     expected = verdict_by_check(lake.nodes[name])
     if name == "old log":
@@ -317,6 +322,26 @@ def test_plan_stands_on_the_same_ground_in_a_lake(lake: LakeOfCases, kraftlake: 
     ]
     assert said[0] == said[1]
     assert said[0], "the conflict is a reason"
+
+
+def test_of_two_histories_none_is_called_uncommitted_and_none_is_planned_by(
+    lake: LakeOfCases, kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    """The lake's state may be of the history that is not that of the newest log."""
+    asked = lake.asked("two histories")
+    findings = lake.rows("two histories", "gold.findings")
+    assert {one["offset"] for one in findings if one["rule"] == "conflict"} == {20}
+    assert {one["rule"] for one in findings}.isdisjoint(("state-not-committed", "voter-behind"))
+    report = kraftlake("report", *asked, "-o", tmp_path / "report.html")
+    assert "From offset 20 on" in report.out
+    assert "majority" not in report.out
+    plans = [
+        kraftlake("plan", "--json", "--roll", *each).answers[0]
+        for each in (asked, (lake.nodes["two histories"],))
+    ]
+    told = [(one["first"], one["reasons"], one["needs"]) for one in plans]
+    assert told[0] == told[1]
+    assert not kraftlake("state", "--exposure", "--json", *asked).answers
 
 
 def test_an_older_moment_has_a_verdict_of_its_state_alone(

@@ -50,6 +50,7 @@ def two_histories(folder: Path) -> Path:
     quorum.start(*SECOND)
     quorum.elect(2)
     quorum.commit(2, records.create_topic("refunds", quorum.brokers), *[records.no_op()] * 20)
+    quorum.commit(2, records.topic_config("refunds", "retention.ms", "1"))
     quorum.settle(*SECOND)
     capture = quorum.capture()
     write_capture(replace(capture, files={**capture.files, 3: not_put_back}), str(folder))
