@@ -121,12 +121,12 @@ def _after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str
 
 def with_verdict(cluster: Cluster, verdict: Verdict | None) -> Cluster:
     """The cluster, which knows what its verdict says about the quorum's leader."""
-    return cluster if verdict is None else replace(cluster, by_verdict=_no_leader(verdict))
+    return cluster if verdict is None else replace(cluster, by_verdict=no_leader_by(verdict.facts))
 
 
-def _no_leader(verdict: Verdict) -> NoLeader | None:
+def no_leader_by(facts: Iterable[Fact]) -> NoLeader | None:
     """Why the cluster accepts no change; None where nothing shows that it may accept none."""
-    for fact in verdict.facts:
+    for fact in facts:
         if not set(NO_CHANGE).isdisjoint(fact.rules):
             is_sure = fact.level is Level.OUTAGE
             return NoLeader(
