@@ -62,8 +62,8 @@ class KnownQuorum:
     proven_end: int = 0
     """The entries of the newest log below this offset (exclusive) are proven to be committed."""
     possible_end: int = 0
-    """The entries of the newest log from this offset on are on no majority, whatever voters hold
-    whose disks are not at hand or are unreadable. So they were not committed when the directories
+    """The entries of the newest log from this offset on are on no majority, whatever is on the
+    disks that are not at hand or are unreadable. So they were not committed when the directories
     were read. At least proven_end, at most log_end; log_end if logs conflict."""
     conflicts: tuple[LogConflict, ...] = ()
     """The pairs of replicas whose logs conflict."""

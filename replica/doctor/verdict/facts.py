@@ -84,9 +84,8 @@ _BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
     partition_folders.REPLICA_WITHOUT_FOLDER.id, health.RETENTION_SHORTENED.id,
 )  # fmt: skip
-"""The rules whose subjects say too little. Those of a migration are it and the brokers that are
-known, and what is to be done may be about others, such as those that are missing. Those of missing
-folders are partitions, and the brokers are what matters."""
+"""The rules whose findings' messages say more than their subjects: the subjects of a migration lack
+brokers that never registered, and those of missing folders are partitions, not brokers."""
 _HAPPENED = {
     groups.CONFLICT.id: "two histories under one cluster id",
     groups.TWO_LEADERS.id: "two leaders of one epoch",
