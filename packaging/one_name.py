@@ -36,7 +36,7 @@ class ImportStatementError(Exception):
 
 
 class OneName(build_py):
-    """setuptools' own step, followed by the move."""
+    """setuptools' own step, after which the packages are moved below kraftlake."""
 
     def run(self) -> None:
         """Copies the packages to the folder of the build. Except for an editable installation, it

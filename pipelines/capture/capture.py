@@ -84,7 +84,7 @@ class Capture:
     round_name: str | None = None
     """The name in --order that the capture belongs to; None without --order."""
     seal: Seal = OPEN
-    """The form in which the lake shows hashes."""
+    """The lake's seal, which gives the form in which the lake shows hashes."""
     judged: JudgedCapture | None = None
     """The findings of the rules, where the caller had them judged; None elsewhere."""
 

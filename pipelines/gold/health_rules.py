@@ -105,7 +105,7 @@ def cluster_of(
     state_row: cluster_id, source, end_offset, is_whole, now_ms and voters. The voters are node ids
     in the newest leader's epoch, because a static quorum's log names no others. The row may also
     have refused_at, and quorum, uncommitted_from, uncommitted_at, unstartable, passed_over,
-    lags and own_ends: see Cluster. entities: as in image_of.
+    lags, own_ends and by_verdict: see Cluster. entities: as in image_of.
     """
     image = image_of(one for one in entities if one[0] in JUDGED)
     named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}
@@ -126,6 +126,7 @@ def cluster_of(
         passed_over=state_row.get("passed_over", ""),
         lags=state_row.get("lags", {}),
         own_ends=state_row.get("own_ends", {}),
+        by_verdict=state_row.get("by_verdict"),
     )
 
 

@@ -39,6 +39,7 @@ from pipelines.gold.snapshot_cadence import marks_of, snapshot_cadence
 from pipelines.gold.snapshot_validity import judged_snapshots
 from pipelines.gold.superseded_findings import beside_other_logs
 from pipelines.gold.truncations import truncations
+from pipelines.gold.unled import unled_by_files
 from pipelines.gold.voter_beliefs import stated_voters
 from pipelines.replay.compared_before import ComparedBefore
 from pipelines.replay.plan import whole_snapshots
@@ -270,6 +271,12 @@ class Gold:
             "unstartable": {**refusing, **self.silver.beside.unstartable},
             "lags": lags_of(self.status, self.quorum),
             "own_ends": own_ends_in(self.newest_captures, self.silver.held),
+            "by_verdict": unled_by_files(
+                self.newest_captures,
+                beside_other_logs(self.bronze.findings, self.status),
+                self.quorum,
+                self.silver.beside.without_log,
+            ),
         }
         return [{**state_row, **also} for state_row in newest_states(self.status, *of)]
 

@@ -76,7 +76,8 @@ class BesideCluster:
     without_log: Mapping[int, FormattedMember] = field(default_factory=dict)
     """For each node with a directory without a metadata log: this directory."""
     unstartable: Mapping[int, str] = field(default_factory=dict)
-    """For each node that refuses to start beside its other directories: see Cluster."""
+    """For each node that refuses to start with all its directories: the rule and the finding, as in
+    Cluster.unstartable."""
 
     def __bool__(self) -> bool:
         return bool(self.elsewhere or self.without_log or self.unstartable)

@@ -17,6 +17,7 @@ from pipelines.finding_rows import finding_of, unstartable_nodes
 from pipelines.gold.inputs import Gold
 from pipelines.gold.membership import may_hold_records
 from pipelines.gold.other_disks import BesideCluster, RoundDirectories
+from pipelines.gold.unled import missing_voters
 from pipelines.gold.verdict_rows import verdict_row
 from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.catalogue.groups import VOTER_DISK_EMPTY
@@ -34,7 +35,7 @@ from replica.doctor.verdict.evidence import (
     voters_of,
 )
 from replica.doctor.verdict.facts import VerdictDraft, draft_on
-from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Gap, KnownState, MissingVoters
+from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Gap, KnownState
 from replica.format import meta_properties
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
@@ -185,7 +186,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         tuple(str(key.node_id) for key in of.quorum.unreliable),
         tuple(str(key.node_id) for key in of.quorum.replaced),
         None if state_row is None else _known_state(state_row),
-        _missing(of, captures),
+        missing_voters(captures, of.quorum, of.silver.beside.without_log),
         tuple(_gaps(of, captures)),
     )
 
@@ -224,12 +225,3 @@ def _gaps(of: Gold, captures: Sequence[Row]) -> Iterator[Gap]:
         absent = {one.key.node_id for one in of.quorum.in_doubt(*ABSENT)}
         without_log = frozenset(of.silver.beside.without_log)
         yield never_written(absent - without_log if of.quorum.voters else None)
-
-
-def _missing(of: Gold, captures: Sequence[Row]) -> MissingVoters | None:
-    missing = frozenset(voter.key for voter in of.quorum.in_doubt(*ABSENT))
-    if not missing:
-        return None
-    given = frozenset(row["node_id"] for row in captures)
-    without_log = frozenset(of.silver.beside.without_log)
-    return MissingVoters(missing, len(of.quorum.voters), given, without_log)

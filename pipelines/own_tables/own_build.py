@@ -1,6 +1,7 @@
-"""Own tables brought up to date after a build, where their definition or inputs have changed.
+"""Brings own tables up to date after a build, where their definition or inputs have changed.
 
-An own table prevents neither kraftlake's tables, which are committed before, nor another own table.
+An own table that fails stops nothing else: kraftlake's tables are committed before, and the other
+own tables are still derived.
 """
 
 from __future__ import annotations

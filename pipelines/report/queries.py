@@ -24,7 +24,8 @@ MAX_CAPTURES = 100
 MAX_SHOWN_IN_PRINT = 2
 """With more clusters than this, the first printed pages have only the verdict of each cluster."""
 MAX_EPOCHS, MAX_PAIRS, MAX_TYPES = 100, 50, 50
-"""The most rows of tables whose queries have no LIMIT, or a larger one."""
+"""The most rows that the page shows of tables of epochs, of pairs of replicas, and of record
+types."""
 MAX_LANES = 24
 """The most lanes of a drawing."""
 SHOWN, LONG = 12, 240

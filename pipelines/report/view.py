@@ -207,7 +207,8 @@ def _health(row: Row) -> HealthView:
 
 
 def _partings(evidence: Evidence) -> list[Parting]:
-    """All divergences. Where branches are decoded, they are told apart by their batches."""
+    """All divergences. Branches are told apart by epoch; where they were decoded, by their
+    batches."""
     decoded = {
         (one.parting.capture_group, one.parting.offset, one.parting.relation): one.parting
         for one in evidence.decoded

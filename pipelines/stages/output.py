@@ -37,7 +37,8 @@ OF_UNITS = tuple(contract for contract in DERIVED if contract is not VERDICTS)
 """The derived tables of which a unit of clusters makes rows. The rows of gold.verdicts are made
 last, because they need the rows that the stage `rounds` makes."""
 _MOST_COMPARED = 1_000
-"""Reading more rows than this takes longer than writing them anew, and one more commit."""
+"""The most rows that are read to see whether they changed. Reading more would take longer than to
+write and commit them anew."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,6 +275,19 @@ def test_what_no_majority_holds_is_told_by_the_lake_too(
     assert "voters 2 and 3: not counted: their logs end together" in exposed[0].err
 
 
+@pytest.mark.parametrize("name", ["nobody elected", "endless-elections"])
+def test_the_table_of_exposures_knows_that_nobody_leads(
+    lake: LakeOfCases, kraftlake: Kraftlake, name: str
+) -> None:
+    """Then no partition gets another leader: the table was made without the verdict."""
+    figures = ("kind", "leaderless", "needs_unclean", "voters_left", "has_majority")
+    told = kraftlake("state", "--exposure", "--json", lake.nodes[name]).answers
+    table = lake.rows(name, "gold.failure_exposure")
+    assert sorted([",".join(one["gone"]), *(one[key] for key in figures)] for one in told) == (
+        sorted([one["gone"], *(one[key] for key in figures)] for one in table)
+    )
+
+
 def test_a_voter_that_is_behind_is_counted_by_no_plan_of_a_lake(
     lake: LakeOfCases, kraftlake: Kraftlake
 ) -> None:

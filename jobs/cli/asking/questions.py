@@ -80,7 +80,7 @@ ORDER BY b.cluster_id, b.node_id, first_offset""",
     ),
     Question(
         "removed-heads",
-        "Which replicas lost the head of their log to a snapshot?",
+        "Which replicas deleted the head of their log after a snapshot?",
         """\
 SELECT substr(cluster_id, 1, 4) AS cluster, node_id AS node, count(*) AS batches,
        min(base_offset) AS first_offset, max(last_offset) AS last_offset

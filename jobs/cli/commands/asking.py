@@ -92,11 +92,12 @@ class StateOptions:
     With several of --entity, --topic and --name, an entity must match all of them. From
     directories, --sizes and --exposure show the end of the newest log. --exposure begins with the
     verdict on the cluster, the broker whose failure would do most harm, and what to do next. For
-    each failure it counts the partitions that would have no leader, those among them that only an
-    unclean election helps, because no replica that may lead comes back, and those that would fall
-    below min.insync.replicas (`?` where no log holds it); and it says whether the voters keep a
-    majority. The last lines say on what the figures rest. --since reads the log, or the lake's
-    history, backward, and adds the record since which a failure has had these figures.
+    each failure it counts the partitions that would have no leader, and those of them for which
+    only an unclean election would help, because no replica that may lead comes back. It also counts
+    the partitions that would fall below min.insync.replicas (`?` where no log holds it), and says
+    whether the voters keep a majority. The last lines say on what the figures rest. --since reads
+    the log, or the lake's history, backward, and adds the record since which a failure has had
+    these figures.
 
     --effective shows the value of each config that is in force for a topic, a broker or a group:
     its own, that of all brokers, that of --broker-config, or Kafka's default; what set it, since

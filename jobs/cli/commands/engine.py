@@ -142,11 +142,13 @@ class ScramOptions:
         "--mechanism M", "SCRAM-SHA-256 or SCRAM-SHA-512.", default="SCRAM-SHA-512"
     )
     iterations: int = option(
-        "--iterations N", "Rounds of hashing for each guess: 4096 to 16384.", default=8192
+        "--iterations N",
+        "SCRAM's iterations, 4096 to 16384: more make guessing slower.",
+        default=8192,
     )
 
 
-@command("cli.engine.replica_describe:run", "Show how far every replica of a quorum is.")
+@command("cli.engine.replica_describe:run", "Show the log end and the lag of every replica.")
 class DescribeOptions:
     """Show what the leader of a quorum, of kraftlake or of Kafka, says of its replicas, with a
     verdict.

@@ -96,8 +96,9 @@ class TimelineOptions:
                         restored from an older copy, or was emptied
       leader-restarted  the former leader fell silent, and a new process of it registered within
                         a minute
-      leader-resigned   another leader was elected within 1.5 s. Followers wait longer than this for
-                        a silent leader, and the former leader's process can't have ended
+      leader-resigned   another leader was elected within 1.5 s of the last append. Followers wait
+                        longer than this for a silent leader, and the former leader's process
+                        can't have ended
       leader-silent     nothing was appended for 1.5 s or more, and no record shows why
       unknown           the records before the election are not in these logs, or allow several
                         causes
@@ -139,8 +140,8 @@ class HistoryOptions:
     record. Both give the same words and columns as `kraftlake sql --question changes`. Name the
     directories of all nodes that you have. A change that only a truncated branch has is shown as
     superseded. Where a log doesn't begin at offset 0, the content of its oldest snapshot is not
-    shown as changes. Text shows 100 characters of a value at most, and of two long ones the fields
-    that differ; --json and --csv have all.
+    shown as changes. Text shows 100 characters of a value at most. Where the old or the new value
+    is longer, it shows only the fields that differ. --json and --csv have whole values.
 
     --topic shows the topic, its partitions, its configs, and ACLs on exactly its name. --broker
     shows the broker's registration and configs. --principal shows ACLs, SCRAM credentials, quotas

@@ -258,8 +258,9 @@ class ForgetOptions:
     Removed rows stay on disk in earlier versions of the tables. If they must not, because they hold
     secrets, use --vacuum: it builds, and then deletes every file of an earlier version, so that no
     earlier version can be read. --vacuum may also be used alone, later. For 30 days more, the
-    tables' transaction logs keep the first 32 characters of each file's least and greatest texts.
-    forget removes nothing from backups, or from messages that were published.
+    tables' transaction logs keep statistics of the deleted files: of the least and the greatest
+    text in each column the first 32 characters. forget removes nothing from backups, or from
+    messages that were published.
 
     \b
     Examples:

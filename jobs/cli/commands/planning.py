@@ -10,16 +10,17 @@ from replica.errors import UsageError
 class PlanOptions:
     """Judge a planned change of a cluster: safe, unsafe, unknown, or nothing to do.
 
-    unsafe means that Kafka refuses the change, or the change can never finish, or partitions lose
-    their leader or fall below min.insync.replicas, or the quorum loses its majority. Each reason
-    names the partition or node, and the offset of the record that shows it. unknown means that the
-    log doesn't hold what the answer names, such as the brokers' min.insync.replicas without
-    --broker-config. A line `needs` names a condition of the answer that nothing here shows: that
-    enough voters run, that nodes whose logs end early are caught up, that voters whose directories
-    are not named hold nothing newer. The first line of an answer with such conditions says `if its
-    needs hold`, and the exit code is 4, so that a script stops. Check the conditions, and run the
-    command again with --needs-checked. No change is safe where logs conflict, where the newest copy
-    breaks off, or where no majority of the voters holds the records.
+    safe means that the log shows no reason against the change. unsafe means that Kafka refuses the
+    change, or the change can never finish, or partitions lose their leader or fall below
+    min.insync.replicas, or the quorum loses its majority. Each reason names the partition or node,
+    and the offset of the record that shows it. unknown means that the log doesn't hold what the
+    answer names, such as the brokers' min.insync.replicas without --broker-config. A line `needs`
+    names a condition of the answer that nothing here shows: that enough voters run, that nodes
+    whose logs end early are caught up, that voters whose directories are not named hold nothing
+    newer. The first line of an answer with such conditions says `if its needs hold`, and the exit
+    code is 4, so that a script stops. Check the conditions, and run the command again with
+    --needs-checked. No change is safe where logs conflict, where the newest copy breaks off, or
+    where no majority of the voters holds the records.
 
     The command judges the newest state in the directories, or the state in a lake. In a lake it
     also judges an earlier state (--at-offset, --at-time, --committed-only). With -b it judges the

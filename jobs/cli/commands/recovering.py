@@ -101,7 +101,7 @@ class RehearseOptions:
 
 
 @command(
-    "cli.directories.restore:run", "Make a checkpoint that boots a new cluster as the old one."
+    "cli.directories.restore:run", "Make a checkpoint to boot a new cluster with old metadata."
 )
 class RestoreOptions:
     """Make the checkpoint from which a new cluster boots with the metadata of an old one.

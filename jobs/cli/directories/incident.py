@@ -41,10 +41,10 @@ class Weight(IntEnum):
     """How grave an event is. A page with too many events leaves out the light ones first."""
 
     GRAVE = 0
-    """Records may be lost, or users notice it."""
+    """Records may be lost, or users notice the event."""
     USUAL = 1
     LIGHT = 2
-    """It is routine, or somebody asked for it."""
+    """The event is routine, or somebody asked for it."""
 
 
 class LeaderGaveUp(NamedTuple):
@@ -160,7 +160,7 @@ class Incident:
             )
             listing = line("kraftlake", "timeline", *events)
             earlier = self.asked_for.earlier(self.end_ms)
-            more = f" and {earlier} from before, or of the formatting" if earlier else ""
+            more = f", and {earlier} more from earlier or from the formatting" if earlier else ""
             lists = f"`{listing}` with the same directories lists them{more}"
             if harmful := _harmful(self.recent):
                 said = "; ".join(map(line_of, harmful))

@@ -128,7 +128,8 @@ class PlannedQuorum:
                 if not any(voter.matches(one.log.key) for voter in missing)
             ]
         return RecoverStep(
-            f"{text}, and make the plan again: what a majority of the voters holds is all there.",
+            f"{text}, and make the plan again: any majority of the voters holds every committed "
+            "record.",
             (
                 noted(Shell("DIRECTORY=/mnt/disk"), "of each of these nodes, or a copy of it"),
                 line("kraftlake", "recover", "--plan", *shown_paths(kept), Shell('"$DIRECTORY"')),
@@ -147,8 +148,8 @@ class PlannedQuorum:
         """The step for a voter about which only this is known: its directory was not given."""
         return RecoverStep(
             f"If node {voter.node_id} still has its own disk, start it with that disk, and leave "
-            "out the next step. If the disk was restored from a backup, name its directory here "
-            "before, and make the plan again.",
+            "out the next step. If the disk was restored from a backup, don't start it: first make "
+            "the plan again with its directory.",
             (self._on(voter.node_id, *self._start(voter.node_id)),),
         )
 

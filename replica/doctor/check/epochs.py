@@ -12,6 +12,7 @@ from replica.doctor.check.rule import Finding
 from replica.format.directory import SegmentFile
 from replica.format.segment import chosen, numbers_of
 from replica.format.walk import LocatedBatch
+from replica.words import counted
 
 CHURN_EPOCHS = 20
 """The number of epochs within CHURN_MS for which there is a finding."""
@@ -111,12 +112,12 @@ def _stretches(
 
 
 def _run(stretches: Sequence[EpochStretch], began: LeaderChangeBatch | None) -> EpochRun:
-    counted: Counter[int] = Counter()
+    batches: Counter[int] = Counter()
     for stretch in stretches:
-        counted[stretch.epoch] += stretch.count
+        batches[stretch.epoch] += stretch.count
     # if two epochs have equally many batches, the first epoch (of the LeaderChange record) is
     # chosen
-    ((epoch, _),) = counted.most_common(1)
+    ((epoch, _),) = batches.most_common(1)
     return EpochRun(tuple(stretches), began, epoch)
 
 
@@ -175,7 +176,7 @@ def judge_churn(changes: Sequence[LeaderChangeBatch]) -> Iterator[Finding]:
         minutes = max(1, (end.timestamp - begin.timestamp) // 60_000)
         yield log.EPOCH_CHURN.at(
             begin.path,
-            f"{count} new epochs in {minutes} minutes, {begin.epoch} to {end.epoch}",
+            f"{count} new epochs in {counted(minutes, 'minute')}, {begin.epoch} to {end.epoch}",
             position=begin.position,
             offset=begin.offset,
             epoch=begin.epoch,

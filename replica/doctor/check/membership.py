@@ -261,7 +261,8 @@ def _judge_leaders(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]
             continue
         other = first.setdefault(epoch, member)
         if leader != other.leader_id:
-            message = f"leader {leader} of epoch {epoch}; {other.leader_id} by {other.quorum_state}"
+            message = f"epoch {epoch} has leader {leader} here"
+            message += f", and leader {other.leader_id} in {other.quorum_state}"
             yield member, groups.TWO_LEADERS.at(file, message, epoch=epoch)
 
 
@@ -270,7 +271,7 @@ def _judge_voters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
     for member in naming:
         voters, first = sorted(member.current_voters), sorted(naming[0].current_voters)
         if voters != first:
-            message = f"voters {voters}; {first} by {naming[0].quorum_state}"
+            message = f"voters {voters} here, and {first} in {naming[0].quorum_state}"
             message += _leaders(member, naming[0])
             rule, file = groups.VOTER_SETS_DIFFER, member.quorum_state
             yield member, rule.at(file, message, epoch=member.leader_epoch)
@@ -293,7 +294,7 @@ def _judge_initial_voters(members: Sequence[GroupMember]) -> Iterator[DirectoryF
         voters, first = member.initial_voters, naming[0].initial_voters
         if voters != first:
             by = naming[0].bootstrap_snapshot
-            message = f"initial voters {_listed(voters)}; {_listed(first)} by {by}"
+            message = f"initial voters {_listed(voters)} here, and {_listed(first)} in {by}"
             file = member.bootstrap_snapshot
             yield member, groups.INITIAL_VOTERS_DIFFER.at(file, message, offset=0, epoch=0)
 

@@ -62,8 +62,8 @@ class KnownQuorum:
     proven_end: int = 0
     """The entries of the newest log below this offset (exclusive) are proven to be committed."""
     possible_end: int = 0
-    """The entries of the newest log from this offset on are on no majority, whatever voters hold
-    whose disks are not at hand or are unreadable. So they were not committed when the directories
+    """The entries of the newest log from this offset on are on no majority, whatever is on the
+    disks that are not at hand or are unreadable. So they were not committed when the directories
     were read. At least proven_end, at most log_end; log_end if logs conflict."""
     conflicts: tuple[LogConflict, ...] = ()
     """The pairs of replicas whose logs conflict."""
@@ -74,9 +74,9 @@ class KnownQuorum:
     at_hand: frozenset[ReplicaKey] = frozenset()
     """All replicas whose files are at hand."""
     is_leaderless: bool = False
-    """Whether the leader of the newest log's last epoch gave up its epoch, and nobody is known to
-    lead since; False where the voters who can't tell are a majority, and so may have elected one
-    among themselves."""
+    """Whether the leader of the newest log's last epoch gave up its epoch, and no later leader is
+    known. False where the voters without files at hand are a majority: they may have elected a
+    leader among themselves."""
     gave_up: ReplicaKey | None = None
     """The leader who gave up; None where no leader did, or where it isn't known which one did."""
     behind: tuple[LogBehind, ...] = ()

@@ -40,8 +40,8 @@ class RankedReplica:
     snapshot_id: OffsetAndEpoch | None = None
     """The winner's snapshot from which it has to start again instead; None if it needs none."""
     may_lose: Ranges = ()
-    """The offsets, ascending, of its entries that may be lost because another voter wins that lacks
-    them."""
+    """The offsets, ascending, of its entries that may be lost, because another voter that lacks
+    them wins."""
 
 
 def refusals(

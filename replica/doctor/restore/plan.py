@@ -161,8 +161,8 @@ class _Planning:
         level = self.values["features"].pop(ELR_VERSION, None)
         if level:
             detail = (
-                f"left out, for with it brokers that register anew leave the ISR: finalize {level} "
-                "by `kafka-features upgrade` when all brokers have started"
+                "left out, because with it brokers that register anew leave the ISR: finalize "
+                f"{level} by `kafka-features upgrade` when all brokers have started"
             )
             self._tell("features", detail, [ELR_VERSION])
 
@@ -206,7 +206,8 @@ class _Planning:
         )
         tell("without eligible leader replicas", lambda one: bool(one.elr))
         tell(
-            "the leader was elected uncleanly, and that its recovery is under way is forgotten",
+            "the leader was elected uncleanly, and its recovery was under way: the new cluster "
+            "doesn't know that",
             lambda one: one.leader_recovery_state != 0,
         )
         tell(

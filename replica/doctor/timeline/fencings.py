@@ -19,8 +19,8 @@ _TOLD = ("broker_fenced", "broker_unfenced")
 
 
 Told = tuple[str, Came | None]
-"""The detail of an event, and how a broker came to be so; ("", None) where there is nothing to
-say."""
+"""The detail of an event, and how a broker came to be fenced or unfenced; ("", None) where there
+is nothing to say."""
 
 
 class _Seen(NamedTuple):

@@ -84,8 +84,8 @@ class PartitionEvents:
     _directories: dict[int, frozenset[str]] = field(default_factory=dict)
     """The online directories of each broker."""
     _began_again: set[tuple[_Key, int]] = field(default_factory=set)
-    """The replicas (partition, broker) that are in another directory than before, which is gone,
-    and that have not followed a leader up to its log end since."""
+    """The replicas (partition, broker) whose former directory is gone, so that they began again in
+    another one, and which have not been in sync with a leader since."""
 
     def take(self, change: LoggedChange) -> None:
         """Take the next change."""

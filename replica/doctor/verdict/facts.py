@@ -42,7 +42,7 @@ from replica.doctor.verdict.verdict import (
     Verdict,
     decide,
 )
-from replica.doctor.verdict.without_winner import beside_elections, is_without_leader
+from replica.doctor.verdict.without_winner import beside_elections
 from replica.severity import Severity
 from replica.words import counted, listed, sentence, shortened
 
@@ -66,7 +66,6 @@ _LEADS_WITHOUT = (
     "committed records."
 )
 """Kafka cuts a log at its damage when it starts, or doesn't see the damage."""
-_WITH_EPOCHS = (files.ELECTIONS_WITHOUT_WINNER,)
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
@@ -85,9 +84,8 @@ _BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
     partition_folders.REPLICA_WITHOUT_FOLDER.id, health.RETENTION_SHORTENED.id,
 )  # fmt: skip
-"""The rules whose subjects say too little. Those of a migration are it and the brokers that are
-known, and what is to be done may be about others, such as those that are missing. Those of missing
-folders are partitions, and the brokers are what matters."""
+"""The rules whose findings' messages say more than their subjects: the subjects of a migration lack
+brokers that never registered, and those of missing folders are partitions, not brokers."""
 _HAPPENED = {
     groups.CONFLICT.id: "two histories under one cluster id",
     groups.TWO_LEADERS.id: "two leaders of one epoch",
@@ -96,6 +94,7 @@ _HAPPENED = {
 }
 """The event that a rule finds, for a fact with evidence. The rule's meaning is only a
 definition."""
+_TOLD = AT_RISK | _HAPPENED.keys() | {files.ELECTIONS_WITHOUT_WINNER.id}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +159,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     of_health = (*_of_health(health_found, mentioned, evidence.absent),)
     if any(fact.level is Level.OUTAGE for fact in by_state):
         of_health = (*map(_after_outage, of_health),)
-    if any(map(is_without_leader, by_state)):
-        of_health = (*map(beside_elections, of_health),)
+    of_health = (*beside_elections(of_health, by_state),)
     if any(one.finding.rule is groups.CONFLICT for one in evidence.findings):
         told = {fact: of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
         outage = [told.get(fact, fact) for fact in outage]
@@ -232,7 +230,7 @@ def _of_files(
         where = list(dict.fromkeys(one.where for one in found))
         # a fact about possible data loss names its evidence, such as the other log of a conflict
         is_cause = rule.id in causes
-        is_told = is_cause or rule.id in AT_RISK or rule.id in _HAPPENED or rule in _WITH_EPOCHS
+        is_told = is_cause or rule.id in _TOLD
         evidence = found[0].finding.message if is_told else _place_of_damage(found[0].finding)
         limit = None if rule is groups.CONFLICT else _SHOWN
         fact = _of_place(rule, _places(where, limit), evidence)

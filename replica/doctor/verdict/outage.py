@@ -121,12 +121,12 @@ def _after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str
 
 def with_verdict(cluster: Cluster, verdict: Verdict | None) -> Cluster:
     """The cluster, which knows what its verdict says about the quorum's leader."""
-    return cluster if verdict is None else replace(cluster, by_verdict=_no_leader(verdict))
+    return cluster if verdict is None else replace(cluster, by_verdict=no_leader_by(verdict.facts))
 
 
-def _no_leader(verdict: Verdict) -> NoLeader | None:
+def no_leader_by(facts: Iterable[Fact]) -> NoLeader | None:
     """Why the cluster accepts no change; None where nothing shows that it may accept none."""
-    for fact in verdict.facts:
+    for fact in facts:
         if not set(NO_CHANGE).isdisjoint(fact.rules):
             is_sure = fact.level is Level.OUTAGE
             return NoLeader(
@@ -243,7 +243,8 @@ def _had_none(has: str, since: Since) -> str:
 
 
 def _for(past: str, now: str, since: Since) -> str:
-    """One of the two clauses, and since when it is true."""
+    """The clause with the time since which it is true. past: the clause for one time. now: the
+    clause where partitions followed one after another."""
     first, last = ms_text(since.first_ms), ms_text(since.last_ms)
     if not since.is_exact:
         return f"{past} since {first} at the latest"
@@ -288,8 +289,8 @@ def _sentences(clauses: Iterable[str]) -> str:
 
 
 def _absences(brokers: Iterable[str], absent: Mapping[int, Absence]) -> Iterator[str]:
-    """Clauses about brokers that aren't live, such as `broker 11 is down`: one for those of which
-    the same is known."""
+    """Clauses about brokers that aren't live, such as `broker 11 is down`. One clause names all
+    brokers that are absent in the same way."""
     names = [*brokers]
     for how, (of_one, of_several) in _DOWN.items():
         alike = [one for one in names if absent.get(int(one), Absence.FENCED) is how]

@@ -1,5 +1,5 @@
-"""What is told of the times during which partitions refused writes: who did, when and why, and what
-to look at."""
+"""Texts about the times during which partitions refused writes: which partitions, when and why, and
+what to look at."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def who_refused(one: Refusal) -> str:
 
 
 def over(found: Sequence[Refusal]) -> Sequence[Refusal]:
-    """Those that have ended. The verdict tells of the others."""
+    """The refusals that have ended. The verdict tells of the others."""
     return [one for one in found if one.outage.ended is not None]
 
 

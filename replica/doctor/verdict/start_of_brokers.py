@@ -47,9 +47,9 @@ def start_of_brokers(
 
 
 def _in_order(down: Sequence[str], evidence: ClusterEvidence) -> tuple[Returning, ...]:
-    """The brokers whose start gives partitions a leader, in their order; none where the order
-    doesn't matter: with one broker, and where the controllers that keep running are no majority,
-    because the others run on the nodes of these brokers."""
+    """The brokers whose start gives partitions a leader, in the order in which to start them. None
+    where the order doesn't matter: with one broker, and where so many of the brokers are voters
+    too that the other voters are no majority."""
     running = [one for one in evidence.voters if one not in down]
     if len(down) < 2 or len(running) < majority(len(evidence.voters)) * bool(evidence.voters):
         return ()

@@ -3,7 +3,7 @@ in the quorum-state of a voter that stood for election does."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from replica.doctor.check.catalogue import files, health
@@ -38,12 +38,17 @@ def is_without_leader(fact: Fact) -> bool:
     return fact.severity is Severity.ERROR and not rules.isdisjoint(fact.rules)
 
 
-def beside_elections(fact: Fact) -> Fact:
-    """A fact beside a quorum without a leader, without what takes a leader to do, and without the
-    start of a voter: the step about the quorum has it, in the right order."""
-    if health.VOTER_ON_FENCED_BROKER.id in fact.rules:
-        return replace(fact, next_step="")
-    return replace(fact, next_step=fact.next_step.replace(health.SET_AGAIN, ""))
+def beside_elections(facts: Iterable[Fact], outages: Iterable[Fact]) -> Iterator[Fact]:
+    """These facts beside outages: if the quorum has no leader, without what takes a leader to do,
+    and without the start of a voter, as the step about the quorum has it, in the right order."""
+    is_led = not any(map(is_without_leader, outages))
+    for fact in facts:
+        if is_led:
+            yield fact
+        elif health.VOTER_ON_FENCED_BROKER.id in fact.rules:
+            yield replace(fact, next_step="")
+        else:
+            yield replace(fact, next_step=fact.next_step.replace(health.SET_AGAIN, ""))
 
 
 def without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:

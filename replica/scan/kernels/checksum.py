@@ -35,7 +35,7 @@ SSE42 = (
     Instruction("llvm.x86.sse42.crc32.64.64", 64, 64),
     Instruction("llvm.x86.sse42.crc32.32.8", 32, 8),
 )
-"""The instructions of x86-64: one takes eight bytes, the other takes one byte."""
+"""The CRC-32C instructions of x86-64: one takes eight bytes, the other takes one byte."""
 ARM_CRC = (
     Instruction("llvm.aarch64.crc32cx", 32, 64),
     Instruction("llvm.aarch64.crc32cb", 32, 32),

@@ -33,7 +33,7 @@ _ZERO, _NINE, _COLON, _BACKSLASH = 0x30, 0x39, 0x3A, 0x5C
 _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_ARRAY, _CLOSE_ARRAY = 0x7B, 0x7D, 0x5B, 0x5D
 _E, _F = 0x65, 0x66
 _CASE = 0x20
-"""The bit in which e and E differ; so do the beginnings of an object and of an array."""
+"""The bit in which e and E differ. `{` and `[` differ in this bit alone, too."""
 _IS_ESCAPED = np.zeros(256, np.int64)
 _IS_ESCAPED[np.frombuffer(b'"\\/bfnrt', np.uint8)] = 1
 _IS_PLAIN = np.zeros(256, np.int64)

@@ -36,7 +36,7 @@ _VALIDITIES = (Validity.INVALID.value, Validity.UNVERIFIABLE.value, Validity.VAL
 
 
 def figures(given: GivenCluster) -> dict[str, Figure | None]:
-    """Fields of Evidence: about what rules judge."""
+    """Fields of Evidence, by name: findings, snapshots, damage, health and exposure."""
     snapshots = sorted(_snapshots(given), key=_worst_first)
     counts = Counter(row["verdict"] for row in snapshots)
     damage = [*_damage(given)]

@@ -141,8 +141,8 @@ class Parted:
         return capture, intersection(contiguous_runs(capture.log.batches), rest)
 
     def _is_kept(self, loss: LostRecordCount, holder: Capture) -> bool:
-        """Whether another node never lost the last of the committed records, which are the first
-        of a loss."""
+        """Whether a node that lost nothing still has the last committed record of this loss. A
+        loss begins with its committed records, so the node then has all of them."""
         last = loss.first + loss.committed - 1
         batch = holder.log.batch_at(last)
         losers = {one.node_id for one in loss.replicas}

@@ -1,4 +1,5 @@
-"""The typed changes of a cluster's log: counted, the newest, and those of superseded branches."""
+"""One walk through the typed changes of a cluster's log. It counts them, and keeps the newest ones
+and those of superseded branches."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_bootstrap_snapshots_that_name_other_initial_voters_are_told(tmp_path: P
     bootstrap = snapshot(tmp_path / "2", 0, 0)
     assert found[0].file == str(snapshot(tmp_path / "3", 0, 0))
     assert "1-AAAAAAAAAAAAAAAAAAA19g" in found[0].message
-    assert found[0].message.endswith(f"by {bootstrap}")
+    assert found[0].message.endswith(f"in {bootstrap}")
 
 
 def _is_no_op(path: Path, batch: LocatedBatch) -> bool:
