@@ -142,9 +142,9 @@ def test_a_whole_quorum_is_left_running(kraftlake: Kraftlake, data: Path) -> Non
     ended = kraftlake("recover", "--plan", data / "kafka-4.1.1-dynamic/split")
     assert not any("stop" in command for command in commands_in(ended)), "2 follows by itself"
     texts = [text for text, _ in steps_in(ended)]
-    assert texts[1].startswith("2. Nothing has to be recovered: every voter is here.")
+    assert texts[1].startswith("2. The quorum needs no recovery: every voter is here.")
     answer = next(n for n, line in enumerate(ended.lines) if line.startswith("cluster "))
-    assert ended.lines[answer + 1] == "  nothing has to be recovered: every voter is here"
+    assert ended.lines[answer + 1] == "  the quorum needs no recovery: every voter is here"
 
 
 def test_a_working_majority_is_left_running_and_a_stale_voter_is_kept_from_voting(
@@ -192,7 +192,7 @@ def test_what_rests_on_no_copy_needs_no_stopped_nodes(kraftlake: Kraftlake) -> N
     """All voters are here with the same log: whoever wins, no node loses a record."""
     whole = "kafka-4.4.0-dynamic/final"
     ended = kraftlake("recover", "--plan", whole)
-    assert "  nothing has to be recovered: every voter is here" in ended.lines
+    assert "  the quorum needs no recovery: every voter is here" in ended.lines
     assert "needs:" not in ended.out
     played = kraftlake("rehearse", "--seeds", "0:2", "--failures", "0", whole)
     assert (played.code, "needs:" in played.out) == (0, False)

@@ -20,7 +20,7 @@ from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.model.keys import ReplicaKey
 from replica.words import named
 
-NOTHING_TO_RECOVER = "Nothing has to be recovered: every voter is here"
+NOTHING_TO_RECOVER = "The quorum needs no recovery: every voter is here"
 NO_BROKERS: HostedReplicas = MappingProxyType({})
 NO_STEPS = BrokerSteps()
 

@@ -124,6 +124,6 @@ def _told(found: Sequence[Fencing], when: Callable[[int], str]) -> Iterator[str]
     if asked:
         plan = line("kraftlake", "plan", "--stop-broker", "N")
         yield (
-            f"it was shut down in order (fenced at {listed(asked, limit=_MAX_TIMES)}), while too "
-            f"few other replicas were in sync: before a stop `{plan}` says so"
+            f"it was shut down in order (fenced at {listed(asked, limit=_MAX_TIMES)}) and was "
+            f"away: before a stop `{plan}` says what is left without it"
         )

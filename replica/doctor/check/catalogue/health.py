@@ -53,8 +53,9 @@ LEADER_GAVE_UP = error(
     "another leader.",
     "Resigns after controller.quorum.fetch.timeout.ms, and elects a leader once a majority of the "
     "voters runs with their own disks.",
-    "Start the voters that don't run, and begin with those whose logs ended earlier. If you "
-    "stopped the quorum yourself, nothing is wrong. Stop no broker before there is a leader.",
+    "Start the voters that don't run, each with its own disk (a node formatted anew is no voter), "
+    "and begin with those whose logs ended earlier. If you stopped the quorum yourself, nothing is "
+    "wrong. Stop no broker before there is a leader.",
     ("KIP-595",),
 )
 VOTER_ON_FENCED_BROKER = warning(
@@ -263,12 +264,12 @@ UNCLEAN_LEADER = warning(
 UNCLEAN_ONLY_REPLICA = info(
     "unclean-only-replica",
     "The only replica of a partition was elected again after its broker had ended uncleanly: any "
-    "record that the broker hadn't written to its disk is lost. If the process alone ended, and "
-    "not its machine, nothing is.",
+    "record that the broker hadn't written to its disk is lost: none if the process alone ended, "
+    "all if its disk was replaced.",
     "Leaves the mark (leaderRecoveryState 1) on such a partition, whose in-sync replicas never "
     "change.",
-    "Nothing, if the broker's process ended and its machine didn't. `kraftlake timeline` shows the "
-    "election.",
+    "Nothing, if the broker's process ended and its machine didn't. If its disk was replaced, keep "
+    "the old disk: it has the records. `kraftlake timeline` shows the election.",
     ("KIP-704", "KIP-966"),
 )
 SINGLE_ISR = warning(

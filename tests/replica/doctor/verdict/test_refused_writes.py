@@ -81,8 +81,8 @@ def test_a_lower_min_isr_is_to_be_set_back() -> None:
         ),
         (
             [fenced(1000, asked=True, restarted=True)],
-            "it was shut down in order (fenced at 1970-01-01 00:00:01 UTC), while too few other "
-            "replicas were in sync: before a stop `kraftlake plan --stop-broker N` says so.",
+            "it was shut down in order (fenced at 1970-01-01 00:00:01 UTC) and was away: before a "
+            "stop `kraftlake plan --stop-broker N` says what is left without it.",
         ),
         (
             [None],
