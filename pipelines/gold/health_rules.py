@@ -19,6 +19,7 @@ from replica.doctor.health.copy_first import CopyFirst, copies_first
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import leaderless_in_restart
+from replica.doctor.health.new_directories import led_from_new_directories
 from replica.doctor.health.past import Past
 from replica.doctor.health.returning import Returning, returning
 from replica.doctor.health.rewound import WATCHED, VisibleChange
@@ -79,7 +80,11 @@ def judged_state(
     """
     shortened = shortened_while_down(cluster, steps)
     cluster = replace(cluster, starts=past.starts, shortened=shortened)
-    cluster = replace(cluster, vanished=vanished(cluster, steps))
+    cluster = replace(
+        cluster,
+        vanished=vanished(cluster, steps),
+        led_from_new_directories=led_from_new_directories(cluster, steps),
+    )
     found = (*judge_health(cluster),)
     rows = [*(_finding_row(state_row, one) for one in found), *_exposure_rows(cluster, past)]
     return JudgedState(

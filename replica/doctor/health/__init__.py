@@ -10,6 +10,7 @@ shortened            topics whose retention was shortened while a broker was dow
 returning            in which order brokers bring partitions without leader back
 copy_first           the brokers whose log directories have to be copied before their start
 absent               how brokers that aren't live came to be so
+new_directories      leaders that were elected uncleanly in a new log directory
 brokers              fenced and unregistered brokers, and their log directories
 partitions           leaders and in-sync replicas; placement: preferred leaders and racks
 reassignments        running reassignments

@@ -5,7 +5,7 @@ reader."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -19,6 +19,7 @@ from replica.doctor.check.replaying import snapshot_image
 from replica.doctor.health.absent import may_have_vanished
 from replica.doctor.health.cluster import Beginning, Cluster, Lag, PartitionKey, Shortened
 from replica.doctor.health.log_content import LogContent
+from replica.doctor.health.new_directories import led_from_new_directories, recovering
 from replica.doctor.health.reassignments import reassigned, reassignment_starts
 from replica.doctor.health.rewound import WATCHED, VisibleChange
 from replica.doctor.health.shortened import NAMES, brokers_down, shortened_while_down
@@ -42,6 +43,8 @@ _MOST_STEPS = 200_000
 _SHORTENING = tuple(name.encode() for name in NAMES)
 _FENCING_RECORDS = {"BROKER_REGISTRATION_CHANGE_RECORD": "brokerId", "FENCE_BROKER_RECORD": "id"}
 """The field with the broker's id in each record that fences a broker and registers none."""
+_REGISTRATION = b"\x01\x00"
+"""The first bytes of a REGISTER_BROKER_RECORD: frame version 1, and the api key 0."""
 _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
@@ -77,6 +80,7 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
     return replace(
         cluster,
         shortened=_shortened(known.examined, cluster),
+        led_from_new_directories=_led_from_new(known.examined, cluster),
         vanished=frozenset(_vanished(known.examined, cluster)),
     )
 
@@ -92,6 +96,34 @@ def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
     if not any(name in value for value in values for name in _SHORTENING):
         return ()
     return shortened_while_down(cluster, lambda: steps_of(examined, end))
+
+
+def _led_from_new(examined: Examined, cluster: Cluster) -> frozenset[PartitionKey]:
+    """See led_from_new_directories. The log is replayed a second time only if such a leader's
+    broker was once registered with a directory that isn't online now."""
+    start, end = examined.directory.log_start_offset, cluster.end_offset
+    leaders = {one.leader for one in recovering(cluster).values()}
+    if not leaders or start < end - _MOST_STEPS:
+        return frozenset()
+    records = examined.records(start, end)
+    values = (record.value or b"" for batch, record in records if not batch.header.is_control)
+    registered = (one for one in values if one.startswith(_REGISTRATION))
+    if not start and not any(_named_others(one, leaders, cluster) for one in registered):
+        return frozenset()
+    return led_from_new_directories(cluster, lambda: steps_of(examined, end))
+
+
+def _named_others(value: bytes, leaders: Collection[int], cluster: Cluster) -> bool:
+    """Whether a registration of one of these brokers names a directory that isn't online now."""
+    try:
+        record = decode(value)
+    except DataError:
+        return False
+    if not isinstance(record, MetadataRecord):
+        return False
+    fields: Mapping[str, Any] = record.fields
+    online = cluster.online_directories.get(fields["brokerId"], frozenset())
+    return fields["brokerId"] in leaders and not online.issuperset(fields.get("logDirs") or ())
 
 
 def _vanished(examined: Examined, cluster: Cluster) -> Iterator[int]:

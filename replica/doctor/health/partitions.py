@@ -13,8 +13,8 @@ from replica.words import named
 
 _RULES = (
     health.WITHOUT_LEADER, health.NO_ELIGIBLE_LEADER, health.BELOW_MIN_ISR, health.MIN_ISR_UNKNOWN,
-    health.UNCLEAN_LEADER, health.UNCLEAN_ONLY_REPLICA, health.SINGLE_ISR, health.UNDER_REPLICATED,
-    health.ELIGIBLE_REPLICAS,
+    health.UNCLEAN_IN_NEW_DIRECTORY, health.UNCLEAN_LEADER, health.UNCLEAN_ONLY_REPLICA,
+    health.SINGLE_ISR, health.UNDER_REPLICATED, health.ELIGIBLE_REPLICAS,
 )  # fmt: skip
 
 
@@ -65,11 +65,21 @@ def _judge(cluster: Cluster, key: PartitionKey, partition: Partition) -> Iterato
             told += _who_is_back(cluster, partition, last)
         yield health.NO_ELIGIBLE_LEADER, told
     if partition.leader_recovery_state and partition.leader != NO_NODE:
-        is_alone = len(replicas) == 1
-        rule = health.UNCLEAN_ONLY_REPLICA if is_alone else health.UNCLEAN_LEADER
-        yield rule, f"led by {partition.leader} of {listed(replicas)}"
+        yield from _unclean(cluster, key, partition)
     if elr:
         yield health.ELIGIBLE_REPLICAS, f"eligible {listed(elr)}"
+
+
+def _unclean(
+    cluster: Cluster, key: PartitionKey, partition: Partition
+) -> Iterator[tuple[Rule, str]]:
+    """As _judge, for a partition whose leader was elected uncleanly."""
+    told = f"led by {partition.leader} of {listed(partition.replicas)}"
+    is_alone, is_new = len(partition.replicas) == 1, key in cluster.led_from_new_directories
+    if is_new:
+        yield health.UNCLEAN_IN_NEW_DIRECTORY, f"{told}, whose former log directory is gone"
+    if not (is_new and is_alone):
+        yield health.UNCLEAN_ONLY_REPLICA if is_alone else health.UNCLEAN_LEADER, told
 
 
 def _who_is_back(cluster: Cluster, partition: Partition, ids: Sequence[int]) -> str:

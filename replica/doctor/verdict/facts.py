@@ -70,7 +70,7 @@ _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
 _SHOWN = 3
-_LOSING = (health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
+_LOSING = (health.UNCLEAN_IN_NEW_DIRECTORY, health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
 _STANDING = (health.REPLICA_COUNTS_DIFFER, health.ONE_RACK)
 _KINDS = ("node", "nodes", "broker", "controller", "voter", "topic")
 _VOTER_DOWN = (
