@@ -38,7 +38,7 @@ _UNSAFE_JSON = re.compile(f"[\x7f-\x9f{''.join(map(chr, _TURNING + _HALVES))}]")
 _UNSAFE_JSON_BYTES = re.compile(
     rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
 )
-"""The same characters as bytes of UTF-8."""
+"""The characters of _UNSAFE_JSON as bytes of UTF-8, which has no halves of surrogate pairs."""
 
 
 def one_line(text: str) -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 _NAME_ROOM = 60
 _MINUTE_MS = 59_950
-"""From here on a span is told in minutes: with one digit it would be 60.0 s."""
+"""A time span from this many ms on is written in minutes: in seconds it would be `60.0 s`."""
 
 
 def counted(count: int, noun: str) -> str:

@@ -21,7 +21,7 @@ _WITNESSES = 2
 _LEAP_BYTES = 1024 * 1024
 """A frame that leaps is judged by the frames of this many bytes, including its own."""
 _RUNS = 64
-"""The most runs of these frames that are compared. Only a hostile file has more."""
+"""The most runs of doubtful frames that are compared. Only a hostile file has more."""
 
 
 class OffsetJudgement:

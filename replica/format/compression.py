@@ -26,8 +26,8 @@ MAX_RECORDS_BYTES = 32 * 1024 * 1024
 8 MiB; for other partitions the default of message.max.bytes is 1 MiB."""
 ALWAYS_INFLATED_BYTES = 8 * 1024 * 1024
 MAX_RATIO = 100
-"""The most times its compressed size to which a batch may inflate. Up to ALWAYS_INFLATED_BYTES
-every batch may inflate."""
+"""A batch may inflate to this many times its compressed size (inclusive). Every batch may inflate
+to ALWAYS_INFLATED_BYTES."""
 FILE_ALWAYS_INFLATED_BYTES = 64 * 1024 * 1024
 MAX_FILE_RATIO = 100
 MAX_FILE_INFLATED_BYTES = 2**31
@@ -60,9 +60,11 @@ class Inflation:
         self.left = min(room, MAX_FILE_INFLATED_BYTES)
 
     def decompress(self, codec: int, data: Buffer) -> bytes:
-        """The result of `decompress`. A refused batch counts with its whole limit.
+        """The records of a compressed batch, within the bytes that are left for the file. A refused
+        batch counts with its whole limit.
 
-        Raises the errors of `decompress`, and CorruptDataError if nothing is left for the file.
+        Raises the errors of the function `decompress`, and CorruptDataError if nothing is left for
+        the file.
         """
         limit = min(inflated_limit(len(data)), self.left)
         if not limit:

@@ -158,7 +158,7 @@ class MetadataDirectory:
     @property
     def log_end_offset(self) -> int:
         """The offset after the last batch. Without segments, the end offset of the newest usable
-        snapshot."""
+        snapshot, or 0."""
         if self.segments:
             return self.segments[-1].end_offset
         usable = (s.id.offset for s in self.snapshots if s.id and s.is_usable)

@@ -31,8 +31,8 @@ class FormattedDirectory:
     """Whether the path that the user named holds nothing else."""
 
     def as_directory(self) -> DirectoryPath:
-        """The path of the metadata log that the node has not made yet. The name for people must be
-        the directory's own path."""
+        """The path of the metadata log that the node has not made yet. The caller has made sure
+        that `shown` is the directory's own path."""
         below = os.path.join(self.shown, METADATA_FOLDER)
         return DirectoryPath(below, below, is_formatted=True)
 

@@ -54,7 +54,7 @@ class LogDir:
     has_metadata_log: bool = False
     """Whether the directory has a __cluster_metadata-0."""
     has_broken_place: bool = False
-    """Whether __cluster_metadata-0 is not a folder."""
+    """Whether __cluster_metadata-0 exists, and is not a folder."""
     not_writable: str = ""
     """The first path to which this process may not write: the directory, the folder of its metadata
     log, or a file in it; "" if it may write to all. A node's own user may have other permissions.

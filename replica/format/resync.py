@@ -2,9 +2,9 @@
 
 A position is likely if its 61 bytes could be a header that Kafka wrote. In random bytes, one of
 2^30 positions is likely. A CRC is computed only at likely positions. A hostile file could have many
-false headers and so make the search slow. Therefore the CRCs of false headers use up a credit, to
-which each passed byte adds a few bytes of CRC. A batch that is longer than the rest of the credit
-is not checked; every other likely position is checked.
+false headers and so make the search slow. Therefore a search has a credit, in bytes: the bytes
+whose CRC was computed for a false header are taken from it, and each passed byte adds a few. A
+batch that is longer than the rest of the credit is not checked; every other likely position is.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from replica.format.batch import (
 from replica.format.byte_source import ByteSource
 
 CREDIT_BYTES = 64 * 1024 * 1024
-"""The bytes of CRC that may be computed without success for any source, in addition to the source's
-size."""
+"""The number of bytes whose CRC may be computed without success for any source, in addition to the
+source's size."""
 CREDIT_PER_BYTE = 4
-"""The bytes of CRC that each passed byte adds to the credit."""
+"""The number of bytes that each passed byte adds to the credit."""
 BLOCK_BYTES = 1024 * 1024
 """The most bytes that are read at a time."""
 _FIRST_BLOCK_BYTES = 4096
@@ -51,7 +51,7 @@ class BatchSearch:
         self._spent = 0
 
     def credit(self, position: int) -> int:
-        """The bytes of CRC that may be computed at this position of the source."""
+        """The number of bytes whose CRC may be computed at this position of the source."""
         return CREDIT_BYTES + self._source.size + CREDIT_PER_BYTE * position - self._spent
 
     def charge(self, size: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 NO_TIMESTAMP = -1
-"""Kafka: RecordBatch.NO_TIMESTAMP."""
+"""The number for no time in Kafka's batches (Kafka: RecordBatch.NO_TIMESTAMP)."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)

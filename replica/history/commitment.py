@@ -284,8 +284,8 @@ def _proves(group: GroupComparison, holders: Sequence[ReplicaLog], offset: int, 
 
 
 def _snapshot_proof(newest_first: Sequence[OffsetAndEpoch], log: ReplicaLog) -> Proof | None:
-    """The proof by the newest valid snapshot of a group in whose last epoch `log` holds an entry
-    that the snapshot has too. One leader wrote the whole epoch in order, so below the snapshot's
+    """The proof by a valid snapshot of the group: the newest one that has an entry of its last
+    epoch in common with `log`. One leader wrote the whole epoch in order, so below the snapshot's
     end `log` and the snapshot have the same entries of it."""
     for snapshot in newest_first:
         place = bisect_right(log.batches, snapshot.offset - 1, key=attrgetter("base_offset"))

@@ -97,11 +97,11 @@ class Divergence:
     """The replica that would lose an election between the two, by the newer of its log and its
     snapshot. None for a conflict, which Raft can't resolve, and if both are equally new."""
     truncation_offset: int | None = None
-    """The log end (exclusive) of this replica after the truncation."""
+    """The log end (exclusive) of the truncating replica after the truncation."""
     fetch_rounds: int | None = None
     """The number of answers with a diverging epoch until the log is truncated to this end."""
     draft_fetch_rounds: int | None = None
-    """The number of such answers in the protocol of KIP-595's draft."""
+    """The number of answers OUT_OF_RANGE until the logs agree, in KIP-595's draft."""
     records_lost: int | None = None
     """The number of offsets that this replica holds from the divergence to its log end. The other
     replica holds none of these entries."""

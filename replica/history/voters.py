@@ -68,6 +68,6 @@ def is_voter(voters: VoterKeys, key: ReplicaKey) -> bool:
 
 
 def _holds_all(held: Sequence[OffsetRange], first: int, last: int) -> bool:
-    """Whether `held` has every offset from `first` to `last` (both inclusive; `last` is always
-    checked)."""
+    """Whether `held` has every offset from `first` to `last` (both inclusive). If `first` is above
+    `last`, only `last` is checked."""
     return any(run.start <= min(first, last) and last < run.end for run in held)

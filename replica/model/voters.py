@@ -116,8 +116,8 @@ def majority(voters: int) -> int:
 
 
 def is_blocking(some: int, voters: int) -> bool:
-    """Whether the other voters are no majority: without one of these `some` of the `voters` nobody
-    is elected, and nothing is committed. Half of an even number is enough."""
+    """Whether `voters` without `some` of them have no majority, so that nobody is elected and
+    nothing is committed. It is enough if `some` is half of an even number of voters."""
     return voters - some < majority(voters)
 
 

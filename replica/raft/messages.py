@@ -115,7 +115,7 @@ class FetchResponse(_Response):
     data: bytes | memoryview = b""
     """The bytes of the batches, which the leader's host reads from its log (Reply.read)."""
     batches: tuple[Batch, ...] = ()
-    """The same batches as values, which the follower's host decodes. A leader makes no values,
+    """The batches of `data` as values, which the follower's host decodes. A leader makes no values,
     because that would take seven times as long as reading the bytes."""
     high_watermark: int | None = None
     """The leader's high watermark (exclusive); None while the leader doesn't know it."""

@@ -27,7 +27,7 @@ _PRODUCER_POSITION = 43
 _PRODUCER = np.dtype([("producer_id", ">i8"), ("producer_epoch", ">i2"), ("base_sequence", ">i4")])
 _MOST = np.iinfo(np.int64).max
 _PAST_DELTA = {"last_offset": 0, "next_offset": 1}
-"""The number that is added to base_offset and last_offset_delta."""
+"""Column -> the number that is added to base_offset + last_offset_delta to compute it."""
 
 
 class _Column(NamedTuple):

@@ -185,7 +185,7 @@ def _number(path: str) -> int | None:
 
 
 def _words(path: str) -> list[str]:
-    """The words of a small file; empty if the file doesn't exist, as on other systems."""
+    """The words of a small file; empty if it can't be read, as on a system without /proc."""
     try:
         with open(path, encoding="ascii") as file:
             return file.read().split()

@@ -303,8 +303,8 @@ class PartitionVersions(SlotArrays):
         self._flatten()
 
     def _flatten(self) -> None:
-        """Note the kernel's arguments behind the rows, as machine code takes them. To check them in
-        each call would take longer than a short run of rows."""
+        """Note the kernel's arguments that follow those for the rows, as machine code takes them.
+        To check them in each call would take longer than a short run of rows."""
         table = (self.slots, self.index, self.arena)
         self._arrays = (*table, self._texts, self._numbers, self.state)
         self._flat = flat(*self._arrays, self._places)

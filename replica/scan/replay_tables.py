@@ -21,7 +21,7 @@ written into the replay's tables. OFFSET: the offset of the record that last cha
 LIFE: see the columns of a TOPIC and of a NAME."""
 _OWN = 7
 SLOT_COLUMNS = 24
-"""A slot fills three cache lines."""
+"""The number of columns of a slot. A slot fills three cache lines."""
 
 TOPIC, NAME, PARTITION, BROKER = range(4)
 PUT = 16
@@ -145,8 +145,8 @@ _ACTIONS = {
     "END_TRANSACTION_RECORD": DO_BARRIER,
     "ABORT_TRANSACTION_RECORD": DO_BARRIER,
 }
-"""What the kernel does with each record type. The scalar replay takes all other types (DO_APPLY):
-the types in this table have nothing to do with their entities."""
+"""What the kernel does with the record types of this table. The scalar replay takes all other types
+(DO_APPLY). Their entities and those of this table don't affect each other."""
 
 _KEY_FIELDS = {
     "CONFIG_RECORD": ("resourceType", "resourceName", "name"),

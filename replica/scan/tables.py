@@ -73,12 +73,12 @@ VARIANT_DEPTH = 16
 """The deepest nesting of containers for the kernel of variant_texts. Kafka's records have a depth
 of at most 3."""
 VARIANT_COLUMNS = 8
-"""The numbers that this kernel keeps for each open container."""
+"""How many numbers the kernel of variant_texts keeps for each open container."""
 
 JSON_DEPTH = 16
 """The deepest nesting of containers for the kernel of json_texts."""
 JSON_COLUMNS = 3
-"""The numbers that this kernel keeps for each open container."""
+"""How many numbers the kernel of json_texts keeps for each open container."""
 
 MAX_WIDTH = 24
 """The most fields of one structure, for which kernels have scratch."""

@@ -13,22 +13,22 @@ DEFAULT = "<default>"
 """The name of a default: a config or quota for all resources or entities that have none of their
 own."""
 _RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
-"""ConfigResource.Type."""
+"""Names for people of Kafka's ConfigResource.Type."""
 SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 _OPERATIONS = {
     **{2: "All", 3: "Read", 4: "Write", 5: "Create", 6: "Delete", 7: "Alter", 8: "Describe"},
     **{9: "ClusterAction", 10: "DescribeConfigs", 11: "AlterConfigs", 12: "IdempotentWrite"},
     **{13: "CreateTokens", 14: "DescribeTokens", 15: "TwoPhaseCommit"},
 }
-"""AclOperation, as kafka-acls spells them."""
+"""The names of Kafka's AclOperation, as kafka-acls spells them."""
 _PERMISSIONS = {2: "denied", 3: "allowed"}
 _ACL_RESOURCES = {
     **{2: "topic", 3: "group", 4: "cluster", 5: "transactional-id", 6: "delegation-token"},
     7: "user",
 }
-"""ResourceType."""
+"""Names for people of Kafka's ResourceType."""
 _PREFIXED = 4
-"""PatternType.PREFIXED."""
+"""The number of Kafka's PatternType.PREFIXED."""
 
 
 def name_of(kind: EntityKind, key: Any, value: Any, topic_names: Mapping[str, str]) -> str:

@@ -26,7 +26,7 @@ class Unread:
     is_fatal: bool
     """Whether a node of the release stops at it. A node that only ignores fields continues."""
     is_kept: bool = False
-    """Whether it is a level that Kafka never lowers to a level that the release knows."""
+    """Whether the subject is at a level that Kafka never lowers to one that the release knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +35,18 @@ class UnreadPlace:
 
     unread: Unread
     file: str
-    """The path of the first file with it, relative to the node's log directory."""
+    """The path, relative to the node's log directory, of the unread file or of the first file with
+    unread records."""
     at_start: bool = True
-    """Whether a starting node reads it, because the newest snapshot doesn't replace it."""
+    """Whether a starting node reads this place. It skips what the newest snapshot replaces."""
     offset: int | None = None
-    """The offset of the first such record of the log; None in snapshots, and for a file."""
+    """The offset of the first unread record of the log; None in snapshots, and for a file."""
     position: int | None = None
-    """The byte of the file at which the batch of this record begins; None for a file."""
+    """The byte of `file` at which the first unread record's batch begins; None for a file."""
     epoch: int | None = None
-    """The epoch of this batch; None for a file."""
+    """The leader epoch of this batch; None for a file."""
     count: int = 1
-    """The number of these records."""
+    """The number of unread records."""
 
     @property
     def stops(self) -> bool:

@@ -37,9 +37,9 @@ class Hosts(NamedTuple):
 
 
 def moved(old: Hosts, new: Hosts) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The brokers before a reassignment and after it, if it ends with this change and has moved a
-    replica, or has changed their order without a copy; None for other changes. A reassignment that
-    was cancelled moves nothing."""
+    """(the replicas before, the replicas after), for a change from `old` to `new` that ends a
+    reassignment and has moved a replica, or that changes the replicas or their order at once. None
+    for any other change, such as the end of a cancelled reassignment."""
     if new.adding or new.removing:
         return None
     before = tuple(one for one in old.replicas if one not in old.adding)

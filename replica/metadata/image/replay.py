@@ -121,8 +121,8 @@ class Replay:
         return Image(visible.tables())
 
     def renumber(self, offset: int) -> None:
-        """Let every entity count as changed, removed and registered by the record at this offset,
-        like the entities of a snapshot."""
+        """Let all changes, removals and registrations so far count as made by the record at this
+        offset, like those of a snapshot."""
         for state in (self.state, self._before):
             if state is not None:
                 state.renumber(offset)

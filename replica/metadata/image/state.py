@@ -104,7 +104,7 @@ class State:
         return () if offset is None else (offset,)
 
     def renumber(self, offset: int) -> None:
-        """Let every entity count as changed, removed and registered by the record at this
+        """Let all changes, removals and registrations so far count as made by the record at this
         offset."""
         for name in TABLES:
             getattr(self, name).renumber(offset)

@@ -39,7 +39,7 @@ def inner(function: F) -> F:
 
 
 def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
-    """numba.extending.intrinsic, which has no types: a function that emits LLVM code."""
+    """Marks a function that emits LLVM code. It is numba.extending.intrinsic, with types."""
     emitter: Callable[..., Any] = extending.intrinsic(function)
     return emitter
 

@@ -24,7 +24,7 @@ from replica.scan.kernels.text import HIGH, special
 from replica.scan.native import Bytes, Longs
 
 DOUBT = -1
-"""The place behind something that is no JSON for certain."""
+"""The result in place of a position, for bytes that may be no JSON."""
 
 _IS_OBJECT, _KEY, _KEY_BYTES = range(tables.JSON_COLUMNS)
 _LONGEST_NUMBER = 64
@@ -156,10 +156,11 @@ def _behind_key(source: Bytes, at: int, end: int, stack: Longs, frame: int) -> i
 
 @inner
 def _behind_ends(source: Bytes, at: int, end: int, stack: Longs, frame: int) -> int:
-    """The position of the next value, or `end` behind the last one.
+    """Pass the closing marks, comma and key behind a value. Returns the position of the next value,
+    the position behind the outermost value if no container is open any more, or DOUBT.
 
-    at: behind a value. frame: the innermost open container's, which the caller reads from the last
-    item of the stack afterwards.
+    at: the position behind the value. frame: the frame of the innermost open container. The last
+    item of the stack gets the frame that is the innermost one afterwards.
     """
     while True:
         at = _behind_space(source, at, end)

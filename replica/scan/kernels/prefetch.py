@@ -26,7 +26,7 @@ _FAR, _NEAR = 24, 8
 """The number of rows between the current row and the row of the first step, and the same number for
 the last step."""
 _MIDDLE = (_FAR + _NEAR) // 2
-"""The same number for the second step."""
+"""The number of rows between the current row and the row of the second step."""
 _KEY_BYTES = 4 + 16
 """The size of partitionId and topicId, which are the first fields of both records of partitions."""
 _LINE = 8
