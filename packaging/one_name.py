@@ -7,7 +7,7 @@ installation leads to the checkout, and has the names of the checkout.
 
 The code is changed in three kinds of places, which Python's own parser finds: statements that
 import, texts (also docstrings) and comments. In the latter two, a dotted name counts where the
-checkout has a module of that name, as `python -m jobs.cli` and "replica.scan.kernels".
+checkout has a module of that name, as in `python -m jobs.cli` and "replica.scan.kernels".
 """
 
 from __future__ import annotations

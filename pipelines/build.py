@@ -56,8 +56,8 @@ _MOST_VALUE_BYTES = 128 * 1024 * 1024
 """The most bytes of the records of such a cluster. What a unit makes of them takes several times as
 much memory."""
 _SNAPPY_FACTOR = 22
-"""The most bytes that a byte of a data file of bronze can stand for, because Snappy makes bytes at
-most 21 times as few."""
+"""The most decompressed bytes that a byte of a data file of bronze can stand for: Snappy compresses
+to no less than a 21st."""
 _RECORDS_OF_A_UNIT = 20_000
 """How many records of small clusters are derived together."""
 _MEMBERS_OF_A_UNIT = 50

@@ -5,8 +5,8 @@ This module runs in Spark's tasks, and uses neither Spark nor Delta. A file belo
 only when a commit names it: files of failed, repeated or speculative tasks are left to VACUUM.
 
 Columns are encoded by type, which measurements decided: texts and ints by dictionary,
-bigints and times by differences, bytes plainly. In a VARIANT the dictionaries repeat, and the
-values don't.
+bigints and times by differences, bytes plainly. A VARIANT's field `metadata` is encoded by
+dictionary, because it repeats; its field `value` plainly.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Dialect:
     """How an engine reads a text between quotes."""
 
     quote: str
-    """The sign around names."""
+    """The character before and after a quoted name."""
     escapes: bool = False
     """Whether a backslash in a literal begins an escape sequence, as Java has them."""
 
@@ -87,7 +87,7 @@ class Dialect:
 
     def parquet(self, paths: Iterable[str]) -> Sql:
         """DuckDB's function that reads these Parquet files and no others, with their own columns.
-        It would take * and ? in a path for patterns, and `column=value` for a column."""
+        By default it would take * and ? in a path for patterns, and `column=value` for a column."""
         exact = (_PATTERN.sub(r"[\g<0>]", path) for path in paths)
         return f"read_parquet([{self.literals(exact)}], hive_partitioning = false)"
 

@@ -2,7 +2,7 @@
 tag, an attribute or a script.
 
 Escaped text has the type `Html`. Other text is escaped where it enters an element. In other modules
-only constants may become Html; a test in tests/architecture holds this.
+only constants may become Html; a test in tests/architecture checks this.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ _RECORDS_OF_A_RANGE = 500_000
 _RECORDS_OF_A_BUCKET = 4_000_000
 """The most records of a part of a replay, which bound the memory of a task."""
 _LEAST_OF_BUCKETS = 100_000
-"""The most records of a cluster that is replayed in one part: each part reads all of them."""
+"""A cluster with at most this number of records is replayed in one part. In several parts, each
+part would read all of the records."""
 _MOST_READERS = 16
 """The most parts of a replay that each read all records of their cluster. One more reading takes
 0.15 us of CPU time a record, and Spark's shuffle takes 5.6."""
@@ -88,7 +89,8 @@ class LargeClusters:
             self.stages.evidence += result.facts
 
     def _look_back(self, units: Sequence[large_cluster.LastTables]) -> dict[str, Past]:
-        """Since when the newest state of each cluster has held, for clusters with a known state.
+        """Since when the exposures and reassignments of the newest state of each cluster have
+        lasted, for clusters with a known state.
 
         The newest range of the history mostly answers all questions. If it doesn't, the ranges
         before it are read side by side, twice as many each time.
@@ -253,8 +255,8 @@ class LargeClusters:
 
 @dataclass
 class _LookBack:
-    """The running search through one cluster's history for the time since when its newest state has
-    held."""
+    """The running search through one cluster's history for the times since when the exposures and
+    reassignments of its newest state have lasted."""
 
     of: large_cluster.LastTables
     state_row: Row

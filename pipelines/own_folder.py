@@ -55,8 +55,8 @@ def refuse_in_log_directory(place: str, folder: str | os.PathLike[str]) -> None:
 
 
 def names_in(folder: str | os.PathLike[str]) -> list[str]:
-    """The names in a folder; empty where there is no folder, because the code that makes the folder
-    reports errors."""
+    """The names in a folder; empty where the path is absent or isn't a folder: the code that makes
+    the folder reports that error."""
     try:
         return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):

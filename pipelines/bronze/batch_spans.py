@@ -121,8 +121,8 @@ def _vanished_now(base_offset: int, old: Row, moment: FoldedCapture) -> _Vanishe
 def _vanished_before_it_was_known(
     base_offset: int, old: Row | None, moment: FoldedCapture
 ) -> _Vanished | None:
-    """The first later capture in which the batch is absent, for a batch that only captures with
-    earlier times have."""
+    """For a capture that is now the first one with the batch: the next capture that shows that the
+    batch is absent, if it comes before all others that have the batch. None otherwise."""
     until = None if old is None else old["first_seen"]
     if until is not None and moment.at >= until:
         return None

@@ -44,7 +44,7 @@ class Touched:
     ranges: tuple[tuple[int, int], ...] = ((_LEAST, _MOST),)
     """The base offsets of these rows, as ranges: first and last offset, both inclusive."""
     closed_from: int = _LEAST
-    """The lowest base offset at which a row with last_seen may change."""
+    """Rows with a last_seen may change only from this base offset on (inclusive)."""
 
     def within(self, start: int | None, end: int | None) -> Touched:
         """The rows whose base offsets lie from `start` (inclusive) to `end` (exclusive); None for
@@ -181,8 +181,8 @@ def _cuts(offsets: Longs, wanted: Longs) -> Iterator[int]:
     """The offsets at which stretches begin, without the first stretch's; ascending.
 
     A stretch begins where a part begins, so that each part is read once. Where no part begins
-    within MOST_ROWS, a stretch begins at any offset. Batches of one offset stay together. wanted:
-    ascending.
+    within MOST_ROWS, a stretch begins at any offset. Batches of one offset stay together. offsets:
+    of all rows and batches, ascending. wanted: the lowest offset of each part, ascending.
     """
     places = np.searchsorted(offsets, wanted)
     begin = 0
@@ -255,7 +255,7 @@ class _Asked:
     """The SQL of delta-rs that selects the rows of the table t that may change."""
 
     replicas: Sequence[ReplicaId] = ()
-    """The replica of each `number`."""
+    """The replica of each `number` that `to_bounds` gives to rows, by index (see joined_to)."""
     to_bounds: Sql = ""
     changing: Sql = "false"
 

@@ -136,7 +136,7 @@ class KnownCapture:
     at: datetime
     ingest_seq: int
     covered_from: int
-    """The result of covered_from."""
+    """The offset from which on the log shows what it holds and what it lacks (inclusive)."""
     uncovered: tuple[Uncovered, ...]
 
 
@@ -328,7 +328,7 @@ def holds_all(lake: Lake, given: Captures) -> bool:
 
 
 def new_damages(lake: Lake, damages: Sequence[Damage]) -> list[Damage]:
-    """The damages without a replica that the lake lacks. The lake has bronze.damage."""
+    """The damages without a replica that the lake lacks. Its table bronze.damage must exist."""
     table = open_if_there(lake, DAMAGE.name)
     assert table is not None, f"{lake} has no {DAMAGE.name}"
     return _not_told(table, damages)

@@ -75,7 +75,7 @@ class _Forgetting:
     captures: list[Row]
     """Rows of bronze.captures."""
     remaining: Mapping[int, str]
-    """The captures that stay, by index, with their group."""
+    """The id of the group of each capture that stays, by the index of its row in `captures`."""
 
     def run(self, progress: Callable[[str], None]) -> dict[str, int]:
         """Does all steps of the removal, in their order."""

@@ -83,7 +83,8 @@ def by_replica(moments: Iterable[tuple[ReplicaId, ReplicaCapture]]) -> Moments:
 
 
 def remaining_groups(captures: Iterable[Mapping[str, Any]], forgotten: set[int]) -> dict[int, str]:
-    """The captures that stay, each with its group's id. captures: rows of bronze.captures by index.
+    """The id of the group of each capture that stays, by the index of its row. captures: rows of
+    bronze.captures. forgotten: the indexes of the rows to remove.
 
     A group that loses a capture becomes another group. If the lake then has that group twice, one
     of them is left out, as an ingest would have done.

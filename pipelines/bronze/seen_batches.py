@@ -171,8 +171,8 @@ def own_crcs(
     redactor: Redactor | None,
     runner: Runner,
 ) -> OwnCrcs:
-    """The CRCs of the round's damaged batches that are undamaged in the lake, or in one of the
-    parts."""
+    """The CRC of each damaged batch of the round of which the lake, or one of the parts, has an
+    undamaged copy."""
     damaged = set(_damaged(captured))
     if redactor is None or not damaged:
         return {}

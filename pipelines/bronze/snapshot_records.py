@@ -154,7 +154,8 @@ def new_snapshots(
 
 
 def _with_hashes_of(keys: Iterable[_Key]) -> Sql:
-    """The rows of bronze.snapshots with a content of these keys. There is a key."""
+    """SQL condition for the rows of bronze.snapshots whose content has the hash in one of these
+    keys. There is at least one key."""
     at = SNAPSHOT_KEYS.index("content_sha256")
     return f"content_sha256 IN ({DATA_FUSION.literals(sorted({str(key[at]) for key in keys}))})"
 

@@ -43,8 +43,8 @@ MAX_FOLDERS = 10_000
 MAX_TOTAL_BYTES = 64 * 1024**3
 """The most unpacked bytes of one bundle; half of the free disk space where that is less."""
 MAX_ZERO_BYTES = 8 * 1024**3
-"""The most of these bytes that may be zeros, which take no space on the disk. A preallocated file
-has many zeros, and a sparse member of an archive may claim any number of them."""
+"""The most zeros of one bundle that are unpacked as holes, which take no space on the disk. A
+preallocated file has many zeros, and a sparse member of an archive may claim any number of them."""
 _BROKEN = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
     EOFError, OSError, RuntimeError, ValueError, LookupError, ArithmeticError,

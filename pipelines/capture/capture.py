@@ -50,7 +50,7 @@ class CaptureOptions:
     seal: Seal = OPEN
     """The lake's seal."""
     goes_on: bool = False
-    """Whether a path that can't be read is left out, and is no error. A follower leaves it out."""
+    """Whether a path that can't be read is left out, and is no error: as in ingest --follow."""
 
 
 @dataclass(frozen=True, slots=True)

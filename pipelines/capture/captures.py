@@ -62,8 +62,8 @@ class Captures:
     damages: tuple[Damage, ...]
     """The damages of files that belong to no replica, by the user's names."""
     left_out: tuple[str, ...] = ()
-    """A sentence about each partition that is no metadata log, and each path that a follower can't
-    read now."""
+    """A sentence about each partition that is no metadata log, and about each path that an ingest
+    --follow can't read now."""
 
     @property
     def is_empty(self) -> bool:
@@ -164,19 +164,19 @@ def _groups(captures: Iterable[Capture]) -> Iterator[CaptureGroup]:
 
 
 class _Disks(NamedTuple):
-    """The directories of one cluster in a batch: their nodes, their directory ids, and whether one
-    of them was formatted and never started."""
+    """The directories of one cluster that were captured together: their nodes, their directory ids,
+    and whether one of them was formatted and never started."""
 
     nodes: frozenset[int]
     directory_ids: frozenset[str]
     is_formatted: bool
 
     def may_be_mixed_with(self, other: _Disks) -> bool:
-        """Whether the directories of two clusters may have been mixed up: a directory of one
-        cluster is of a node of which the other has no directory, or has a directory id of the
-        other, or is of a node that never started. Then findings about one cluster rest on the
-        captures of the other, too. So where one cluster has changed, both are new groups: a round
-        with the changed cluster alone would know less than the round before it."""
+        """Whether the directories of two clusters may have been mixed up: the clusters have
+        directories of different nodes, or share a directory id, or one has a directory that never
+        started. Then findings about one cluster rest on the captures of the other, too. So where
+        one cluster has changed, both are new groups: a round with the changed cluster alone would
+        know less than the round before it."""
         return (
             self.nodes != other.nodes
             or self.is_formatted

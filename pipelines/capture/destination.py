@@ -182,8 +182,8 @@ class _Folder(CaptureDestination):
 
     @contextmanager
     def _inside(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """(the open folder that holds the file, the file's name in it). Raises FileNotFoundError
-        where such a folder is missing and isn't to be made."""
+        """(the open folder that holds the file, the file's name in it). make: whether missing
+        folders above the file are made; without it a missing one raises FileNotFoundError."""
         *names, file_name = path.split("/")
         with self._refusals(path), ExitStack() as opened_folders:
             folder = self._root

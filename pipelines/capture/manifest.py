@@ -59,8 +59,8 @@ class Manifest:
 
     def verify(self, directory: MetadataDirectory) -> MetadataDirectory:
         """The directory with its is_fragment, and with a Damage for each captured file that is
-        missing or differs. Without these, a loss on the way of a copy would look as if Kafka had
-        truncated or deleted something."""
+        missing or differs. Without both, bytes that were lost while the capture was copied would
+        look as if Kafka had truncated or deleted them."""
         return replace(
             directory,
             damages=(*directory.damages, *self._lost(directory)),

@@ -105,7 +105,8 @@ def remove_rests(folder: str) -> None:
 
 
 def _rest(folder: str) -> str:
-    """The folder's name while nothing of its capture is in it but capture.json.part."""
+    """The path to which `remove` renames the folder of a capture when only capture.json.part is
+    left in it. Such a path itself stays the same."""
     parent, name = os.path.split(folder.rstrip("/"))
     is_rest = name.startswith(".") and name.endswith(_REST)
     return os.path.join(parent, name if is_rest else f".{name}{_REST}")

@@ -101,8 +101,8 @@ def remote_files(uri: str) -> list[RemoteFile]:
     such directories.
 
     Directories are found as among local paths: a folder called __cluster_metadata-0, one with a
-    quorum-state file, or the named one. A URI of a file stands for this file, whatever its name.
-    Raises UsageError and UnreadableFileError as `download` does.
+    quorum-state file, or the one that the URI names. A URI of a file stands for this file,
+    whatever its name. Raises UsageError and UnreadableFileError as `download` does.
     """
     with opened(uri) as (store, root):
         from pyarrow import fs

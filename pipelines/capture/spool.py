@@ -154,7 +154,7 @@ class FileReader(ABC):
     snapshot_ends: Sequence[int]
     """The end offsets of the directory's snapshots."""
     room: FileRoom
-    """The memory for one file."""
+    """The limit of the memory for one file."""
 
     @abstractmethod
     def __call__(self, path: str, limit: int) -> Source:
@@ -185,7 +185,8 @@ class FileReader(ABC):
     def _kept(
         self, relative: str, file: OpenFile, wanted: Iterable[Stretch]
     ) -> AbstractContextManager[OpenFile]:
-        """The file to read the stretches from: this file, or a copy of the stretches."""
+        """An open file that has the wanted parts of `file` at their places: `file` itself, or a
+        copy of these parts."""
 
 
 @dataclass(frozen=True)
@@ -216,8 +217,8 @@ class Copying(FileReader):
         return open_file(str(self.copy_of(relative)), MAX_LOG_BYTES)
 
     def _copy(self, relative: str, file: OpenFile, wanted: Iterable[Stretch]) -> int:
-        """Writes stretches of the file to their places in its copy. Returns the number of bytes
-        written."""
+        """Writes the wanted parts of the file to their places in its copy. Returns the number of
+        bytes written."""
         target = self.copy_of(relative)
         count = 0
         try:

@@ -87,8 +87,8 @@ def held_catalog(catalog: str) -> Iterator[None]:
     """Makes the folder of an embedded metastore and holds it for this process: no other `register`
     works there meanwhile.
 
-    Removes a database first that Derby was killed while making, because Derby would never open it.
-    Raises BusyError where another process has the folder or the database.
+    First removes a database that Derby didn't finish making because its process was killed: Derby
+    would never open it. Raises BusyError where another process has the folder or the database.
     """
     folder = catalog_folder(catalog)
     folder.mkdir(parents=True, exist_ok=True)

@@ -172,7 +172,7 @@ class LostTail(NamedTuple):
     """The offset of the fork: the first offset at which the log of the branch holds another entry
     than the agreed branch."""
     tail_id: str
-    """A capture that shows the branch."""
+    """The capture_id of a capture that shows the branch."""
     commitment: str
     """"superseded" where the agreed entry at the fork is proven, otherwise "unproven"."""
     replica: ReplicaId

@@ -153,8 +153,9 @@ def commit(
 ) -> Written:
     """Adds the files to the table (mode "append"), or makes them its whole content ("overwrite").
 
-    applications: the names of an ingest that writes, by each of which Delta counts its commits to
-    the table (app transactions); a commit with such a name says INGEST. Other jobs have none.
+    applications: Delta's application ids of an ingest, for each of which the table's log counts the
+    commits (app transactions). A commit with such an id also gets the field INGEST. Other jobs give
+    no id here.
     also: more app transactions of the commit, such as the micro-batch of a stream.
     seen: the table's version that the caller has read; None stands for the newest one. Raises
     deltalake's CommitFailedError where one of the applications has written to the table since that

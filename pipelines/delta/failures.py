@@ -18,8 +18,8 @@ _REFUSED = re.compile(
     r"Read-only file system|Permission denied|Operation not permitted|AccessDeniedException"
     r"|Mkdirs failed to create"
 )
-"""Texts for which the operating system refused something, in Java's words and in Rust's. Java calls
-such an error FileNotFoundException, too."""
+"""Texts of errors by which the operating system refuses something, in Java's words and in Rust's.
+Java calls such an error FileNotFoundException, too."""
 _MISSING = re.compile(
     r"(?:FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND\w*|DELTA_TRUNCATED_TRANSACTION_LOG|"
     r"DELTA_LOG_FILE_NOT_FOUND\w*|FileNotFoundException[^\n]*(?:No such file|does not exist)|"
@@ -35,7 +35,7 @@ _NO_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
 _LOST = re.compile(
     r"Python worker exited unexpectedly|number from pyspark\.daemon|ExecutorLostFailure"
 )
-"""Texts of a Spark job one of whose processes ended, as often as a task may fail."""
+"""Texts of a Spark job that failed because a task's process ended in each attempt."""
 _CONFLICT = re.compile(
     r"Concurrent(?:Append|Transaction|Write|DeleteRead|DeleteDelete)Exception|"
     r"(?:Metadata|Protocol)ChangedException|Failed to commit transaction"

@@ -59,7 +59,8 @@ class SettledLosses:
 def with_settled_losses(group: Row, settled: SettledLosses) -> Row:
     """A row of group_findings with losses that `settled` counts, where the logs alone leave some
     losses unknown, or show committed ones. A pair with fewer unknown losses after this has
-    if_stopped: see LogParting. A pair whose better log no replica follows has no loser."""
+    if_stopped: see LogParting. Where a replica would lose committed entries to one that no election
+    can make leader, the pair names no replica that truncates."""
     return group | {"pairs": [_settled(pair, settled) for pair in group["pairs"]]}
 
 

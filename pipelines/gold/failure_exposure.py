@@ -38,7 +38,8 @@ _BUCKETS = 1000
 """The number of ranges of offsets into which the history is divided. Neighbouring ranges are read
 together."""
 _NEXT_TO_NONE = {"batch_readahead": 1, "fragment_readahead": 1}
-"""How much is read ahead. This also bounds the memory."""
+"""Arguments of pyarrow's scanner: how many batches and files it reads ahead. This also bounds the
+memory."""
 _START, _STOP = field("valid_from_offset"), field("valid_to_offset")
 
 
@@ -158,7 +159,7 @@ def look_back_rows(
 
 def ranges_of(versions: Versions, steps: StepRange, most: int) -> Iterator[StepRange]:
     """The range divided into smaller ones, newest first; none where it has no step. most: the most
-    rows of a range, about. An offset has several rows."""
+    rows of a range, about. An offset may have several rows, which are all in one range."""
     rows = _data_set(versions)
     begin, end, _ = steps
     width = (end - begin) // _BUCKETS + 1

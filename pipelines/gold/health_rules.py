@@ -58,7 +58,8 @@ class JudgedState:
     """The time since when partitions have no leader; None where each partition has a leader, or
     where no time is known."""
     refusing: Since | None
-    """The time since when partitions with a leader refuse writes; None as above."""
+    """The time since when partitions with a leader refuse writes; None where no partition refuses
+    them, or where no time is known."""
     returning: tuple[Returning, ...]
     """The result of replica.doctor.health.returning.returning."""
     leaderless_in_restart: Mapping[int, int]

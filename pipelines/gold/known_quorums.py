@@ -60,10 +60,10 @@ def furthest_captures(
     newest: Collection[str],
     unsynced_from: Mapping[str, int],
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """The ids of the captures that show most of their replicas. First one capture of each replica
-    with the replica's newest epoch; second one with the longest log that the replica may have
-    acknowledged. A newest capture may be among them: a disk that went back is proven by logs that
-    did not. A round is empty if it has newest captures alone.
+    """Two rounds of ids of captures, with one capture of each replica: in the first round the
+    capture with the replica's newest epoch, in the second one the capture with the longest log that
+    the replica may have acknowledged. A newest capture may be among them: a disk that went back is
+    proven by logs that did not. A round that would have only newest captures is empty.
 
     status: rows of gold.replica_status. state: rows of bronze.replica_state. newest: ids of
     captures. unsynced_from: see ReplicaLogs.
@@ -86,7 +86,7 @@ def furthest_captures(
 
 
 def _or_less(number: int | None) -> int:
-    """The number; one below all others where it isn't known."""
+    """The number; where it is unknown (None), a number below all known ones."""
     return -1 if number is None else number
 
 

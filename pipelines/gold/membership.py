@@ -158,7 +158,8 @@ def _shown_file(
 
 
 def may_hold_records(capture: Row) -> bool:
-    """Whether a file of a log without batches shows that it held records."""
+    """Whether a file of a log without batches shows that the log once held records, or may hold
+    some: a snapshot other than the bootstrap snapshot, or a segment that isn't empty."""
     names = [(classify(os.path.basename(one["path"])), one) for one in capture["files"]]
     return any(
         name.snapshot != SnapshotName(BOOTSTRAP_SNAPSHOT)

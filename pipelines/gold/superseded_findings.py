@@ -1,5 +1,6 @@
-"""Turns findings of bronze into notes, where other logs of the capture group show that the
-elections in them are over, and notes into findings, where no file shows that they are.
+"""Judges bronze's findings about elections by all logs of the capture group. A finding becomes a
+note where another log shows that the elections are over. A note becomes a finding where no file
+shows that they are over.
 
 An ingest judges a capture alone. The log of a node that was down for long may end with elections
 without a winner, or with leaders that changed nothing, while another log of the cluster shows that
@@ -63,7 +64,7 @@ def _groups_of_captures(status: Sequence[Row], idle: set[str]) -> dict[str, _Gro
 
 
 def _logs(rows: Sequence[Row], idle: set[str]) -> _GroupLogs:
-    """rows: those of one group in gold.replica_status."""
+    """The logs of one capture group. rows: the group's rows of gold.replica_status."""
     ends = {
         row["capture_id"]: OffsetAndEpoch(row["log_end_offset"], row["last_epoch"])
         for row in rows

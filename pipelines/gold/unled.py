@@ -21,7 +21,7 @@ _OF_ELECTIONS = (files.ELECTIONS_WITHOUT_WINNER.id, log.ENDLESS_ELECTIONS.id)
 def unled_by_files(
     captures: Sequence[Row], found: Iterable[Row], quorum: KnownQuorum, without_log: Collection[int]
 ) -> NoLeader | None:
-    """Why the quorum has no leader, or perhaps none; None where no file shows that. captures: the
+    """Why the quorum has no leader, or may have none; None where no file shows that. captures: the
     newest group. found: the findings about the files of all captures, in view of the other logs.
     without_log: the nodes of which only a directory without a metadata log was captured."""
     nodes = {row["capture_id"]: row["node_id"] for row in captures}

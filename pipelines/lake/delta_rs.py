@@ -77,7 +77,8 @@ def open_if_there(lake: Lake, name: str) -> DeltaTable | None:
 
 
 def queries(tables: Mapping[str, DeltaTable]) -> QueryBuilder:
-    """Takes queries of these tables, by the names in the queries. Raises what `readable` raises."""
+    """An object of delta-rs that answers SQL queries of these tables. tables: by the names that the
+    queries use. Raises what `readable` raises."""
     builder = QueryBuilder()
     for name, table in tables.items():
         builder.register(name, readable(table))

@@ -39,7 +39,7 @@ def of_a_command() -> Iterator[None]:
 
 
 def escape_library_text() -> None:
-    """Lets text that libraries and child processes write to file 2 pass through
+    """Lets text that libraries and child processes write to file descriptor 2 pass through
     replica.terminal_text from now on; `sys.stderr` gets a descriptor of its own. Starts a thread,
     once.
 
@@ -71,8 +71,8 @@ def own_stderr() -> int:
 
 
 def pass_on() -> None:
-    """Returns when all text that was written to file 2 so far is on stderr, so that a command's
-    last line comes after it."""
+    """Returns when all text that was written to file descriptor 2 so far is on stderr, so that a
+    command's last line comes after it."""
     if _threads:
         _seen_mark.clear()
         with suppress(BlockingIOError):
@@ -81,7 +81,7 @@ def pass_on() -> None:
 
 
 def _has_stderr() -> bool:
-    """Whether Python's stderr is file 2. A test or a caller may have replaced it."""
+    """Whether Python's stderr is file descriptor 2. A test or a caller may have replaced it."""
     try:
         return sys.stderr.fileno() == _STDERR
     except (AttributeError, OSError, ValueError):

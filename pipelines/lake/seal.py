@@ -38,7 +38,8 @@ class Seal:
         return (tag + _xor(raw, self._pad(self.key, tag))).hex()
 
     def open(self, text: str) -> str | None:
-        """The hash; None where another key, or no key, has sealed it."""
+        """The hash; None where another key, or no key, has sealed it. A Seal without a key gives
+        the text as it is."""
         if self.key is None or not text:
             return text
         sealed = bytes.fromhex(text)

@@ -58,7 +58,7 @@ class Judgement:
     broken: tuple[int, ...]
     """How many rows break each expectation of the suite, in the suite's order."""
     samples: Mapping[int, tuple[str, ...]]
-    """The keys of up to SAMPLE broken rows, each as a JSON object, by the expectation's number."""
+    """The keys of up to SAMPLE broken rows, each as a JSON object, by the index in `broken`."""
 
     @property
     def is_unbroken(self) -> bool:

@@ -102,6 +102,7 @@ def _numbers_of_ints(column: pa.ChunkedArray) -> _Numbers:
 
 
 def _dense(numbers: _Longs) -> _Numbers:
-    """The places of the numbers among the different ones."""
+    """For each number the count of distinct numbers below it. So equal numbers stay equal, and the
+    order stays."""
     different, places = np.unique(numbers, return_inverse=True)
     return places, len(different) + 1

@@ -39,7 +39,7 @@ _STATEFUL = frozenset({*KEY_FIELDS, *BROADCAST}) - {*STATEFUL_CONTROL}
 _OF_PARTITIONS = frozenset({"PARTITION_RECORD", "PARTITION_CHANGE_RECORD"})
 _ENVELOPE_BYTES = 3
 _ONE_BYTE = 0x7F
-"""The largest number of an envelope that is one byte."""
+"""The largest number that takes only one byte in an envelope."""
 _TOPIC_ID = slice(7, 23)
 """The bytes of the topic id in a partition's value: after the envelope and the partition's id."""
 

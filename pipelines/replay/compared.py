@@ -61,8 +61,8 @@ class Comparing:
         self._same_id: list[SnapshotEntities] = []
 
     def refuse(self, record: ReplayedRecord, refusal: Refusal) -> None:
-        """Notes that the record of the next step can't be applied. It doesn't get entries whose
-        records can be applied."""
+        """Notes that the record of the next entry can't be applied. Entries whose records can be
+        applied are not given to this object."""
         assert self._run is not None, "entries belong to a run"
         if self._part.owns_record(record):
             self._run.refused += 1

@@ -97,7 +97,8 @@ class LogEntry(NamedTuple):
     """The time in microseconds since 1970; None where Kafka has no time."""
     leader_epoch: int
     commitment: str
-    """The commitment as in silver.committed_log; superseded or unproven for a record of a tail."""
+    """The commitment as in silver.committed_log; superseded or unproven for a record beside the
+    agreed branch."""
     record: ReplayedRecord
 
 

@@ -44,8 +44,9 @@ _OF_ALL = frozenset({*MARKERS, "CLEAR_ELR_RECORD"})
 _NOWHERE = -1
 """The record offset of a version that began in a snapshot."""
 _REFILL_SHARE = 8
-"""The time to give the kernel a partition is an eighth of the time in which the scalar replay
-applies a record. A log with transactions switches between the two often."""
+"""To give the kernel one partition takes an eighth of the time in which the scalar replay applies
+one record. So the kernel takes over again only after the scalar replay has applied enough records:
+a log with transactions switches between the two often."""
 
 
 @dataclass
@@ -104,7 +105,7 @@ class Partitions:
         return row
 
     def tell(self, entries: Entries, of: PartitionsReplay) -> None:
-        """Adds the rows of these entries that were not added yet to the replay `of`."""
+        """Adds to the replay `of` the rows of these entries that it doesn't have yet."""
         if self._replay is None:
             return
         self._tell_new_topics(entries, of)

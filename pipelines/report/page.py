@@ -45,10 +45,10 @@ class Report:
     """The directories of which the page, or a lake for this page alone, is made; empty for a lake
     that stays."""
     way_to_a_lake: str = ""
-    """The command line that installs what makes a lake, where there is none."""
+    """The command line that installs the packages which make a lake, for a page without a lake."""
 
     def command(self, *words: str) -> str:
-        """A command on the lake; empty where there is none."""
+        """A command of kraftlake on the lake; empty for a page without a lake."""
         return "" if self.lake is None else self.lake.command(*words)
 
 

@@ -49,9 +49,9 @@ class Summary:
     confidence: tuple[str, ...]
     """The reasons for doubt, or else what proves the verdict."""
     refused: str = ""
-    """Writes that were refused and are accepted again; "" without one."""
+    """A sentence about writes that were refused and are accepted again; "" where there are none."""
     refused_step: str = ""
-    """What to look at because of it; "" where nothing is to be done."""
+    """What to look at because of the refused writes; "" where nothing is to be done."""
 
 
 def summary(
@@ -295,7 +295,8 @@ def _if_one_failed(exposed: Sequence[Row]) -> Iterator[str]:
 
 
 def _added(row: Row, now: Row | None) -> tuple[int, int, bool]:
-    """How many more partitions have each harm than now, and whether the majority goes."""
+    """How many more partitions would have each harm than now, and whether the quorum would lose its
+    majority."""
     before = {} if now is None else now
     leaderless, below = ((row[name] or 0) - (before.get(name) or 0) for name, _ in _HARMS)
     goes = row["has_majority"] is False and before.get("has_majority") is not False

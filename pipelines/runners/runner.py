@@ -40,7 +40,7 @@ def files_in(result: Any) -> Sequence[NewFile]:
 
 
 def nothing(_: Any) -> None:
-    """A callback for each unit that does nothing."""
+    """Does nothing: the callback of `run` where the caller gives none."""
 
 
 @dataclass

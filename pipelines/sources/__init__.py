@@ -30,8 +30,8 @@ _KEY = secrets.token_bytes(32)
 def register(spark: SparkSession) -> None:
     """Makes the sources known to a session. Another call changes nothing.
 
-    All that they read then shows equal secrets as equal fingerprints, unless options say otherwise:
-    the key of fingerprints is made once for this process.
+    Afterwards equal secrets have equal fingerprints in everything that the sources read, unless
+    options say otherwise: the key of fingerprints is made once for this process.
     """
     for source in (KraftLogDataSource, KraftSnapshotDataSource):
         spark.dataSource.register(_keyed(source))

@@ -33,7 +33,7 @@ def parallelism(spark: SparkSession) -> int:
 @contextmanager
 def described(spark: SparkSession, text: str) -> Iterator[None]:
     """Gives the Spark jobs of this context a description in Spark's UI and event log. By Spark
-    Connect they get a tag instead, without the signs that no tag may have."""
+    Connect they get a tag instead, in which a semicolon replaces each comma: a tag has none."""
     if is_connect(spark):
         tag = text.replace(",", ";")
         spark.addTag(tag)

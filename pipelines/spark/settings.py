@@ -34,7 +34,7 @@ _ESSENTIAL = {
     "spark.ui.showConsoleProgress": "false",  # it overwrites our own lines on stderr
 }
 FORCED = {"spark.sql.session.timeZone": "UTC"}
-"""A user can't change these: every time in the lake is UTC, and SQL renders it in this zone."""
+"""Settings that a user can't change: times in the lake are UTC, and SQL renders them in UTC."""
 
 _AUTHENTICATE, _SECRET = "spark.authenticate", "spark.authenticate.secret"
 _COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")

@@ -92,7 +92,8 @@ def judged(
     """Judges the rows that fulfil a condition, in the query that reads them. Returns the
     judgements, and the rows that are left out.
 
-    joined: tables that only the suites of the other tables join, for the same condition.
+    joined: tables that aren't judged, but that the suites of the judged tables join. Of these, too,
+    only rows that fulfil the condition are read.
     """
     names = [one.name for one in (*contracts, *joined)]
     rows = {name: f"(SELECT * FROM {table_name(name)} WHERE {where})" for name in names}

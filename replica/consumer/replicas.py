@@ -77,7 +77,7 @@ class Replicas:
         return self.leader.node_id
 
     def preferred(self, now_ms: int) -> int | None:
-        """The replica that the leader chose. None after the end of the lease (inclusive)."""
+        """The replica that the leader chose. None if there is no choice, or its lease is over."""
         if self._preferred is None or now_ms > self._preferred[1]:
             return None
         return self._preferred[0]

@@ -22,9 +22,9 @@ def short_rounds(
     """Within this context, the garbage collector no longer visits objects that have outlived a
     collection of more than `longest_s` seconds.
 
-    These objects are still freed when nothing refers to them. Only objects in reference cycles
-    would stay, and the state of a replica has no cycles. A round takes this long only after about
-    50,000 new objects, so few other objects are among them.
+    These objects are still freed when nothing refers to them. Only objects in reference cycles stay
+    in memory, and the state of a replica has no cycles. Few short-lived objects are kept from the
+    collector: a collection takes this long only when there are about 50,000 new objects.
     """
     began = 0.0
 

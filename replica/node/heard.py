@@ -14,8 +14,8 @@ class Heard:
     described_at: the time at which another node last showed that the quorum has a leader, for
         example by DescribeQuorum.
     leader_changes: the number of answers whose leader had a newer epoch than the previous answer.
-    epochs_passed: the number of epochs by which these changes raised the epoch in total. In the
-        epochs between, no leader answered.
+    epochs_passed: the sum of the rises of the epoch at these changes. A rise of more than 1 means
+        that no leader of the epochs between answered this replica.
     on_change: a function that is called for each change with the seconds during which no leader had
         answered.
     """

@@ -1,7 +1,7 @@
 """Serves a few pages over HTTP, for Prometheus and for probes, in the node's event loop.
 
-There are few clients, so the server accepts few connections and short requests. At the limit, a new
-connection closes the oldest connection without a request. Each connection gets one answer and is
+There are few clients, so the server accepts few connections and short requests. At the limit
+of connections, the oldest one is closed for a new one. Each connection gets one answer and is
 closed.
 """
 

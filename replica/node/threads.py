@@ -141,12 +141,11 @@ class Threads:
         return policy.is_due(host.new_bytes, age_ms, self._changed_ratio(policy))
 
     def _changed_ratio(self, policy: SnapshotPolicy) -> float:
-        """The share (0 to 1) of the image that has changed since the last snapshot; 1.0 if the
-        policy doesn't need it.
+        """The share (0 to 1) of the image that has changed since the last snapshot. 1.0 if the
+        policy doesn't need it; 0.0 while there are fewer new bytes than `policy.max_new_bytes`.
 
-        Computing the share compares whole images. So this method computes it only if the share
-        decides whether a snapshot is due, and then only after each further eighth of the policy's
-        bytes.
+        Computing the share compares whole images. So it is computed when the new bytes reach
+        `max_new_bytes`, and again each time they have grown by an eighth of that number.
         """
         if policy.min_changed_ratio is None:
             return 1.0

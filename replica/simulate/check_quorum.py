@@ -38,8 +38,8 @@ class _Term:
 
 
 class CheckQuorum:
-    """Checks how long leaders lead while no majority fetches from them. judged: see Invariants; it
-    counts each start of a leader."""
+    """Checks how long leaders lead while no majority fetches from them. judged: see Invariants;
+    "check quorum" counts each leader of an epoch once."""
 
     def __init__(self, judged: Counter[str]) -> None:
         self._judged = judged

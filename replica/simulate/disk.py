@@ -159,8 +159,8 @@ class SimulatedDisk(FileSystem):
 
     @property
     def is_armed(self) -> bool:
-        """Whether a planned power loss has not happened yet. A test that cuts power in the middle
-        of a script can so find out whether the script ended before."""
+        """Whether a planned power loss has not happened yet. If a test has planned one for the
+        middle of a script, this tells whether the script ended before the power loss."""
         return self._calls_left is not None
 
     def crash(self) -> None:

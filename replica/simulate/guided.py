@@ -58,8 +58,8 @@ class Corpus:
         return PlannedRun(number, kept.seed, (*forks, Fork(event, number)))
 
     def add(self, result: Result) -> Result:
-        """Add a result, and keep its run if it has reached a new situation. Returns the result,
-        with only the new situations in `reached`."""
+        """Add a result, and keep its run if it has reached a new situation and broken no invariant.
+        Returns the result, with only the new situations in `reached`."""
         new = tuple(text for text in result.reached if text not in self.reached)
         self.reached.update(new)
         if new and result.broken is None:

@@ -89,8 +89,8 @@ class SimulatedHost(Host):
             raise PowerLossError("between two effects")
 
     def filled(self, reply: Reply) -> PeerResponse:
-        """The response, decoded as the receiver would decode it, because simulated hosts exchange
-        messages without bytes."""
+        """The response to send, with the records that it asks the host to read. They are decoded as
+        the receiver would decode them, because simulated hosts don't exchange bytes."""
         return as_received(super().filled(reply))
 
     def stepped(self, effects: Effects) -> None:

@@ -287,8 +287,8 @@ class Invariants:
         shadow.applied = applied
 
     def _check_commit(self, host: SimulatedHost, shadow: Shadow, end: int) -> None:
-        """Check that the batches up to `end` equal the batches that other replicas have committed,
-        or may be committed now."""
+        """Check that a replica may raise its high watermark to `end`: its batches below `end` are
+        those that other replicas have committed, or new ones that a leader may commit now."""
         ledger, key = self.ledger, key_of(host)
         demand(end > shadow.committed, "high watermark", f"{key} fell to {end}")
         entry = shadow.at(max(shadow.committed, min(ledger.end, end)))

@@ -21,11 +21,12 @@ Fault: TypeAlias = Callable[[Simulation, SimulatedMachine], None]
 
 
 def drawn(random: Random, network: Network) -> tuple[Fault, ...]:
-    """The faults that exist in a run. The number of times that a fault is in the list is its share.
-    The faults of the network that don't exist in this run are switched off. In every fourth run all
-    faults exist. In the other runs each fault exists by chance, so that a crash every second
-    doesn't hide rare combinations (swarm testing: Groce et al., 2012). In a third of these runs a
-    network partition lasts four times as long, which is longer than a leader may lead without a
+    """The faults that exist in a run. A fault that is there twice happens twice as often. In a
+    quarter of the runs, by chance, all faults exist. In the other runs each fault exists or not, so
+    that frequent crashes don't hide rare combinations (swarm testing: Groce et al., 2012).
+
+    In these other runs each fault of `network` is also kept or switched off. In a third of them a
+    network partition is healed less often. It then lasts longer than a leader may lead without a
     majority."""
     if random.random() < 0.25:
         return _ACTIONS

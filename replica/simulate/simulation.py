@@ -284,7 +284,7 @@ class Simulation:
             self.schedule.at(at, Wake(node.node_id, at))
 
     def _replay_takes(self) -> int:
-        """The time (ms) until a replay begins, and from its beginning to its end."""
+        """The time (ms) from now until a due replay begins, or until a begun replay ends."""
         return 0
 
     def _send(self, node: SimulatedMachine, effects: Effects) -> None:

@@ -40,8 +40,8 @@ class CheckedSegment:
 
 
 def trust_closed(files: SegmentFiles, end_offset: int) -> CheckedSegment | None:
-    """The closed segment of these files, without reading it. None if an index is missing.
-    end_offset: the base offset of the next segment."""
+    """The closed segment of these files, without reading it. None if an index is missing, or if the
+    log file is empty. end_offset: the base offset of the next segment."""
     if files.missing(*INDEX_KINDS):
         return None
     with files.open() as log:
@@ -52,8 +52,8 @@ def trust_closed(files: SegmentFiles, end_offset: int) -> CheckedSegment | None:
 
 
 def check_closed(files: SegmentFiles, config: LogConfig) -> CheckedSegment:
-    """Find where a closed segment ends. Raises DataError, which names file and byte, for a damaged
-    segment."""
+    """Read the end of a closed segment. If its indexes are missing or wrong, read the whole segment
+    and rebuild them. Raises DataError, which names file and byte, for a damaged segment."""
     with files.open() as log:
         if not files.missing(*INDEX_KINDS):
             offsets = ascending_prefix(files.offset_index())

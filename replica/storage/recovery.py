@@ -95,7 +95,8 @@ def _base_offsets(names: tuple[str, ...]) -> list[int]:
 
 @dataclass(slots=True)
 class _Opening:
-    """Opens one log. It examines all files before it makes the first repair."""
+    """Opens one log. It examines all files before it repairs anything but the indexes of closed
+    segments."""
 
     place: Place
     repairs: list[str] = field(default_factory=list)

@@ -126,8 +126,8 @@ class ActiveSegment:
     def should_roll(self, size: int, last_offset: int, max_timestamp: int) -> bool:
         """Whether a batch of `size` bytes belongs in a new segment (LogSegment.shouldRoll).
 
-        The limit of time compares the timestamps of batches, not a clock. A batch without a
-        timestamp starts no segment by time.
+        The age of the segment is the difference between the timestamps of this batch and of the
+        segment's first batch. Without one of these timestamps, age starts no new segment.
         """
         if self.size == 0:
             return False

@@ -85,9 +85,9 @@ def resumed(
     can't belong to `offsets`.
 
     times: the bytes of the whole time index, as it was found. Its entries must rise, and for each
-        entry of the offset index it must have the largest timestamp up to that entry. One case
-        isn't noticed: if a clock went back, and a crash removed the end of the file, this timestamp
-        may be missing.
+        entry of the offset index it must have the largest timestamp up to that entry. If a clock
+        went back, and a crash removed the end of the time index, the largest timestamp may be
+        missing, and this function doesn't notice it.
     """
     end = last.last_offset - base_offset
     known = [entry for entry in TIME_ENTRY.iter_unpack(_whole(times)) if entry[1] <= end]

@@ -40,7 +40,7 @@ class Connected:
 
 class ListenerConnections:
     """The connections of all listeners of a node, by address. The connections of an address are in
-    the order of their last requests."""
+    the order of their last requests; without a request, the time of the connection counts."""
 
     def __init__(self, limits: NodeLimits) -> None:
         self.limits = limits
@@ -104,8 +104,8 @@ class ListenerConnections:
         return any(self._make_room(crowd, listener) for crowd in crowds)
 
     def _make_room(self, crowd: dict[Connected, None], listener: str | None = None) -> bool:
-        """Close a connection of this address: a connection that never sent a request, else the
-        connection with the oldest last request."""
+        """Close the connection of this address that has been idle longest; if all are busy, the one
+        with the oldest last request. Returns False if only voters' connections are left."""
         others = [e for e in crowd if not e.is_voters and listener in (None, e.listener)]
         if not others:
             return False

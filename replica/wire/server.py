@@ -65,8 +65,8 @@ class Shared:
         self.turns = Turns()
 
     def room_for_answer(self) -> int:
-        """The most bytes that the next answer should have. It falls with the bytes that are being
-        sent, so that many clients that read at once all get an answer."""
+        """The most bytes that the next answer should have. The more bytes are being sent, the lower
+        this limit is, so that many clients that read at once all get an answer."""
         return max(_LEAST_ROOM, self.answers.left // _SHARE_OF_ROOM)
 
 
@@ -122,16 +122,17 @@ class Service:
     """A function that is called for each failed login, with the client and the name that the client
     claims."""
     is_voters: Callable[[Client, WireRequest], bool] = lambda client, request: False
-    """A function that says whether only a voter may send the request. After such a request the
-    connection never waits for memory, and is never closed for another connection."""
+    """A function that says whether only a voter may send the request, and the client is known to be
+    that voter. The connection's later requests wait for no turn (see Turns), and the connection
+    isn't closed to make room for others."""
 
 
 class Server:
     """A server on one address.
 
     shared: what this server shares with the node's other listeners.
-    refused: the number of closed connections by reason: the bytes that they sent, a limit that was
-        reached, or a failed login.
+    refused: the number of connections that this server closed or refused, by reason, for example a
+        malformed request, a limit or a failed login.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ class About:
     principal: str | None = None
     config: str | None = None
     with_defaults: bool = False
-    """Whether configs of brokers are included where they replace a topic's own configs."""
+    """Whether the brokers' configs are included that apply where a topic sets none of its own."""
 
     def holds(self, entity: str, name: str) -> bool:
         """Whether the user asks for the changes of an entity. entity: its kind. name: its name for

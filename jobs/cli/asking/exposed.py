@@ -105,13 +105,13 @@ class _Found(NamedTuple):
 
     now: Exposure
     of: Mapping[str, Sequence[Exposure]]
-    """By their kind: all of a kind, but of pairs of brokers the worst."""
+    """The exposures by the kind of failure: of pairs of brokers only the worst, else all."""
     totals: Mapping[str, int]
     """The number of the exposures of each kind."""
 
     @staticmethod
     def of_all(found: Iterable[Exposure], limit: int) -> _Found:
-        """limit: the most pairs. The other pairs aren't kept in memory."""
+        """Sorts exposures by kind. limit: the most pairs to keep in memory, the worst ones."""
         of: dict[str, Sequence[Exposure]] = dict.fromkeys((NOTHING, *_TITLES), ())
         totals = dict.fromkeys(of, 0)
         for kind, group in groupby(found, key=lambda one: one.failure.kind):
@@ -266,7 +266,8 @@ def _row(exposure: Exposure) -> dict[str, Any]:
 
 
 def _below(exposure: Exposure) -> int | str:
-    """The text of the column below_min_isr: the number of partitions, or `?` if it is unknown."""
+    """The text of the column below_min_isr: the number of partitions; `2 or more` or `?` where the
+    number is not known exactly."""
     known = exposure.harm.below_min_isr
     if not exposure.may_be_below:
         return known

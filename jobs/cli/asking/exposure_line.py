@@ -48,13 +48,13 @@ def exposure_line(
 
 
 def _worst_of(now: Exposure, brokers: Sequence[Exposure]) -> Sequence[Exposure]:
-    """The failures of brokers that do most harm; none where no failure does more than there is."""
+    """The failures of brokers that do most harm; none where no failure adds to the present harm."""
     worst = min(map(worst_first, (now, *brokers)))
     return [one for one in brokers if worst_first(one) == worst != worst_first(now)]
 
 
 def _of_brokers(total: int, now: Exposure, worst: Sequence[Exposure], *, is_live: bool) -> str:
-    """is_live: whether a broker is live."""
+    """The clause about the worst failures of brokers. is_live: whether any broker is live."""
     if not total:
         return "the cluster has no partition"
     harmed = [*_harmed(now, now, total)]
@@ -112,7 +112,8 @@ def _now(count: int, *others: str) -> str:
 def _of_voters(
     now: Exposure, voters: Sequence[Exposure], told: Collection[tuple[str, ...]]
 ) -> Iterator[str]:
-    """The voters without which the quorum has no majority. told: brokers of which it is told."""
+    """The voters without any one of which the quorum has no majority; nothing where all of them are
+    in `told`: the brokers of which the line has said so already."""
     if now.has_majority is False:
         return  # see _of_leader
     needed = [one.failure.gone[0] for one in voters if one.has_majority is False]

@@ -10,7 +10,7 @@ from replica.doctor.preflight.stopping import PARTITIONS
 from replica.words import counted, sentence
 
 _VERBS = ("is", "has", "would", "can't", "refuses", "supports", "lacks")
-"""The words with which a detail goes on the sentence that its subject begins."""
+"""First words of a detail that forms one sentence with its subject, without a colon between."""
 
 
 def answer_of(judged: Preflight) -> str:

@@ -44,8 +44,8 @@ class CommandPage(TyperCommand):
         return super().parse_args(ctx, args)
 
     def _with_empty_values(self, ctx: Any, args: list[str]) -> list[str]:
-        """The words, with an empty value after each option that may stand without one. Its word
-        for the value is in brackets."""
+        """The words, with an empty value after each option that may stand without one: an option
+        whose value the help shows in brackets."""
         alone = {
             name
             for each in self._parameters(ctx, "option")

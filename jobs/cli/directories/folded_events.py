@@ -15,7 +15,7 @@ from replica.words import listed
 _CONTROLLER = REGISTERED[0]
 _KINDS = {"acl": "ACL", "scram": "SCRAM"}
 _MAX_TIMES = 5
-"""The most restarts of one line of which each is told with its time."""
+"""A line about at most this many restarts says when each of them was."""
 
 
 def folded(events: Sequence[Event]) -> Iterator[list[Event]]:

@@ -139,7 +139,8 @@ class Incident:
 
     def beside(self, clock: ZonedClock) -> Iterator[tuple[str, str]]:
         """(label, text) of the facts besides the verdict that people ask for: which partitions lost
-        records by an unclean election, which nodes are behind, and how much was changed of late."""
+        records by an unclean election, or refused writes, which nodes are behind, and how much was
+        changed of late."""
         if unclean := [one for one in self.events if one.event == UNCLEAN]:
             told = [
                 f"{clock.words(one.at)}: {one.name} {one.detail}{_if_kept(self.whose(one))}"
@@ -192,7 +193,8 @@ def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
 
 
 def _if_kept(whose: str) -> str:
-    """What is true of lost records beside a second history. whose: see Incident.whose."""
+    """What an unclean election's text adds where there are two histories: in which one it was, and
+    where its lost records may still be. whose: the result of Incident.whose."""
     return f"{whose}; folders *-delete or *-stray may still hold records" if whose else ""
 
 

@@ -11,7 +11,8 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.words import counted, named
 
 NEED = "all nodes were stopped before you copied the first directory; if they run, copy all again"
-"""The condition of an answer about the start of directories. No file shows whether it holds."""
+"""The condition of an answer about starting nodes with directories that were copied. No file shows
+whether it holds."""
 
 
 def static_voters_need(voters: Iterable[int]) -> str:

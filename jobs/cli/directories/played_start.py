@@ -25,7 +25,7 @@ class PlayedStart:
     refusal: str = ""
     """The reason to start no node, whatever the runs showed; "" where there is none."""
     rests_on_copies: bool = True
-    """Whether the answer depends on that the directories are of one moment."""
+    """Whether the answer is right only if all directories were copied at one moment."""
     scenario: str | None = None
     """The file that names the nodes to start; None where no file does."""
 

@@ -53,8 +53,8 @@ class NoPlan:
 
 
 def in_a_plan(text: str) -> str:
-    """The text of another command, as it reads above and in the output of `recover --plan`
-    itself."""
+    """The text of another command for the output of `recover --plan`, which then calls itself "the
+    plan"."""
     begun = re.sub(r"(^|\. )`kraftlake recover --plan`", r"\1The plan", text)
     return begun.replace("`kraftlake recover --plan`", "the plan")
 
@@ -70,7 +70,7 @@ def not_read(damages: Iterable[Damage]) -> tuple[Damage, ...]:
 
 
 def why_not_read(refused: Sequence[Damage]) -> NoPlan:
-    """The answer for a quorum whose files, these ones, could not be read."""
+    """The answer for a quorum with files that could not be read. refused: these files."""
     files = listed([damage.file for damage in refused], limit=3)
     return NoPlan(
         "a file could not be read",

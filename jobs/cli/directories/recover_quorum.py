@@ -193,7 +193,7 @@ class PlannedQuorum:
     def start(
         self, text: str, voters: Iterable[ReplicaKey], *, may_run: bool = False
     ) -> RecoverStep:
-        """may_run: whether the nodes may run already: no file shows that they don't."""
+        """A step that starts nodes. may_run: whether they may run already, as far as files show."""
         started = [voter.node_id for voter in voters]
         note = ", only if it does not run" * may_run
         lines = tuple(self._on(node_id, *self._start(node_id), note=note) for node_id in started)

@@ -127,7 +127,7 @@ def _compared(plan: RecoveryPlan, found: OutcomeRuns) -> Iterator[str]:
 
 
 def _differences(plan: RecoveryPlan, standing: RankedReplica, outcome: Outcome) -> Iterator[str]:
-    """The differences between the outcome of a replica and the plan, for the voter that won."""
+    """How an outcome differs, for one replica, from the plan for the case that its leader wins."""
     node_id = standing.log.key.node_id
     winner = next((key for key in plan.electable if key.node_id == outcome.leader), None)
     if winner is not None:

@@ -44,7 +44,8 @@ class StandIns:
     def _quorum_state(self) -> str:
         """The quorum-state of a stand-in. Without this file Kafka would take the log's last epoch.
         The lost voter may have voted or led in that epoch. Then a node that knows this would tell
-        the stand-in that it leads, and Kafka would end with "Cannot transition to Follower"."""
+        the stand-in that the stand-in leads, and its Kafka would end with "Cannot transition to
+        Follower"."""
         logs = [standing.log for standing in self.plan.ranking]
         epoch = max(max(log.quorum_epoch, log.position().epoch) for log in logs) + 1
         own = self.winner.directory.quorum_state

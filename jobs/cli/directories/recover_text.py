@@ -190,7 +190,8 @@ def answer_line(
 
 
 def _goes_on_with(plan: RecoveryPlan) -> Iterator[str]:
-    """What is left if the plan's steps are taken, though lost voters may have held more."""
+    """With which log the plan's steps continue, and up to which offset; nothing where the answer is
+    not `unproven`, or the log is empty."""
     end = plan.winner.position().offset
     if plan.answer is RecoveryDecision.UNPROVEN and end:
         yield (
@@ -303,8 +304,8 @@ def _of_another(
 
 def _in_conflict(standing: RankedReplica) -> Iterator[str]:
     """What Kafka would do to a log that has other records than the first log in the same epoch.
-    Kafka compares only the offsets at which epochs end. So it keeps such records below that offset,
-    and truncates only those above it."""
+    Kafka compares only the offsets at which epochs end. So it keeps such records below the smaller
+    end of that epoch, and truncates only those above it."""
     end = standing.log.end_offset
     end = end if standing.truncates_to is None else min(end, standing.truncates_to)
     kept = () if standing.snapshot_id is not None else below(standing.at_risk, end)

@@ -93,8 +93,8 @@ def _of_start(what: str, played: PlayedStart, said: str = "") -> Iterator[str]:
 
 
 def _led_before(rehearsal: Rehearsal, outcome: Outcome) -> Iterator[str]:
-    """A line about a leader whose captured log is shorter than another one, and which has all
-    records of the others at the end: a replica gets records of others only from a leader."""
+    """A line where the leader at the end began with a shorter log than another node, and still no
+    record was lost. Another node led before it then: a replica gets records only from a leader."""
     nodes = rehearsal.captured.nodes
     started = {fate.node_id: fate for fate in outcome.fates if fate.node_id in nodes}
     own = started.get(-1 if outcome.leader is None else outcome.leader)

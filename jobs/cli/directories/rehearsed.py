@@ -63,7 +63,7 @@ class Rehearsed:
 
     @property
     def refusal(self) -> str:
-        """The first of them; "" where there is none."""
+        """The first of the refusals; "" where there is none."""
         return "".join(self.refusals[:1])
 
 

@@ -196,8 +196,8 @@ def of_directories(
     """The state of the directory with which a quorum would continue (`kraftlake recover`).
 
     at_offset: the end of a batch; None for the end of the directory's log. order: see
-    find_newest_inputs. Raises UsageError where the state at that end isn't known to the last
-    record.
+    find_newest_inputs. Raises UsageError where the state at that end isn't known, because
+    records before it are missing, damaged or unknown.
     """
     with ExitStack() as stack:
         notices = stack.enter_context(printed_at_the_end())

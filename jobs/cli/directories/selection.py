@@ -25,7 +25,7 @@ _UNKNOWN_TYPES = re.compile(r"CONTROL\d+|UNKNOWNRECORD")
 @dataclass
 class Selection:
     """The records that are selected. A bound that is None excludes nothing; the `to_` bounds are
-    exclusive."""
+    exclusive. Times are in ms since 1970 (UTC)."""
 
     from_offset: int | None = None
     to_offset: int | None = None
@@ -49,7 +49,7 @@ class Selection:
         return self.to_offset is None or header.base_offset < self.to_offset
 
     def overlaps(self, header: BatchHeader) -> bool:
-        """Whether a batch is selected as a whole, by its offsets, epoch and times."""
+        """Whether a batch has the selected epoch, and its offsets and times overlap the ranges."""
         if self.from_time is not None and header.max_timestamp < self.from_time:
             return False
         if self.to_time is not None and header.base_timestamp >= self.to_time:

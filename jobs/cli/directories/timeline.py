@@ -32,7 +32,7 @@ from replica.shell_text import line, paths
 from replica.terminal_text import one_line
 
 _FEW = 10
-"""The most events that are listed without lines about the newest of them."""
+"""A longer list of events begins with lines about the newest ones."""
 _COLOURS = {
     ELECTION: "yellow", UNWON: "red", DIVERGENCE: "red", TRUNCATION: "red",
     "broker_fenced": "yellow",
@@ -122,8 +122,8 @@ def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
 
 
 def _newest(events: Sequence[Event], clock: ZonedClock) -> Iterator[str]:
-    """What happened last, for a person who looks at the first lines, and how to list no more. A
-    snapshot is routine."""
+    """What happened last, for a person who reads only the first lines, and the command that lists
+    only the newest events. Snapshots are routine: left out where there are two other events."""
     told = [one for one in events if one.event != SNAPSHOT]
     told = told if len(told) > 1 else [*events]
     before, last = (f"{clock.words(one.at)} {one.event} {one.name}" for one in told[-2:])

@@ -30,7 +30,7 @@ def verdict_line(verdict: Verdict) -> str:
 
 
 def level_line(level: Level, text: str) -> str:
-    """The first line of a verdict, of its level."""
+    """The first line of a verdict: its level, then the text."""
     return coloured(f"{level.shown:<{_WIDTH}}", _COLOURS[level]) + one_line(text)
 
 
@@ -142,7 +142,7 @@ def step_lines(fact: Fact) -> Iterator[str]:
 
 
 def _identity(verdict: Verdict, how: str) -> Iterator[str]:
-    """The lines about disks of other clusters. how: the command that lists the notes."""
+    """The cluster's id, and the number of notes. how: the command or option that lists them."""
     if verdict.cluster_id is not None:
         yield verdict.cluster_id
     if verdict.notes:

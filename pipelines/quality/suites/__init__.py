@@ -16,6 +16,6 @@ before the suite's own table, or is read without being judged."""
 
 
 def suites_of(tables: Sequence[Contract]) -> list[Suite]:
-    """The suites of the tables, in the order of SUITES: the table that a suite joins is admitted
-    before."""
+    """The suites of the tables, in the order of SUITES: a table that a suite joins comes before the
+    suite's own table."""
     return [suite for suite in SUITES.values() if suite.contract in tables]

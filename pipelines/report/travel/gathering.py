@@ -123,7 +123,8 @@ def gather_history(source: ReportSource, evidence: Evidence, share: int) -> Clus
 
 @contextmanager
 def _values_of(source: ReportSource) -> Iterator[None]:
-    """Raises UnreadableFileError, which names the table, for a value that no build writes."""
+    """A context in which a value that no build writes raises UnreadableFileError, which names the
+    table."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, DataError) as error:

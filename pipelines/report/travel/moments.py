@@ -90,8 +90,8 @@ def chosen(
 
 
 def thinned(places: Sequence[int], count: int) -> list[int]:
-    """At most `count` of the places, evenly chosen. The first and the last place
-    are always kept."""
+    """At most `count` of the places, evenly chosen. The first and the last place are kept; where
+    `count` is 1, only the last one."""
     if len(places) <= count:
         return list(places)
     if count <= 1:

@@ -127,7 +127,7 @@ def judge_membership(group: Sequence[GroupMember]) -> Iterator[DirectoryFinding]
 
 def _judge_disks(mixture: ClusterMixture, renamed: Collection[int]) -> Iterator[DirectoryFinding]:
     """Findings about the disks of several clusters, in each cluster that they touch. renamed: the
-    ids of the members that only name another cluster, by another rule."""
+    id() of each member that already has a finding about its cluster id (_judge_clusters)."""
     for quorum in mixture.formatted_apart:
         ids = {one.replica.cluster_id for one in quorum}
         each = listed([f"node {one.replica.node_id} {one.replica.cluster_id}" for one in quorum])
@@ -159,8 +159,8 @@ def _judge_disks(mixture: ClusterMixture, renamed: Collection[int]) -> Iterator[
 
 
 def _about(finding: Finding, nodes: Iterable[int]) -> Finding:
-    """The finding, which also names the voters of its cluster whose places directories of another
-    cluster take."""
+    """The finding with these nodes as its subjects: voters of its cluster for which a directory of
+    another cluster was given."""
     what = "its directory here is of another cluster"
     return replace(finding, subjects=tuple(Subject(f"node {node}", what) for node in sorted(nodes)))
 

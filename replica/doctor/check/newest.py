@@ -78,10 +78,11 @@ def newest_directories(
     group: Iterable[Examined], compared: Iterable[ComparedLogs]
 ) -> list[Examined]:
     """The directory to replay for each cluster. The log of an observer with an entry that a proof
-    contradicts is the last choice: no voter has it, so no leader will. The log of a voter may be of
-    another quorum, with proofs of its own. Directories whose log can be read completely are
-    preferred to others; among them, the directory whose log an election would prefer; among equal
-    logs, the directory of the lowest node id. compared: the clusters' logs."""
+    contradicts is the last choice, because no leader will have this entry. The log of a voter with
+    such an entry is no worse: it may be of another quorum, with proofs of its own. Directories
+    whose log can be read completely are preferred to others; among them, the directory whose log an
+    election would prefer; among equal logs, the directory of the lowest node id. compared: the
+    clusters' logs."""
     wrong: set[int] = set()  # by id: others may be equal
 
     def preference(examined: Examined) -> tuple[bool, bool, tuple[int, int], int]:

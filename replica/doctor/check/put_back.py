@@ -1,5 +1,5 @@
-"""Which of two histories was there before: the log of one names leaders and voters whose own logs
-have the other, so their disks were put back to older copies after that."""
+"""Finds which of two histories was there first. If the log of one history names leaders or voters
+whose own logs hold the other history, their disks were put back to older copies later."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from replica.words import ms_text, named
 
 
 def put_back_text(members: Sequence[Examined], conflicts: Iterable[LogConflict]) -> str:
-    """A sentence about the nodes whose disks were put back, and whose history was there before; ""
-    where nothing shows it. Histories with no record in common are of disks that were formatted
-    anew, or of another cluster's, and not of older copies."""
+    """A sentence that says which nodes' disks were put back, and which nodes' history was there
+    first; "" where nothing shows it. Two histories without a common record don't come from older
+    copies: a disk was formatted anew, or belongs to another cluster."""
     logs = {one.replica.key: one for one in members if one.replica is not None}
     told: dict[tuple[ReplicaKey, ReplicaKey], set[int]] = {}
     for conflict in conflicts:
@@ -34,8 +34,8 @@ def put_back_text(members: Sequence[Examined], conflicts: Iterable[LogConflict])
 def other_end_text(
     members: Iterable[Examined], conflicts: Iterable[LogConflict], told: Examined
 ) -> str:
-    """A sentence about the end of the history beside that of the log `told`; "" where there is
-    none."""
+    """A sentence that says where the longest log ends that conflicts with the log of `told`; ""
+    if no log conflicts with it."""
     pairs = [{one.a, one.b} for one in conflicts]
     own = told.replica.key if told.replica is not None else None
     others = set[ReplicaKey]().union(*(pair for pair in pairs if own in pair)) - {own}
@@ -50,9 +50,9 @@ def other_end_text(
 
 
 def _epochs(teller: Examined, node: Examined, offset: int) -> set[int]:
-    """The epochs in which the node led or voted by the records of another log from this offset on,
-    though its own log has other records there. Such a log begins there with the record of an
-    election: without one the two logs differ for another reason, such as a changed file."""
+    """The epochs in which `node` led or voted by the records of `teller` from the offset on, though
+    its own log has other records there. None unless its own log has the record of an election at
+    the offset: else the logs differ for another reason, such as a changed file."""
     own = {(change.offset, change.epoch) for change in node.leader_changes}
     if all(at != offset for at, _ in own):
         return set()

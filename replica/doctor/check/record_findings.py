@@ -145,8 +145,8 @@ def _judge_unknown(stand_out: Sequence[_Seen], passed_over: PassedOver) -> Itera
 
 
 def without_passed_over(found: Finding, passed_over: PassedOver) -> Finding:
-    """A finding of note_records, made without passed-over types, as it is if the replay passes over
-    these types."""
+    """Turns a finding that note_records made without passed-over types into the finding for a
+    replay that passes over the types in `passed_over`."""
     named_key = _OF_API_KEY.match(found.message)
     if found.rule not in (log.UNKNOWN_RECORD_TYPE, log.VENDOR_RECORD_TYPE) or named_key is None:
         return found

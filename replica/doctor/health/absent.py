@@ -19,7 +19,7 @@ class Absence(Enum):
 
     STOPPING = "shutting down"
     ASKED = "fenced after it asked for its shutdown"
-    """Somebody stopped it in order."""
+    """It was stopped by a controlled shutdown."""
     VANISHED = "fenced without a shutdown"
     """It was live, and had not asked for its shutdown when the controller missed its heartbeats: it
     crashed, or was cut off."""

@@ -61,7 +61,8 @@ class Beginning(NamedTuple):
 
 
 class Shortened(NamedTuple):
-    """A config by which a broker deletes more of a topic than by the value when it went down."""
+    """A config that was changed while a broker was down: by its new value the broker deletes more
+    of the topic than by the value that it had when the broker went down."""
 
     broker: int
     topic: str

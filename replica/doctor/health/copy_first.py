@@ -49,7 +49,7 @@ def copy_step(copies: Iterable[CopyFirst], brokers: Collection[int] | None = Non
 
 
 def what_to_copy(copies: Iterable[CopyFirst], brokers: Collection[int] | None = None) -> str:
-    """The same without the word that it comes first."""
+    """The sentence of copy_step without the word First; "" if nothing has to be copied."""
     chosen = [one for one in copies if brokers is None or one.broker in brokers]
     if not chosen:
         return ""

@@ -91,7 +91,7 @@ class HarmTally:
         self.with_pairs = with_pairs
         self._totals: defaultdict[Failure, int] = defaultdict(int)
         self._unled: defaultdict[Failure, int] = defaultdict(int)
-        """The same for failures that take the quorum's majority."""
+        """As _totals, for failures that take the quorum's majority."""
         self.touched: set[Failure] = set()
 
     def add(self, kind: LiveReplicas, count: int, rack_of: Mapping[int, str]) -> None:

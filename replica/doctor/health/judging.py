@@ -100,7 +100,8 @@ def judge_health(cluster: Cluster) -> list[Finding]:
 
 
 def _needed(voters: Collection[int]) -> str:
-    """How many voters elect a leader: with an even number of voters this is more than half."""
+    """The end of a message that says how many votes a leader needs, of which voters; "" for a
+    single voter."""
     if len(voters) < 2:
         return ""
     ids = listed([str(one) for one in sorted(voters)])

@@ -142,8 +142,8 @@ def _vanished(examined: Examined, cluster: Cluster) -> Iterator[int]:
 
 
 def _fences(record: MetadataRecord, broker: int) -> bool:
-    """Whether a record is of this broker, and no registration: entities that come from a snapshot
-    have its last offset, at which the log may have another record."""
+    """Whether a record fences this broker, and isn't a registration. It may be any other record: an
+    entity from a snapshot has the snapshot's last offset, whatever the log has there."""
     field = _FENCING_RECORDS.get(record.type)
     return field is not None and record.fields[field] == broker
 

@@ -171,7 +171,8 @@ def _by_broker(brokers: Mapping[int, int]) -> str:
 
 
 def _lies_in(partition: Partition, broker_id: int, directories: set[str]) -> bool:
-    """Whether the metadata places the replica in one of these directories, or in none by name."""
+    """Whether the metadata places the replica in one of these directories, or doesn't name its
+    directory."""
     directory = partition.directories[partition.replicas.index(broker_id)]
     return directory in directories or directory == ZERO_UUID
 

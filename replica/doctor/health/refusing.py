@@ -18,9 +18,9 @@ def refusing_partitions(cluster: Cluster) -> frozenset[PartitionKey]:
 def refusing_since(
     cluster: Cluster, keys: frozenset[PartitionKey], steps: Iterable[VisibleChange]
 ) -> Mapping[PartitionKey, Beginning]:
-    """The change since which each of these partitions has refused writes: one of its in-sync
-    replicas or its leader, one of min.insync.replicas, or its creation. A partition that had no
-    leader meanwhile refused them, too.
+    """The change since which each of these partitions has refused writes: a change of its in-sync
+    replicas, of its leader or of min.insync.replicas, or its creation. While a partition had no
+    leader, it refused writes, too.
 
     steps: the changes, newest first. They are read only until all answers are known. A partition
         that refused writes before the oldest change is left out.

@@ -52,7 +52,7 @@ class RewoundPartitions:
 
     @staticmethod
     def of(cluster: Cluster) -> RewoundPartitions:
-        """Those of the cluster's newest state."""
+        """The partitions by the newest state of the cluster."""
         partitions, topics, configs = map(cluster.values, ("partitions", "topics", "configs"))
         return RewoundPartitions(partitions, topics, configs, cluster.broker_defaults)
 

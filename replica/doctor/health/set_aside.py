@@ -23,7 +23,7 @@ class SetAside(NamedTuple):
 
 
 def set_aside_in(members: Iterable[Examined]) -> Iterator[SetAside]:
-    """These folders, by their names alone."""
+    """The folders beside these metadata logs that end with -delete or -stray."""
     for one in members:
         where = one.location
         if isinstance(where, DirectoryPath) and one.replica is not None and one.is_directory:

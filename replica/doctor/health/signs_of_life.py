@@ -14,8 +14,8 @@ from replica.doctor.health.rewound import VisibleChange
 from replica.metadata.changes.brokers_seen import is_fencing, seen_by
 
 FENCED_LATER = "by default a broker is fenced 9 s or more after its last heartbeat"
-"""Why what a broker's stop caused may have begun before its fencing. A log doesn't hold
-broker.session.timeout.ms, and Kafka looks for silent brokers a few times in this time."""
+"""Why the effects of a broker's stop may have begun before the broker was fenced. A log doesn't
+hold broker.session.timeout.ms, and Kafka looks for silent brokers a few times per timeout."""
 
 
 class LastSign(NamedTuple):

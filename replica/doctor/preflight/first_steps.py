@@ -41,8 +41,8 @@ def before_stop(cluster: Cluster, gone: frozenset[int]) -> Iterator[str]:
 
 
 def before_restarts(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterator[str]:
-    """What to do before one of these groups of brokers after the other stops, if waiting for
-    replicas to be in sync doesn't help."""
+    """What to do before these groups of brokers stop, one group after another, where it doesn't
+    help to wait until the replicas are in sync."""
     by_broker: dict[int, frozenset[int]] = {one: gone for gone in stops for one in gone}
     short: list[PartitionKey] = []
     unknown: list[PartitionKey] = []

@@ -18,7 +18,8 @@ class LogConflict:
     a: ReplicaKey
     b: ReplicaKey
     offset: int
-    """The first offset at which the two logs differ. Their epochs may be the same only later."""
+    """The first offset at which the two logs differ. They may conflict only at a later offset (see
+    Comparison.conflict_offset)."""
 
 
 def conflicts_in(group: GroupComparison) -> Iterator[LogConflict]:
@@ -28,8 +29,8 @@ def conflicts_in(group: GroupComparison) -> Iterator[LogConflict]:
 
 
 def is_beside(group: GroupComparison, newest: ReplicaLog, log: ReplicaLog) -> bool:
-    """Whether a log is of another history than the newest log. Then it isn't behind it: a start
-    would not bring it to its end."""
+    """Whether a log is of another history than the newest log. Such a log isn't behind: when its
+    node starts, it doesn't get the newest log's records."""
     return log is not newest and group.between(newest.key, log.key).conflict_offset is not None
 
 

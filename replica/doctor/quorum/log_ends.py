@@ -23,7 +23,7 @@ class Behind(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Such as `24 records, 3.2 s`; `no` where it lacks none."""
+        """How far the log is behind, such as `24 records, 3.2 s`; `no` where it lacks no record."""
         if not self.records:
             return "no"
         told = counted(self.records, "record")

@@ -120,8 +120,9 @@ def _unsafe(rehearsal: Rehearsal) -> Iterator[str]:
 
 
 def _always_loses(rehearsal: Rehearsal) -> bool:
-    """Whether each run loses records that were committed, or may have been, though no disk that
-    could keep them is away, or is replaced by the scenario, which may commit them before."""
+    """Whether each run loses records that are or may be committed. False if a voter's disk, which
+    may keep them, is unknown, or if the scenario replaces a disk: its earlier steps may commit the
+    records that are then lost."""
     if unknown_voters(rehearsal) or rehearsal.scenario.replaced:
         return False
     return all(
@@ -167,7 +168,8 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
 
 
 def _away(why: str, voters: Sequence[int]) -> str:
-    """The reason that these voters are away in all runs. why: up to their names."""
+    """The reason that these voters are away in all runs. why: the beginning of the
+    sentence, to which their names are added."""
     told, one = named("voter", [str(one) for one in voters]), len(voters) == 1
     are, logs = ("is", "directory that holds its log") if one else (
         "are", "directories that hold their logs"

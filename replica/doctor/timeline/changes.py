@@ -34,7 +34,7 @@ _EVERY_BATCHES = 512
 
 
 class LoggedChange(NamedTuple):
-    """A change, and the record that made it so."""
+    """A change, and the record that made it."""
 
     at: int
     """The time in ms since 1970 (UTC) of the record, or of the end of its transaction."""

@@ -22,15 +22,18 @@ _ALWAYS = (
     "controller_unregistered", "broker_directories_changed",
 )  # fmt: skip
 _UNTIL = {"broker_registered": UNFENCED, "broker_shutdown_started": FENCED}
-"""The steps of a broker's start and stop that are told only where the broker has not come to the
-next step, which says it, too."""
+"""Steps of a broker's start and stop, each with the next step. A step is told only if the broker
+has not come to the next one: that one implies it."""
 
 
 def decisive(events: Iterable[Event]) -> Sequence[Event]:
-    """Of the events, in their order: elections but the first, elections that nobody won, changes of
-    the voters and of features after the cluster's birth, controllers that were restarted, brokers
-    that were fenced and came back, brokers that are stuck in a start or a stop, their directories,
-    unclean elections, divergences, truncations and disks that went back."""
+    """Those of the events by which a person understands an incident, in the same order.
+
+    They are elections except the first, elections that nobody won, changes of the voters and of
+    features after the cluster's birth, restarts of controllers, fencings and returns of brokers,
+    brokers that are stuck in a start or a stop, changes of brokers' directories, unclean elections,
+    divergences, truncations, and disks that went back.
+    """
     events = [*events]
     birth = next((one for one in events if _is_birth(one)), None)
     newest = {(one.event, one.name): number for number, one in enumerate(events)}

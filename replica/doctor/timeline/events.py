@@ -67,15 +67,16 @@ OF_HISTORY = (
 """The changes that people ask for. There may be very many, so they are events only on request;
 otherwise they are counted."""
 OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY, REPLICAS)
-"""The events of partitions. All partitions with the same event and time share one event, and those
-of a topic whose replicas changed within an hour."""
+"""The events of partitions. Partitions with the same event and time share one event. Partitions of
+one topic whose replicas changed within an hour share one event, too."""
 EVENTS = (
     ELECTION, UNWON, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK,
     *OF_CHANGES, *OF_PARTITIONS, *OF_HISTORY,
 )  # fmt: skip
 _OF_CONFIGS = ("config_set", "config_removed")
 _OLDEST = 0
-"""The time at which changes of the bootstrap count: a cluster is formatted with them."""
+"""The time (ms since 1970) that stands for the time of changes with which a cluster was formatted,
+so that they don't count as recent changes."""
 
 
 class Timeline(NamedTuple):

@@ -32,7 +32,7 @@ class _Seen(NamedTuple):
 class _Fenced(NamedTuple):
     at: int
     registration: Mapping[str, Any]
-    """The fields of the broker's registration before."""
+    """The fields of the broker's registration before it was fenced."""
 
 
 @dataclass

@@ -79,7 +79,7 @@ def state_at(
 
 def end_at(branch: Branch, at: int) -> int | None:
     """The end offset (exclusive) of the records up to the time `at` (ms since 1970, UTC;
-    inclusive): behind the last of these records in the last batch that begins by then. None if no
+    inclusive). If times go back, the last batch that begins at `at` or earlier decides. None if no
     record is that old."""
     found = None
     for piece in branch.pieces:

@@ -194,8 +194,8 @@ class ToLose:
     if_stopped: bool = False
     """See LogParting."""
     if_led_by: tuple[str, ...] = ()
-    """The nodes of which one would have to lead for this loss, where each of them loses records to
-    other logs itself; empty for a loss to a log that loses nothing."""
+    """The records are lost only if one of these nodes leads. Each of these nodes itself loses
+    records to other logs. Empty if the records are lost to a log that loses nothing."""
 
 
 def losses_of(sides: Iterable[tuple[ToLose, Iterable[int]]]) -> tuple[ToLose, ...]:

@@ -100,7 +100,7 @@ class JudgedCluster:
 
     @cached_property
     def refusals(self) -> tuple[Refusal, ...]:
-        """The times during which partitions refused writes, as far as their begin is known."""
+        """The times during which partitions refused writes, as far as their beginning is known."""
         if self.cluster is None or self.outages is None:
             return ()
         return refusals(self.cluster, self.outages.refusing, self.steps)

@@ -65,7 +65,7 @@ _LEADS_WITHOUT = (
     "A voter with such a log may lead with wrong records, or help to elect a leader that lacks "
     "committed records."
 )
-"""Kafka cuts a log at its damage when it starts, or doesn't see the damage."""
+"""Said of a damaged log: a starting Kafka cuts it off at its damage, or doesn't see the damage."""
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""

@@ -76,10 +76,10 @@ class QuorumMargin(NamedTuple):
 
 
 def majority_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The facts that voters don't count, because their disks are unreliable or were replaced: if
-    the voters that are left are no majority, or, with replaced disks, only just a majority. Without
-    a majority committed records may be only on unreliable disks, whatever the missing disks
-    hold."""
+    """Facts about voters that don't count, because their disks are unreliable or were replaced.
+    There are such facts if the voters that are left are no majority and, for replaced disks, also
+    if they are just a majority. Without a majority, committed records may be only on unreliable
+    disks, whatever the missing disks hold."""
     left, needed = evidence.reliable, majority(len(evidence.voters))
     none = f"the voters that are left are no majority ({len(left)} of {len(evidence.voters)})"
     if len(evidence.voters) == 1:

@@ -55,10 +55,11 @@ _DOWN = {
     Absence.ASKED: ("is down after a shutdown in order", "are down after a shutdown in order"),
     Absence.STOPPING: ("is shutting down", "are shutting down"),
 }
-"""What is said of one broker and of several, by the order in which they are told."""
+"""What is said of one broker and of several, for each way of being absent. The order is that of
+the clauses in a text."""
 _TOPICS_SHOWN = 3
 _NAMED = 3
-"""The most partitions that are named. Of more than these their topics are told."""
+"""The most partitions that are named. If there are more, a text names their topics instead."""
 
 
 def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
@@ -137,7 +138,8 @@ def no_leader_by(facts: Iterable[Fact]) -> NoLeader | None:
 
 def leader_lacked(facts: Iterable[Fact]) -> str:
     """`no leader` if these facts say so of the quorum, `probably no leader` or `perhaps no leader`
-    if they aren't sure; else "". A lake's facts have their words alone."""
+    if they aren't sure; else "". The word `probably` is looked for in the text of the fact, because
+    a fact that comes from a lake has nothing else that shows it."""
     for fact in facts:
         if not {*NO_CHANGE, health.MAJORITY_STOPPED.id}.isdisjoint(fact.rules):
             if fact.text.startswith(PROBABLY):

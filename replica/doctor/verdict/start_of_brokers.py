@@ -20,7 +20,8 @@ controllers ran on when the brokers had stopped."""
 def start_of_brokers(
     down: Sequence[str], leaderless: int, evidence: ClusterEvidence, copy: str | None
 ) -> str:
-    """The sentences that start these brokers. Those that nobody shut down may be running.
+    """The sentences that say how to start these brokers. A broker that was fenced without a
+    shutdown may be running: then they say to find out why it can't reach the controllers.
 
     leaderless: the number of partitions without leader. copy: the sentence before them about what
     has to be copied, or ""; None where that was copied, and the controllers run.
@@ -86,7 +87,7 @@ def _doubt(down: Sequence[str], evidence: ClusterEvidence) -> str:
 def _controllers_first(down: Sequence[str], leaderless: int, evidence: ClusterEvidence) -> str:
     """A sentence for the case that the controllers are stopped, too: no broker comes back before a
     majority of them runs. A voter whose disk is in doubt stays stopped. "" where the log shows that
-    they ran on, or where the nodes of these brokers are among them."""
+    the controllers ran on, or where one of these brokers is a voter, too."""
     since, state = evidence.leaderless, evidence.state
     if not evidence.partitions or leaderless < evidence.partitions or since is None:
         return ""

@@ -22,8 +22,11 @@ def of_one_history(fact: Fact, state: KnownState | None) -> Fact:
 def with_evidence(
     facts: Iterable[Fact], folders: Sequence[SetAside], put_back: str
 ) -> Iterator[Fact]:
-    """The facts, of which that about the conflict says which history was there before, and which
-    folders hold what a start deletes. folders, put_back: see ClusterEvidence."""
+    """The facts. The fact about the conflict also says which history was there first, and what
+    becomes of the folders that were set aside.
+
+    folders, put_back: see ClusterEvidence.set_aside and ClusterEvidence.put_back.
+    """
     for fact in facts:
         if groups.CONFLICT.id in fact.rules:
             step = f"{fact.next_step} {set_aside_text(folders)}".rstrip()

@@ -186,14 +186,14 @@ class Besides(NamedTuple):
     """The facts that every text of the verdict has: what may lose committed data, each outage, and
     the weightiest of the other facts."""
     others: tuple[Fact, ...]
-    """The facts that a short text only counts: none, or more than one, as a line that counts one
-    takes the place of that one."""
+    """The facts that a short text only counts. There is never just one: a line that counts it would
+    take as much place as the fact (see shown_of)."""
 
 
 def read_first(facts: Sequence[Fact]) -> Fact | None:
     """The fact besides the first one that warns of the loss of committed data. Such a loss can't be
-    undone: what to do about it has to be read before any other step. None where no fact does, or
-    the first one. facts: the facts of a verdict, in its order."""
+    undone: what to do about it has to be read before any other step. None if no fact warns of it,
+    or if the first fact does. facts: the facts of a verdict, in its order."""
     if not facts or facts[0].level is Level.AT_RISK:
         return None
     weighty = facts_besides(facts).weighty
@@ -212,7 +212,8 @@ def facts_besides(facts: Sequence[Fact]) -> Besides:
 
 def shown_of(count: int, most: int) -> int:
     """How many of `count` lines to show, if at most `most` are shown and one more line says how
-    many are left out. A single line is not left out: its place is needed for that line anyway."""
+    many are left out. A single line is never left out: the line that says so would take as much
+    place."""
     return count if count - most == 1 else min(count, most)
 
 

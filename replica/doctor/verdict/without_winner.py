@@ -17,14 +17,14 @@ from replica.severity import Severity
 from replica.words import counted, ms_text, named
 
 PROBABLY = "The quorum has probably "
-"""The begin of a fact that isn't sure."""
+"""The beginning of the text of a fact that isn't sure."""
 NO_LEADER = "The quorum has no leader, and accepts no change"
 _RULE = files.ELECTIONS_WITHOUT_WINNER
 _SHOWN = 5
 _FETCH_TIMEOUT_MS = 2_000
 """controller.quorum.fetch.timeout.ms by default: a voter stands for election only if it has heard
-of no leader for so long. So a log that goes on for less than this after the voter's own ended
-before the elections began."""
+of no leader for so long. So if another log goes on after the voter's log for less than this time,
+it still ended before the elections began."""
 _OWN_DISKS = (
     "Each starts with its own disk, not with an older copy; no disk has to be emptied. End a "
     "process that hangs before."
@@ -39,8 +39,9 @@ def is_without_leader(fact: Fact) -> bool:
 
 
 def beside_elections(facts: Iterable[Fact], outages: Iterable[Fact]) -> Iterator[Fact]:
-    """These facts beside outages: if the quorum has no leader, without what takes a leader to do,
-    and without the start of a voter, as the step about the quorum has it, in the right order."""
+    """These facts beside outages. If the quorum has no leader, their steps lack what only a leader
+    can do, and the start of a voter: the step about the quorum starts the voters in the right
+    order."""
     is_led = not any(map(is_without_leader, outages))
     for fact in facts:
         if is_led:
@@ -53,9 +54,9 @@ def beside_elections(facts: Iterable[Fact], outages: Iterable[Fact]) -> Iterator
 
 def without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
     """The fact that nobody wins an election. It is sure if so many voters have gone through many
-    elections that the others are no majority. Fewer voters may only be cut off from the others: it
-    is sure then if all of these were given, and none of their logs goes on. If directories of the
-    others were not given, it is unknown."""
+    elections that the others are no majority. Fewer voters may only be cut off from the others:
+    then the fact is sure if directories of all the others were given, and none of their logs goes
+    on. If no directory of the others was given, it is unknown."""
     failed = {
         where.removeprefix("node "): finding
         for where, finding in evidence.findings

@@ -70,7 +70,8 @@ class CommittedReplay:
     state_offset: every record below this offset is in the state.
     is_whole: False after a record that can't be read.
     state_changes: the number of records that changed the state.
-    last_timestamp: the time (ms) of the last record in the state; None if the state has no record.
+    last_timestamp: the time of the last record in the state, in ms since 1970 (UTC); None if the
+        state has no record.
     starts: the offsets at which the current reassignments began.
     counts: by type, the number of records since the first call of `advance`.
     sizes: by type, the bytes of the keys and values of these records.

@@ -21,8 +21,8 @@ _SECRET_KEYS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.key")
 
 
 def exposed(properties: Properties, *others: str | None) -> tuple[str, ...]:
-    """A line for each file with secrets that other users may read: of `others`, and the properties
-    file if it holds a password or key."""
+    """A warning for each file that holds secrets and that other users of the machine may read. The
+    files are `others`, and the properties file if it holds a password or key."""
     paths = [properties.path] if properties.has_any(_SECRET_KEYS) else []
     paths += [path for path in others if path]
     return tuple(

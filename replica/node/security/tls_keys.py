@@ -38,7 +38,8 @@ def checks_host_name(properties: Properties) -> bool:
 
 def _store(properties: Properties, store: str, *texts: str) -> str | PemText | None:
     """The path of a store's file, or the PEM text in the properties file; None if neither is given.
-    texts: the last parts of the keys that hold the PEM text; errors name the last key."""
+    texts: the ends of the keys that hold the PEM text, such as `key`: all of them or none are set.
+    """
     location = properties.text(f"ssl.{store}.location")
     given = {key: properties.text(key) for key in (f"ssl.{store}.{text}" for text in texts)}
     there = [key for key, text in given.items() if text]

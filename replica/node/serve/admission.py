@@ -49,8 +49,8 @@ class Admission:
         return named is not None and self._voters.has_shown(client, named)
 
     def _named_voters(self, request: WireRequest, rpc: Rpc) -> frozenset[int] | None:
-        """The node ids in whose names the request asks, if only voters may send such a request;
-        None for other requests."""
+        """The node ids in whose names the request is sent, if only voters may send it; None for
+        other requests."""
         if rpc.callers.speaks_for is None:
             return None
         named = frozenset(rpc.callers.speaks_for(request))

@@ -63,7 +63,8 @@ async def _unregister(partition: ServedPartition, controller_id: int) -> None:
 
 def _leading(partition: ServedPartition) -> MetadataMachine:
     """The state machine of a leader that has committed a record of its own epoch: only then it has
-    seen every registration. Raises RefusedRequestError on any other replica."""
+    seen every registration. Raises RefusedRequestError on any other replica, and while the state
+    machine still replays the log or has an open transaction."""
     raft, machine = partition.raft, partition.driver.host.machine
     if not partition.topic.is_metadata:
         why = f"{partition.topic.name}-0 is no metadata log: it has no controllers"

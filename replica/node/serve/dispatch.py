@@ -41,8 +41,8 @@ class Dispatch:
         voters are not limited.
     served: the versions of each API, by API key.
     apis: the APIs by API key.
-    asked: the number of requests that were answered, by API.
-    denied: the number of requests that were refused because the client lacks the role.
+    asked: the number of requests that have arrived, by API, including refused requests.
+    denied: the number of requests that were refused because the client may not send them.
     """
 
     def __init__(

@@ -27,7 +27,8 @@ FORWARDER = "kraftlake-forwarder"
 refuses it, and doesn't forward it again."""
 
 LONGEST_MS = 60_000
-"""The longest timeout that a request may name, in ms: Kafka's default.api.timeout.ms."""
+"""The longest timeout (ms) of a request that counts: Kafka's default.api.timeout.ms. If a request
+names a longer timeout, the forwarding replica still waits only this long."""
 
 AT_ONCE = 8
 """The most forwarded requests that wait at the leader at once: this many requests that everybody

@@ -112,8 +112,8 @@ class ServedPartition:
 
     def preferred_replica(self, rack: str) -> int | None:
         """The in-sync voter in the client's rack that has the highest log end (KIP-392; Kafka:
-        RackAwareReplicaSelector). None if the client should read from this replica: this replica is
-        a follower, or a leader in the client's rack."""
+        RackAwareReplicaSelector). None if the client should read from this replica: it is a
+        follower, or a leader in the client's rack, or there is no such voter."""
         role = self.raft.role
         if not rack or not isinstance(role, Leader) or self.rack == rack:
             return None

@@ -17,7 +17,8 @@ _ASKED = (
     same(epoch="leaderEpoch", fetch_offset="fetchOffset", fetch_epoch="fetchEpoch"),
     same(is_follower="isFollower"),
 )
-"""The request names no cluster, because the draft's int32 can't hold Kafka's cluster ids."""
+"""The parts of the request. None names the cluster, because the draft's int32 can't hold Kafka's
+cluster ids."""
 _TOLD = (
     LEADER,
     same(next_fetch_offset="nextFetchOffset", next_fetch_epoch="nextFetchOffsetEpoch"),

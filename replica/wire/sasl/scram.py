@@ -19,7 +19,7 @@ from replica.errors import CorruptDataError
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
-"""Kafka's most iterations (ScramMechanism, and the limit of AlterUserScramCredentials)."""
+"""The most iterations that Kafka allows (ScramMechanism, and AlterUserScramCredentials)."""
 MOST_FOR_CLIENTS = 100_000
 """The most iterations that a client accepts from a server. It is above Kafka's bound, for
 credentials of older releases. They take a client about 0.1 s, during which it does nothing else."""

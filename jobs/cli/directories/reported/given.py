@@ -123,7 +123,7 @@ def _time_of(examined: Examined) -> datetime | None:
 
 
 def figure(rows: Sequence[Row], most: int | None = None) -> Figure:
-    """These rows, without SQL. most: how many of them are shown."""
+    """The rows as a figure of the report, without SQL. most: the most rows it shows; None: all."""
     return Figure("", tuple(rows[:most]), len(rows))
 
 

@@ -79,8 +79,8 @@ def _found(finding: Finding, each: Round, replica: Row, *, is_now: bool) -> Row:
 
 
 def _shown(rows: Iterable[Row]) -> Iterator[Row]:
-    """The first rows of each rule, the worst rules first. Of several rules `findings` and `now`
-    count all findings, and those of each replica's newest capture."""
+    """The first rows of each rule, the worst rules first. Each row gets two counts of its rule:
+    `findings`, of all captures, and `now`, of each replica's newest capture alone."""
     of_rule: dict[tuple[int, str], list[Row]] = defaultdict(list)
     for row in rows:
         of_rule[_SEVERITIES.index(row["severity"]), row["rule"]].append(row)

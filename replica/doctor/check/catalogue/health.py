@@ -174,7 +174,7 @@ FENCED_BROKER = warning(
     ("strimzi/strimzi-kafka-operator#12760",),
 )
 SET_AGAIN = ", or set the old value again until they are copied"
-"""The end of a step, which takes a leader of the quorum."""
+"""The end of a next step. It can be done only while the quorum has a leader."""
 RETENTION_SHORTENED = warning(
     "retention-shortened-while-down",
     "The retention of a topic was shortened while a broker with its replicas was down.",

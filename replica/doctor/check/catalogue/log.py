@@ -8,8 +8,8 @@ _FETCH_ANEW = (
     "Keep a copy of this directory. A broker can fetch all anew into an empty one; a voter forgets "
     "by that what it acknowledged, and `kraftlake recover --plan` says how it joins again."
 )
-"""A voter with an empty log and its old identity may elect a leader without records that it has
-acknowledged."""
+"""The next step for a damaged log. It differs for voters: one that keeps its identity and begins
+with an empty log may vote for a leader that lacks records which the voter has acknowledged."""
 
 CRC_MISMATCH = error(
     "crc-mismatch",
