@@ -108,8 +108,8 @@ def _one_line(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text, escaped so that man shows it unchanged: it has no escapes and requests, and its
-    hyphens can be copied."""
+    """The text, escaped so that man shows it unchanged: man finds no escape sequence or request in
+    the result, and a reader can copy its hyphens."""
     text = text.replace("\\", r"\e").replace("-", r"\-")
     return f"\\&{text}" if text.startswith((".", "'")) else text
 

@@ -37,8 +37,8 @@ def without_current_folder() -> list[str]:
 
 
 def _named() -> list[str]:
-    """The folders in PYTHONPATH. An empty part, as after a colon at the end, means the current
-    folder, which nobody has named."""
+    """The folders that PYTHONPATH names. An empty part, as after a colon at the end, is left out:
+    for Python it means the current folder, but the user has not named this folder."""
     return [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
 
 

@@ -29,7 +29,8 @@ class Input:
     damages: tuple[Damage, ...] = ()
     """The damages of the download or the bundle."""
     remote: tuple[RemoteFile, ...] = ()
-    """The files below a URI, where the local folder has empty files with their names."""
+    """The files below a URI that are read in place: `path` is then a local folder that has an empty
+    file with the name of each. Empty for every other path."""
 
     def find(
         self, spool: Spool, damages: list[Damage], *, with_formatted: bool = False

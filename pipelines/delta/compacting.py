@@ -77,7 +77,8 @@ def _small_files(table: DeltaTable) -> Mapping[tuple[Any, ...], list[dict[str, A
 
 def _without_large(files: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The files without those that are larger than all smaller ones together. So a row is rewritten
-    only when its file at least doubles: a table of n rows rewrites each of them log2(n) times."""
+    only when its file at least doubles: a table of n rows rewrites each of them at most log2(n)
+    times."""
     ascending = sorted(files, key=lambda one: (one["size_bytes"], one["path"]))
     smaller = sum(one["size_bytes"] for one in ascending)
     while ascending:

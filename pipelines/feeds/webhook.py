@@ -68,7 +68,7 @@ class WebhookEndpoint:
     form: str = JSON
     """One of FORMATS."""
     least: str = "error"
-    """One of SEVERITIES."""
+    """The least severity of the findings that are sent, one of SEVERITIES."""
     routing_key: str = field(default="", repr=False)
     """PagerDuty's key of the service."""
 

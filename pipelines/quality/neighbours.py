@@ -40,8 +40,9 @@ def with_neighbours(suite: Suite, rows: pa.Table) -> pa.Table:
 
 
 def _has_numbers(kind: pa.DataType) -> bool:
-    """Whether values of this type are equal here where they are equal in SQL. Which floats are
-    equal depends on the engine."""
+    """Whether a column of this type can be numbered (_numbers_of): two of its values are equal here
+    exactly where they are equal in SQL. Floats can't: which floats are equal depends on the SQL
+    engine."""
     return pa.types.is_integer(kind) or any(is_of(kind) for is_of in _BY_DICTIONARY)
 
 

@@ -51,8 +51,8 @@ REQUIRED = (
 
 _NEVER_STARTED: Sql = "(SELECT capture_id FROM bronze.findings WHERE rule = 'never-started')"
 HAS_STARTED: Sql = f"c.capture_id NOT IN {_NEVER_STARTED}"
-"""Condition on a row c of bronze.captures: the capture isn't of a log directory without a metadata
-log."""
+"""Condition on a row c of bronze.captures: the captured log directory has a metadata log, and so no
+finding never-started."""
 
 CLUSTERS = f"""\
 SELECT cluster_id, count(DISTINCT capture_group) AS groups, count(*) AS captures,

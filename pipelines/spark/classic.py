@@ -51,8 +51,8 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
 
 
 def forget_java(spark: SparkSession) -> None:
-    """Removes the SQL functions that call any static method of Java by its name from the session.
-    Not for a session of Spark Connect."""
+    """Removes from the session the SQL functions with which a query can call any static method of
+    Java. Not for a session of Spark Connect."""
     jvm = cast(Any, spark._jvm)
     schema, catalog = map(jvm.scala.Option.apply, ("builtin", "system"))
     registry = spark._jsparkSession.sessionState().functionRegistry()

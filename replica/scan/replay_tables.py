@@ -205,5 +205,5 @@ def _layout(program: Program) -> list[int]:
 
 
 LAYOUTS: Longs = np.array([_layout(program) for program in KERNEL_PROGRAMS], np.int64).ravel()
-"""LAYOUT_COLUMNS numbers for each of KERNEL_PROGRAMS."""
+"""The numbers of _layout, LAYOUT_COLUMNS of them for each of KERNEL_PROGRAMS, one after another."""
 assert LAYOUTS.size == LAYOUT_COLUMNS * len(KERNEL_PROGRAMS)

@@ -334,7 +334,7 @@ class _Opening:
 
 
 def _holds(saved: Epochs | None, batches: list[Frame]) -> bool:
-    """Whether a checkpoint has the epochs of all these batches."""
+    """Whether the entries `saved` of a leader-epoch-checkpoint have the epochs of all batches."""
     found = (epochs.epoch_for_offset(saved or (), batch.last_offset) for batch in batches)
     return all(epoch == batch.epoch for epoch, batch in zip(found, batches, strict=True))
 

@@ -13,8 +13,9 @@ _RECEIVED_BYTES = 64 * 1024
 _JOINED_BYTES = 64 * 1024
 """Pieces of a frame are copied into one part up to this size."""
 _SENT_BYTES = 256 * 1024
-"""The largest part. Each part costs a round of the event loop. asyncio copies the bytes of a part
-that the socket doesn't take at once, so it copies at most one part for each connection."""
+"""The size of the largest part of a frame that is given to the socket at once. Each part costs a
+round of the event loop. asyncio copies the bytes of a part that the socket doesn't take at once, so
+it copies at most one part for each connection."""
 
 
 async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | None:

@@ -51,8 +51,8 @@ class Dialect:
         return self.array.replace("FIELD", field)
 
     def difference(self, one: str, other: str) -> Sql:
-        """SQL that gives the list `one` without the elements of the list `other`. Both are columns,
-        not fields."""
+        """SQL that gives the list `one` without the elements of the list `other`. Both are names of
+        columns, not of fields of the JSON."""
         return self.without.replace("ONE", one).replace("OTHER", other)
 
 

@@ -156,7 +156,7 @@ _STEPS_SHOWN = 3
 
 
 def _described(view: ClusterView) -> Iterator[str]:
-    """The verdict in the form of check's, with what to do."""
+    """The lines of the verdict, in the form that `check` gives it, with what to do."""
     verdict = view.verdict
     for fact in verdict.of_other_clusters:
         yield level_line(fact.level, fact.text)

@@ -16,8 +16,9 @@ ABSENT = -1
 SERVING, FENCED, SHUTTING_DOWN = 0, 1, 2
 
 State: TypeAlias = tuple[Hashable, ...]
-"""The state of a partition: leader, ISR, replicas, ELR, adding and removing replicas, and whether
-its leader recovers from an unclean election (1). Of a broker: SERVING and so on, and its rack."""
+"""The state of a partition: leader, ISR, replicas, ELR, adding and removing replicas, and 1 if its
+leader recovers from an unclean election, else 0. The state of a broker: SERVING, FENCED or
+SHUTTING_DOWN, and its rack."""
 
 
 @dataclass(frozen=True)

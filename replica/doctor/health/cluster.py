@@ -98,12 +98,12 @@ class Cluster:
     shortened: tuple[Shortened, ...] = ()
     """See shortened_while_down."""
     vanished: frozenset[int] = frozenset()
-    """The brokers that a record fenced though they had asked for no shutdown; empty if nobody
-    looked at the log for it."""
+    """The brokers that a record fenced though they had asked for no shutdown; empty if the log
+    wasn't searched for them."""
     led_from_new_directories: frozenset[PartitionKey] = frozenset()
     """The partitions whose leader was elected uncleanly after its broker had lost the log directory
-    with their replica, so that it may have begun empty; empty if nobody looked at the log for it.
-    """
+    with their replica, so that it may have begun empty. No partitions if the log wasn't searched
+    for them."""
     now: int | None = None
     """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None

@@ -198,7 +198,8 @@ def _totals(tally: HarmTally) -> tuple[int, int]:
 
 
 def _known(standing: Standing, failure: Failure) -> Exposure | None:
-    """The exposure without the partitions that only may be harmed: no beginning depends on them."""
+    """The exposure with may_be_below = 0. The moment since which a failure does harm doesn't depend
+    on partitions of which it is unknown whether they are harmed."""
     exposure = standing.exposure(failure)
     return None if exposure is None else exposure._replace(may_be_below=0)
 

@@ -9,8 +9,8 @@ _TOKEN = re.compile(
     r"""|(?P<sign>[=;])|(?P<word>[^\s=;"']+))""",
     re.DOTALL,
 )
-"""A quoted text without its closing quotation mark extends to the end of the value. So the
-expression never backtracks."""
+"""Matches a quoted text, a sign or a word. A quoted text without its closing quotation mark extends
+to the end of the value. So the expression never backtracks."""
 _FLAGS = ("required", "requisite", "sufficient", "optional")
 _OF_KAFKA = "org.apache.kafka.common.security."
 _MODULES = (

@@ -13,9 +13,9 @@ from replica.words import listed, shortened
 OF_DIRECTORIES = ("broker_directories_changed", "broker_cordoned_directories_changed")
 """The changes of brokers' log directories."""
 RESTARTED = "again (restarted)"
-"""How the detail begins of a registration by another process than before."""
+"""The beginning of the detail of a registration, if another process than before registered."""
 FROM_NOTHING = "none -> "
-"""How the detail begins of a first value."""
+"""The beginning of the detail of a change to the first value."""
 _AGAIN = ("controller_registered", "broker_registered")
 
 

@@ -309,9 +309,9 @@ def _state(judged: JudgedCluster) -> KnownState | None:
 
 
 def _beyond_voters(judged: JudgedCluster, end: int) -> str:
-    """The text for KnownState.beyond_voters. It is "" if the logs of voters are only as far behind
-    as a copy of running nodes may be, unless some records behind their ends may not be committed.
-    end: the end offset (exclusive) of the state."""
+    """The text for KnownState.beyond_voters. It is "" if a voter's log reaches the end of the
+    state. It is "" too if the whole state is proven to be committed, and the voters' logs are only
+    as far behind as a copy of running nodes may be. end: the end (exclusive) of the state."""
     cluster = judged.cluster
     whole = [one for one in judged.members if one.examined.is_directory]
     voters = [one for one in whole if one.role is QuorumRole.VOTER]

@@ -15,7 +15,7 @@ from replica.severity import Severity
 from replica.words import counted, listed, named, shortened
 
 LOSS_RULES = (groups.LOG_DIVERGENCE.id,)
-"""The rules whose findings these facts replace."""
+"""The rules whose findings are left out of the verdict where it has facts of loss_facts."""
 _SHOWN = 3
 _KEEP = "No action needed; keep a copy."
 _COPY_AGAIN = (

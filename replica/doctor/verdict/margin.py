@@ -31,7 +31,7 @@ class QuorumMargin(NamedTuple):
     voters: the ids of all voters, such as `2`.
     countable: the ids of the voters without a finding that doubts their disk, and without a fenced
         broker on their node.
-    is_lost: whether disks are unreliable, and the voters that are left are no majority.
+    is_lost: whether disks are unreliable, and the voters with reliable disks are no majority.
     """
 
     voters: tuple[str, ...]

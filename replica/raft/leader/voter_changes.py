@@ -86,7 +86,8 @@ def handle_add_voter(
 
 def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse | None) -> bool:
     """Append the voter set with the new voter, if the new voter supports the kraft.version in force
-    and is caught up; else refuse. response: None if the request failed."""
+    and is caught up; else refuse. response: None if the request failed. Returns False for a bad
+    answer, as dispatch._handle does."""
     role = core.role
     change = role.change if isinstance(role, Leader) else None
     if change is None or change.voter is None or change.last_offset is not None:
@@ -188,7 +189,8 @@ def handle_update_features(
 
 def _unready(core: Core, request: VoterChangeRequest) -> VoterChangeResponse | None:
     """The refusal while no change can begin. None if this leader has committed a record of its
-    epoch, no change is pending, and the voter set in force is committed."""
+    epoch, no change is pending, the voter set in force is committed, and kraft.version is above 0
+    or is what the request changes."""
     role = core.role
     if not isinstance(role, Leader):
         return _refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
