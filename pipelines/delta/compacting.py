@@ -49,6 +49,7 @@ def compact(lake: Lake, contract: Contract) -> int:
         if file is not None:
             added.append(replace(action(file, columns), data_change=False))
         gone += [RemoveAction(one["path"], False, now, one["size_bytes"], {}) for one in group]
+    pa.default_memory_pool().release_unused()  # a stream's driver goes on for weeks
     try:
         table.create_write_transaction(
             [*added, *gone],
