@@ -34,8 +34,8 @@ ROW_GROUP_BYTES = 32 * 1024 * 1024
 """The bytes of Arrow at which a row group is written. The size hardly changes the speed. It is
 small enough for small tasks and for readers that skip row groups, and large enough for useful
 dictionaries."""
-
 _BATCH_ROWS = 8192
+"""The rows of a batch that is read, unless the file has fewer."""
 
 
 def write_data_file(

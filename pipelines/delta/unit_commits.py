@@ -132,10 +132,8 @@ def _merge(
 
 
 def _rows(folder: str, names: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for name in names:
-        for batch in batches_of(folder, [name]):
-            rows = pa.Table.from_batches([batch])
-            if IS_GONE not in rows.column_names:
-                flags = pa.repeat(pa.scalar(False), rows.num_rows)
-                rows = rows.append_column(IS_GONE, flags)
-            yield from in_types(rows, schema).to_batches()
+    for batch in batches_of(folder, names):
+        rows = pa.Table.from_batches([batch])
+        if IS_GONE not in rows.column_names:
+            rows = rows.append_column(IS_GONE, pa.repeat(pa.scalar(False), rows.num_rows))
+        yield from in_types(rows, schema).to_batches()

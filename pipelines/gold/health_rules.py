@@ -79,10 +79,10 @@ def judged_state(
     reassignments have lasted. steps: gives the visible changes that led to the state, for
     `leaderless` and `refusing`.
     """
-    shortened = shortened_while_down(cluster, steps)
-    cluster = replace(cluster, starts=past.starts, shortened=shortened)
     cluster = replace(
         cluster,
+        starts=past.starts,
+        shortened=shortened_while_down(cluster, steps),
         vanished=vanished(cluster, steps),
         led_from_new_directories=led_from_new_directories(cluster, steps),
     )

@@ -57,9 +57,9 @@ def newest_states(
 def lags_of(status: Iterable[Mapping[str, Any]], quorum: KnownQuorum) -> dict[int, Lag]:
     """The value for Cluster.lags, by the newest capture group. A node with several logs gets the
     least of their lags. Voters whose disks are in doubt get none, and neither do nodes of two
-    histories: none of them is behind the other. A lag below COPYING_MS counts
-    only if the quorum has no leader. status: rows of gold.replica_status. quorum: what the captures
-    prove about the quorum."""
+    histories: none of them is behind the other. A lag below COPYING_MS counts only if the quorum
+    has no leader. status: rows of gold.replica_status. quorum: what the captures prove about the
+    quorum."""
     least: dict[int, Lag] = {}
     for row in status:
         node, end, ms = row["node_id"], row["agreed_end_offset"], row["lag_ms"]

@@ -19,8 +19,8 @@ _ON_EACH = "on each node, for each path of log.dirs and metadata.log.dir"
 
 
 def is_of_voters(quorum: KnownQuorum) -> bool:
-    """Whether voters hold different histories. A broker's log alone may be one of an earlier
-    cluster."""
+    """Whether voters hold different histories. A history that only brokers hold may come from an
+    earlier cluster."""
     voters = {voter.key.node_id for voter in quorum.voters}
     sides = sides_of(quorum.conflicts)
     return len(sides) > 1 and all(not voters.isdisjoint(side) for side in sides)

@@ -3,7 +3,7 @@ whose own logs hold the other history, their disks were put back to older copies
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import permutations
 
 from replica.doctor.check.examined import Examined, leaders_of
@@ -74,19 +74,18 @@ def _epochs(teller: Examined, node: Examined, offset: int) -> set[int]:
 
 def _sentence(
     tellers: Iterable[ReplicaKey],
-    nodes: Iterable[ReplicaKey],
+    nodes: Collection[ReplicaKey],
     shown: Mapping[tuple[ReplicaKey, ReplicaKey], set[int]],
 ) -> str:
     epochs = sorted(set[int]().union(*shown.values()))
     which = named("epoch", [*map(str, epochs)])
-    those = _named(nodes)
-    has, their = ("its log lacks", "its disk was") if " and " not in those else (
-        "their logs lack", "their disks were",
-    )  # fmt: skip
+    has, their = "their logs lack", "their disks were"
+    if len(nodes) == 1:
+        has, their = "its log lacks", "its disk was"
     return (
-        f"By the log of {_named(tellers)} {those} led or voted in {which} of that history, which "
-        f"{has}: {their} put back to older copies, and the history of {_named(tellers)} is the one "
-        "that was there before."
+        f"By the log of {_named(tellers)} {_named(nodes)} led or voted in {which} of that "
+        f"history, which {has}: {their} put back to older copies, and the history of "
+        f"{_named(tellers)} is the one that was there before."
     )
 
 

@@ -9,8 +9,9 @@ from functools import partial
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject
 from replica.doctor.health.absent import absent_brokers
-from replica.doctor.health.cluster import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, Cluster
+from replica.doctor.health.cluster import LOST_DIRECTORY, Cluster
 from replica.doctor.health.copy_first import copies_first
+from replica.metadata.image.partition import UNASSIGNED_DIRECTORY
 
 
 def judge_brokers(cluster: Cluster) -> Iterator[Finding]:

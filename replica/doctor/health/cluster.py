@@ -15,7 +15,7 @@ from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import UNCOUNTED
 from replica.doctor.quorum.log_ends import OwnEnd
 from replica.metadata.image.image import Image
-from replica.metadata.image.partition import Partition
+from replica.metadata.image.partition import Partition, offline_directory
 from replica.metadata.image.settings import (
     METADATA_VERSION,
     MIGRATION,
@@ -23,7 +23,6 @@ from replica.metadata.image.settings import (
     PRE_MIGRATION,
 )
 from replica.model.control import KRAFT_VERSION
-from replica.model.keys import ZERO_UUID
 from replica.model.voters import Voter, is_blocking
 from replica.words import named, number
 
@@ -36,8 +35,6 @@ STOPPED_MS = 250
 """The time (ms) after which a running voter has its leader's records. Usually it takes a few ms."""
 SHOWN_LIST = 5
 
-UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
-"""DirectoryId.UNASSIGNED: the broker has not yet named the replica's directory (KIP-858)."""
 LOST_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAg"
 """DirectoryId.LOST: the replica's directory is offline, and its id is unknown."""
 
@@ -254,7 +251,7 @@ class Cluster:
         Outputs call them the voters that are left."""
         return self.voters - self.voters_down - self.uncounted_voters
 
-    @property
+    @cached_property
     def no_leader(self) -> NoLeader | None:
         """Why the quorum has no leader, or perhaps none; None where nothing shows that it lacks
         one. Without one no partition gets another leader, and no change is accepted."""
@@ -273,7 +270,7 @@ class Cluster:
         """Whether it isn't sure that the quorum has no leader."""
         return self.no_leader is None or not self.no_leader.is_sure
 
-    @property
+    @cached_property
     def is_combined(self) -> bool:
         """Whether nodes are voters and brokers, so that failures of brokers can take the quorum's
         majority."""
@@ -331,18 +328,6 @@ class Cluster:
     def min_isrs(self) -> MinIsrs:
         """min.insync.replicas of topics and brokers."""
         return MinIsrs.in_configs(self.values("configs"), self.broker_defaults)
-
-
-def offline_directory(
-    partition: Partition, broker_id: int, online: frozenset[str] | None
-) -> str | None:
-    """See Cluster.offline_directory. online: the broker's log directories that are online; None if
-    it names none."""
-    if online is None or broker_id not in partition.replicas:
-        return None
-    directory = partition.directories[partition.replicas.index(broker_id)]
-    is_named = directory not in (ZERO_UUID, UNASSIGNED_DIRECTORY)
-    return directory if is_named and directory not in online else None
 
 
 def is_live(registration: Mapping[str, Any]) -> bool:

@@ -135,8 +135,8 @@ class Standing:
     """The ids of the fenced brokers: see Cluster.fenced_brokers."""
     uncounted: frozenset[int]
     """The ids of the voters that their own directories exclude: see Cluster.uncounted_voters."""
-    is_combined: bool = False
-    """Whether the quorum has a leader, and nodes are voters and brokers."""
+    may_lose_leader: bool = False
+    """Whether the quorum has a leader, and failures of brokers can take its majority."""
 
     @staticmethod
     def of(cluster: Cluster, *, with_pairs: bool | None = None) -> Standing:
@@ -205,7 +205,7 @@ class Standing:
     ) -> Exposure:
         up, needed = self.voters_up, majority(len(self.voters))
         left = len(up - frozenset(nodes))
-        is_unled = self.is_combined and len(up) >= needed > left
+        is_unled = self.may_lose_leader and len(up) >= needed > left
         parts = tuple(added)
         harm = _counts_in(self.tally.total(*parts, is_unled=is_unled))
         may_be_below = self.tally.may_be_below(*parts, is_unled=is_unled)

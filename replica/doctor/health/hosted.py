@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from replica.doctor.health.cluster import UNASSIGNED_DIRECTORY, Cluster
+from replica.doctor.health.cluster import Cluster
+from replica.metadata.image.partition import UNASSIGNED_DIRECTORY
 from replica.model.keys import ZERO_UUID
 
 

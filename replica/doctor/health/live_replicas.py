@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from replica.doctor.health.cluster import offline_directory
-from replica.metadata.image.partition import Partition
+from replica.metadata.image.partition import Partition, offline_directory
 
 
 class LiveReplicas(NamedTuple):

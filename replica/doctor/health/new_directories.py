@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from replica.doctor.health.cluster import UNASSIGNED_DIRECTORY, Cluster, PartitionKey
+from replica.doctor.health.cluster import Cluster, PartitionKey
 from replica.doctor.health.rewound import VisibleChange
-from replica.metadata.image.partition import Partition
+from replica.metadata.image.partition import UNASSIGNED_DIRECTORY, Partition
 from replica.model.keys import NO_NODE, ZERO_UUID
 
 
@@ -29,7 +29,7 @@ def led_from_new_directories(
                 del waiting[key]
             elif former != _directory(now, now.leader) and former not in _UNNAMED:
                 del waiting[key]
-                if former not in cluster.online_directories.get(now.leader, {former}):
+                if cluster.offline_directory(before, now.leader) is not None:
                     found.add(key)
         if not waiting:
             break

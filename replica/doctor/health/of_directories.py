@@ -91,8 +91,7 @@ def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
     end, down = cluster.end_offset, brokers_down(cluster)
     if not down or examined.directory.log_start_offset < end - _MOST_STEPS:
         return ()
-    records = examined.records(min(down.values()), end)
-    values = (record.value or b"" for batch, record in records if not batch.header.is_control)
+    values = _values(examined, min(down.values()), end)
     if not any(name in value for value in values for name in _SHORTENING):
         return ()
     return shortened_while_down(cluster, lambda: steps_of(examined, end))
@@ -105,12 +104,17 @@ def _led_from_new(examined: Examined, cluster: Cluster) -> frozenset[PartitionKe
     leaders = {one.leader for one in recovering(cluster).values()}
     if not leaders or start < end - _MOST_STEPS:
         return frozenset()
-    records = examined.records(start, end)
-    values = (record.value or b"" for batch, record in records if not batch.header.is_control)
-    registered = (one for one in values if one.startswith(_REGISTRATION))
+    registered = (one for one in _values(examined, start, end) if one.startswith(_REGISTRATION))
     if not start and not any(_named_others(one, leaders, cluster) for one in registered):
         return frozenset()
     return led_from_new_directories(cluster, lambda: steps_of(examined, end))
+
+
+def _values(examined: Examined, start: int, end: int) -> Iterator[bytes]:
+    """The values of the records of metadata from an offset (inclusive) to another (exclusive)."""
+    for batch, record in examined.records(start, end):
+        if not batch.header.is_control:
+            yield record.value or b""
 
 
 def _named_others(value: bytes, leaders: Collection[int], cluster: Cluster) -> bool:

@@ -211,7 +211,7 @@ class _State:
     def __init__(self, cluster: Cluster, standing: Standing) -> None:
         self.racks_changed = False
         self._standing = standing
-        self._is_led, self._is_combined = cluster.is_led, standing.is_combined
+        self._is_led, self._is_combined = cluster.is_led, cluster.is_combined
         self._then = RewoundPartitions.of(cluster)
         self._brokers = dict(cluster.values("brokers"))
         self._online = dict(cluster.online_directories)

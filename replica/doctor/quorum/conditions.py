@@ -48,9 +48,9 @@ def unproven_changes(first: int, proven_end: int) -> str:
 
 
 def unseen_voters(quorum: KnownQuorum) -> Iterator[str]:
-    """The condition about voters whose logs are not at hand. No condition if
-    these voters are no majority, and the whole logs of the others are at hand: each committed
-    record is on a majority, so on one of the others."""
+    """The condition about voters whose logs are not at hand. No condition if these voters are no
+    majority, and the whole logs of the others are at hand: each committed record is on a majority,
+    so on one of the others."""
     unseen = [str(voter.key.node_id) for voter in quorum.voters if voter.doubt in ABSENT]
     count = len(quorum.voters)
     seen = sum(voter.doubt in _TELL_ALL for voter in quorum.voters)

@@ -23,6 +23,7 @@ class LogConflict:
 
 
 def conflicts_in(group: GroupComparison) -> Iterator[LogConflict]:
+    """The pairs of replicas in conflict, in no particular order."""
     for pair, one in group.pairs.items():
         if one.conflict_offset is not None and one.divergence_offset is not None:
             yield LogConflict(min(pair), max(pair), one.divergence_offset)

@@ -168,8 +168,8 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
 
 
 def _away(why: str, voters: Sequence[int]) -> str:
-    """The reason that these voters are away in all runs. why: the beginning of the
-    sentence, to which their names are added."""
+    """The reason that these voters are away in all runs. why: the beginning of the sentence, to
+    which their names are added."""
     told, one = named("voter", [str(one) for one in voters]), len(voters) == 1
     are, logs = ("is", "directory that holds its log") if one else (
         "are", "directories that hold their logs"

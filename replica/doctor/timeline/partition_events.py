@@ -14,15 +14,13 @@ from typing import NamedTuple
 
 from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.timeline.changes import LoggedChange
-from replica.metadata.image.partition import Partition
-from replica.model.keys import ZERO_UUID
+from replica.metadata.image.partition import Partition, offline_directory
 from replica.words import listed, named
 
 UNCLEAN, NEW_DIRECTORY = "unclean_election", "leader_in_new_directory"
 _RECOVERING = 1
 _SHOWN = 3
 """The number of partitions that an event names."""
-_UNASSIGNED = ZERO_UUID, "AAAAAAAAAAAAAAAAAAAAAQ"
 _Key = tuple[str, int]
 """The topic id and the number of a partition."""
 _OF_BROKERS = ("broker_registered", "broker_directories_changed")
@@ -120,13 +118,8 @@ class PartitionEvents:
         """Whether the broker has lost the replica's former directory, and keeps the replica in
         another directory. A replica that moves between two directories of its broker loses nothing.
         """
-        if broker not in old.replicas:
-            return False
-        before = old.directories[old.replicas.index(broker)]
-        after = new.directories[new.replicas.index(broker)]
-        online = self._directories.get(broker)
-        is_lost = online is not None and before not in online
-        return before != after and before not in _UNASSIGNED and is_lost
+        lost = offline_directory(old, broker, self._directories.get(broker))
+        return lost is not None and lost != new.directories[new.replicas.index(broker)]
 
     def _add(self, event: str, change: LoggedChange, now: Partition) -> None:
         leader, is_only = now.leader, now.replicas == (now.leader,)

@@ -27,7 +27,7 @@ def who_refused(one: Refusal) -> str:
     return f"up to {counted(one.outage.most, 'partition')}"
 
 
-def over(found: Sequence[Refusal]) -> Sequence[Refusal]:
+def _over(found: Sequence[Refusal]) -> Sequence[Refusal]:
     """The refusals that have ended. The verdict tells of the others."""
     return [one for one in found if one.outage.ended is not None]
 
@@ -35,14 +35,14 @@ def over(found: Sequence[Refusal]) -> Sequence[Refusal]:
 def refused_text(found: Sequence[Refusal], when: Callable[[int], str]) -> str:
     """Sentences about refusals that have ended, the latest of them; "" without one. when: a time of
     the log, in ms since 1970, as words."""
-    shown = over(found)[-_MAX_TIMES:]
+    shown = _over(found)[-_MAX_TIMES:]
     if not shown:
         return ""
     told = [
         f"to {who} {listed([_span(one, when) for one in together])}"
         for who, together in groupby(shown, who_refused)
     ]
-    left = len(over(found)) - len(shown)
+    left = len(_over(found)) - len(shown)
     earlier = f" ({counted(left, 'earlier time')} not shown)" if left else ""
     brokers = sorted({one.broker for each in shown for one in each.missing})
     names = named("broker", [str(one) for one in brokers], limit=_MAX_NAMED)
@@ -56,7 +56,7 @@ def refused_text(found: Sequence[Refusal], when: Callable[[int], str]) -> str:
 def refused_step(found: Sequence[Refusal], when: Callable[[int], str]) -> str:
     """What to look at, if partitions refused writes and refuse none now: at each broker that was
     missing. "" where nothing is to be done. found, when: as for refused_text."""
-    if not found or len(over(found)) < len(found):
+    if not found or len(_over(found)) < len(found):
         return ""
     missing = [one for each in found for one in each.missing]
     brokers = sorted({one.broker for one in missing})

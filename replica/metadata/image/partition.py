@@ -19,6 +19,9 @@ RECOVERY_UNCHANGED = -1
 RECOVERY_STATES = (0, 1)
 """LeaderRecoveryState: recovered, recovering."""
 
+UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
+"""DirectoryId.UNASSIGNED: the broker has not yet named the replica's directory (KIP-858)."""
+
 _INT32_MAX = 2**31 - 1
 
 
@@ -66,6 +69,19 @@ class Partition(NamedTuple):
     @property
     def hosts(self) -> Hosts:
         return Hosts(self.replicas, self.adding_replicas, self.removing_replicas)
+
+
+def offline_directory(
+    partition: Partition, broker_id: int, online: frozenset[str] | None
+) -> str | None:
+    """The id of the broker's log directory that has the partition's replica, if that directory
+    isn't online. None if it is online, if the broker hasn't named it yet, or if the broker holds no
+    replica. online: the broker's log directories that are online; None if it names none."""
+    if online is None or broker_id not in partition.replicas:
+        return None
+    directory = partition.directories[partition.replicas.index(broker_id)]
+    is_named = directory not in (ZERO_UUID, UNASSIGNED_DIRECTORY)
+    return directory if is_named and directory not in online else None
 
 
 class RefusedPartitionError(Exception):
