@@ -1,6 +1,6 @@
 """The files of a metadata directory: a module for each kind of file.
 
-To read it in order
+To read it in order:
 - One batch: `batch` (its header), `record`, `compression`, `checksum`; `control` and
   `control_records`: the Raft layer's records; `whole_batch` writes one.
 - Batches one after another, where a fault ends the reading: `frames`, and `runs`, which counts many
