@@ -79,7 +79,7 @@ def refusals(
 
 
 def _is_at(began: Beginning, step: VisibleChange) -> bool:
-    """Whether a step is the change at which an outage began, or has the same time as this change."""
+    """Whether a step is the change that began an outage, or has the same time as this change."""
     return step.offset == began.offset or (began.at is not None and step.at == began.at)
 
 
