@@ -128,7 +128,8 @@ class DraftOutOfRange:
 
     next_fetch_offset: int
     next_fetch_epoch: int
-    """The epoch at next_fetch_offset in the leader's log."""
+    """The epoch of the record before next_fetch_offset in the leader's log; at the log start, the
+    first epoch of that log."""
 
 
 def draft_validate_position(

@@ -95,7 +95,7 @@ class Properties:
         raise self.error(key, f"{found!r}: expected {', '.join(choices[:-1])} or {choices[-1]}")
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """The value true or false, which `one_of` reads."""
+        """The value true or false, in upper or lower case; `default` if it is missing or empty."""
         return self.choice(key, ("true", "false"), str(default).lower()) == "true"
 
     def has_any(self, endings: tuple[str, ...]) -> bool:

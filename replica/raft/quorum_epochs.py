@@ -78,7 +78,7 @@ def resigned(core: Core, epoch: int, successors: tuple[ReplicaKey, ...] = ()) ->
 
 def poll_resigned(core: Core, role: Resigned) -> int:
     """Send EndQuorumEpoch to the voters that have not answered yet. After the election timeout
-    become unattached in the next epoch."""
+    become unattached in the next epoch. Returns when (ms) the next step is due."""
     deadline = role.election_deadline
     if core.shutdown_deadline is not None:
         deadline = core.shutdown_deadline

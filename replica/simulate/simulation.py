@@ -300,7 +300,7 @@ class Simulation:
                 self._post(node.node_id, asker, boot, response)
 
     def _refuse(self, node: SimulatedMachine, message: inputs.Input) -> None:
-        """Tell the sender of a request that the node is down, or at random tell nothing."""
+        """Let the sender of a request learn that the node is down, or at random learn nothing."""
         if isinstance(message, inputs.Request) and isinstance(message.request_id, tuple):
             asker, asked, correlation_id, boot = message.request_id
             if self.random.random() < self.network.refusals:

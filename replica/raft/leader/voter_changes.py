@@ -62,7 +62,8 @@ def handle_add_voter(
     core: Core, request_id: Hashable, request: AddVoterRequest
 ) -> VoterChangeResponse | None:
     """Ask the new voter for the kraft.versions that it supports. Once it answers,
-    `handle_api_versions` appends the voter set."""
+    `handle_api_versions` appends the voter set. Returns the refusal; None if the request isn't
+    refused."""
     if (
         request.voter.node_id < 0
         or request.voter.directory_id == ZERO_UUID
@@ -124,7 +125,7 @@ def handle_remove_voter(
     core: Core, request_id: Hashable, request: RemoveVoterRequest
 ) -> VoterChangeResponse | None:
     """Append the voter set without this voter. The leader itself may be removed, but not the last
-    voter."""
+    voter. Returns the refusal; None if the request isn't refused."""
     voters = core.log.voters
     if request.voter not in voters.keys or len(voters) == 1:
         message = f"{_name(request.voter)} is no voter, or the only one"

@@ -125,7 +125,8 @@ class ScriptedQuorum:
         return base
 
     def commit(self, node_id: int, *batches: Records) -> int:
-        """Have a leader append batches, and wait until they are committed. Returns the log end."""
+        """Have a leader append batches, and wait until they are committed. Returns the log end
+        (exclusive)."""
         for batch in batches:
             self.append(node_id, batch)
             self.run_ms(7)
@@ -217,7 +218,7 @@ class ScriptedQuorum:
         self.simulation.network.heal()
 
     def crash(self, *node_ids: int) -> None:
-        """Cut a node's power. Unsynced writes may be lost."""
+        """Cut the power of these nodes. Unsynced writes may be lost."""
         for node_id in node_ids:
             self.simulation.kill(self.nodes[node_id])
 
