@@ -33,7 +33,8 @@ class AppendLoad:
 Commits = list[tuple[float, int]]
 """The commits since the last report: for each append the time (ms) from append to commit, and the
 number of its records. The list has an entry for each append, not for each record, because sorting
-so many entries would delay the next records. An append whose leadership was lost has no entry."""
+so many entries would delay the next records. If this replica lost its leadership before the commit,
+the append has no entry."""
 
 
 def figures(commits: Commits, load: AppendLoad, took_s: float) -> Notice:

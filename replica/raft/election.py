@@ -133,6 +133,7 @@ def handle_pre_vote_unsupported(core: Core) -> None:
 
 def poll_unattached(core: Core, role: Unattached) -> int:
     """Ask other nodes who leads, one after the other. A voter does so until its election timeout.
+    Returns when (ms) the next step is due.
 
     Kafka's observer asks the bootstrap servers alone, and finds no leader once none of these
     servers is a voter. An observer of this core also asks the voters that its log names.
@@ -154,7 +155,7 @@ def poll_unattached(core: Core, role: Unattached) -> int:
 
 def poll_prospective(core: Core, role: Prospective) -> int:
     """Ask all voters for a pre-vote until the election timeout, then go back to the role that this
-    replica had before.
+    replica had before. Returns when (ms) the next step is due.
 
     This replica also asks the leader of an older epoch, if an answer has named one. That leader may
     lead voters that the local log doesn't name yet: all voters may have been replaced while this
@@ -172,7 +173,7 @@ def poll_prospective(core: Core, role: Prospective) -> int:
 
 def poll_candidate(core: Core, role: Candidate) -> int:
     """Ask all voters for their vote until the election timeout, then begin the next pre-vote. After
-    a lost election, wait for the timeout and ask nobody."""
+    a lost election, wait for the timeout and ask nobody. Returns when (ms) the next step is due."""
     if core.shutdown_deadline is not None:
         return min(core.shutdown_deadline, _ask(core, role))
     if role.election_deadline <= core.now:

@@ -185,7 +185,7 @@ class CompactBatches(ColumnBatches):
 
 
 def compacted(regions: Iterable[Region], most: int | None) -> CompactBatches:
-    """The batches that a walk of the kernels finds. Raises TooManyBatchesError for more than `most`
+    """The batches of these regions of a file. Raises TooManyBatchesError for more than `most`
     batches."""
     pieces: list[_Piece] = []
     single: list[LocatedBatch] = []

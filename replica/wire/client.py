@@ -112,9 +112,10 @@ class Connection:
         """Connect, learn the node's versions, authenticate.
 
         expected: the node that the caller wants to reach; None accepts any node. Nodes from Kafka
-            4.4 on compare it with their own identity. Raises UnreachablePeerError
-            (MisroutedConnectionError if another node answers), AuthenticationError and
-            UnsupportedByPeerError.
+            4.4 on compare it with their own identity.
+
+        Raises UnreachablePeerError (MisroutedConnectionError if another node answers),
+        AuthenticationError and UnsupportedByPeerError.
         """
         address = address_text(host, port)
         timeout_s = config.connect_timeout_s or config.timeout_s

@@ -1,5 +1,6 @@
 """Finds leaders that were elected uncleanly, and whose brokers have lost the log directories that
-held the partitions: a disk was replaced, so they may have begun empty."""
+held the partitions. Such a leader may have begun with an empty log, because its disk was replaced.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ def led_from_new_directories(
     cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]
 ) -> frozenset[PartitionKey]:
     """The partitions of Cluster.led_from_new_directories. steps: gives the changes that led to the
-    state, newest first; it is called only if a leader was elected uncleanly, and read until the
-    former directory of each is known."""
+    state, newest first. It is called only if a leader was elected uncleanly. It is read until the
+    former log directory of each such leader's replica is known."""
     waiting = recovering(cluster)
     found = set()
     for step in steps() if waiting else ():
@@ -56,5 +57,5 @@ def _directory(partition: Partition, broker: int) -> str | None:
 
 
 def _has_followed(partition: Partition, broker: int) -> bool:
-    """Whether the broker was in sync with another leader, and so had all its records."""
+    """Whether the broker was in sync with another leader, and so had all records of this leader."""
     return partition.leader not in (NO_NODE, broker) and broker in partition.isr

@@ -84,7 +84,8 @@ class RecordingProgress:
         return found + self._pace(now, at_s)
 
     def has_reached_target(self, now: RecordingState) -> bool:
-        """Whether every record below the first high watermark is on the disk."""
+        """Whether every record below `target` is flushed to the disk. `target` is the first high
+        watermark that a leader has named; before that, the result is False."""
         return self.target is not None and now.flushed_end >= self.target
 
     def _started(self, now: RecordingState) -> list[Notice]:

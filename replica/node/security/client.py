@@ -78,7 +78,7 @@ def security_of(properties: Properties, protocol: str, sasl: Mechanism | None) -
 
 
 def connect_timeout_s(properties: Properties, default: float | None = None) -> float | None:
-    """The value of socket.connection.setup.timeout.ms, in seconds."""
+    """The value of socket.connection.setup.timeout.ms, in seconds; `default` if it is missing."""
     key = "socket.connection.setup.timeout.ms"
     return properties.number(key, 0, 1) / 1000 if properties.text(key) else default
 

@@ -19,7 +19,7 @@ from replica.raft.roles import Leader, ReplicaProgress
 
 
 async def _at_once(address: str) -> None:
-    """Give the reader its turn at once. This is the default, without turns."""
+    """The default of ServedPartition.turn: the reader never waits."""
 
 
 @dataclass(slots=True)

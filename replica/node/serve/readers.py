@@ -71,7 +71,7 @@ async def by_time(partition: ServedPartition, timestamp: int, address: str) -> A
 CONSUMER = -1
 _TIERED = (Timestamp.LATEST_TIERED, Timestamp.EARLIEST_PENDING_UPLOAD)
 _NOTHING: Message = {"errorCode": 0, "timestamp": -1, "offset": UNDEFINED_OFFSET}
-"""The answer if the log has no such offset."""
+"""The answer if the log has no offset that fits the request."""
 
 
 async def offset_for_leader_epoch(
