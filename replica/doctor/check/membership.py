@@ -126,8 +126,9 @@ def judge_membership(group: Sequence[GroupMember]) -> Iterator[DirectoryFinding]
 
 
 def _judge_disks(mixture: ClusterMixture, renamed: Collection[int]) -> Iterator[DirectoryFinding]:
-    """Findings about the disks of several clusters, in each cluster that they touch. renamed: the
-    id() of each member that already has a finding about its cluster id (_judge_clusters)."""
+    """Findings about disks that lie in the place of another cluster's disks: for the cluster of the
+    disk, and for the cluster that lacks a disk. renamed: Python's id() of each member that already
+    has a finding about its cluster id (_judge_clusters)."""
     for quorum in mixture.formatted_apart:
         ids = {one.replica.cluster_id for one in quorum}
         each = listed([f"node {one.replica.node_id} {one.replica.cluster_id}" for one in quorum])

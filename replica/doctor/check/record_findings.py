@@ -65,7 +65,7 @@ class NotedRecords:
     transactions: tuple[Transaction, ...]
     """The transactions of the log, in its order."""
     places: Mapping[str, frozenset[int]]
-    """For each file, the bytes at which batches begin that hold a noted record."""
+    """For each file, the first byte of each batch that holds a noted record."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How the brokers that hold replicas and aren't live came to be so, by their registrations."""
+"""Why brokers that hold replicas aren't live, by their registrations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ broker for its shutdown (Kafka: MetadataVersion.isInControlledShutdownStateSuppo
 
 
 class Absence(Enum):
-    """How a broker came to be not live. The values are texts about the broker."""
+    """Why a broker isn't live. The values are texts about the broker."""
 
     STOPPING = "shutting down"
     ASKED = "fenced after it asked for its shutdown"

@@ -42,8 +42,8 @@ def copies_first(cluster: Cluster) -> tuple[CopyFirst, ...]:
 
 
 def copy_step(copies: Iterable[CopyFirst], brokers: Collection[int] | None = None) -> str:
-    """The sentence with which each step begins that starts these brokers; "" if nothing has to be
-    copied. brokers: None for all brokers."""
+    """The sentence that begins each step in which these brokers are started; "" if nothing has to
+    be copied. brokers: None for all brokers."""
     what = what_to_copy(copies, brokers)
     return f"First {what}" if what else ""
 

@@ -77,5 +77,5 @@ def _directory(partition: Partition | None, broker: int) -> str | None:
 
 
 def _has_followed(partition: Partition, broker: int) -> bool:
-    """Whether the broker was in sync with another leader, and so had all its records."""
+    """Whether the broker was in sync with another leader, and so had all records of this leader."""
     return partition.leader not in (NO_NODE, broker) and broker in partition.isr

@@ -151,16 +151,17 @@ def _vanished(examined: Examined, cluster: Cluster) -> Iterator[int]:
 
 
 def _fences(record: MetadataRecord, broker: int) -> bool:
-    """Whether a record fences this broker, and isn't a registration. It may be any other record: an
-    entity from a snapshot has the snapshot's last offset, whatever the log has there."""
+    """Whether a record fences this broker, and isn't a registration. The caller finds the record by
+    the offset of the broker's last change. If a snapshot gave that change, the offset is the last
+    one below the snapshot's end, and the log may have any other record there."""
     field = _FENCING_RECORDS.get(record.type)
     return field is not None and record.fields[field] == broker
 
 
 def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
-    """The nodes that lack the end of the newest log, each with its lag, if it is longer than
-    copying running nodes takes. If the leader gave up, the lag of a voter is no matter of copying:
-    this leader lost its majority because such voters no longer fetched."""
+    """The nodes that lack the end of the newest log, each with its lag, if the lag is longer than
+    copying running nodes takes. If the leader gave up, every lag counts: the leader lost its
+    majority because these nodes no longer fetched."""
     if known.quorum is None:
         return
     logs = {one.owner.key: one for one in known.members if one.replica is not None}

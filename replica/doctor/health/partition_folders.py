@@ -85,8 +85,8 @@ def _foreign(cluster: Cluster, directories: Iterable[BrokerLogDirectory]) -> Ite
 
 
 def _twice(cluster: Cluster, placed: Iterable[_Placed]) -> Iterator[Finding]:
-    """Findings about partitions of which a broker has two folders in one state, and renames
-    neither."""
+    """Findings about partitions of which a broker has two folders in the same state, and will
+    rename neither of them to -stray."""
     holders: dict[tuple[int, str, int, FolderState], list[_Placed]] = defaultdict(list)
     for one in placed:
         if not one.is_stray:

@@ -25,9 +25,9 @@ class EntitySize:
     count: int
     """The number of entities, of the topic's partitions, or of records."""
     replicas: int | None = None
-    """The number of replicas of a topic's partitions."""
+    """The number of replicas of a topic's partitions; None if the size isn't about a topic."""
     size_bytes: int | None = None
-    """The bytes of the records' values."""
+    """The bytes of the records' values; None if the size isn't about records, or if unknown."""
     per_hour: float | None = None
     """The number of records per hour, from the log's first batch to its last; None if unknown."""
 

@@ -22,8 +22,8 @@ _ENOUGH_VOTERS = 3
 
 
 def before_stop(cluster: Cluster, gone: frozenset[int]) -> Iterator[str]:
-    """What to do before these brokers stop at the same time. What ends an outage stands first, as
-    nothing else helps before."""
+    """What to do before these brokers stop at the same time. The steps that end an outage come
+    first, because the other steps have no effect before."""
     down_first = (gone & cluster.fenced_brokers) | _awaited(cluster)
     yield from _before_any_start(cluster)
     yield from _those_down(cluster, down_first - waiting_for_directory(cluster).keys())
@@ -113,7 +113,7 @@ def _awaited(cluster: Cluster) -> frozenset[int]:
 
 
 def _missing(partition: Partition, gone: frozenset[int] = frozenset()) -> frozenset[int]:
-    """The replicas that aren't in sync, but for those on these brokers."""
+    """The replicas that aren't in sync, except the replicas on the brokers `gone`."""
     return frozenset(partition.replicas).difference(partition.isr, gone)
 
 

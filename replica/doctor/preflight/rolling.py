@@ -99,8 +99,8 @@ def _caught_up(cluster: Cluster, partition: Partition) -> Partition:
 
 
 def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
-    """Why the node can't be stopped although all replicas are in sync: the gravest reason. What
-    _doubted says of the node isn't said again."""
+    """The gravest reason why the node can't be stopped although all replicas are in sync. Reasons
+    that _doubted gives for the node are left out."""
     found = stop_brokers(in_sync, [node])
     against = [
         one

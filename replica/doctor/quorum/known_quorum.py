@@ -1,8 +1,9 @@
-"""What the replicas at hand prove about their quorum. Every answer about a cluster depends on it.
+"""What the replicas at hand prove about their quorum. Every answer about a cluster depends on it. A
+replica is at hand if its directory was given.
 
-Each voter is known, or there is a doubt about its disk, and then no majority may count it. Each
-entry of the newest log is committed, may be committed, or is not committed. If logs conflict, it is
-unknown which history is right.
+There may be a doubt about the disk of a voter. Then no majority may count this voter. Each entry of
+the newest log is committed, may be committed, or is not committed. If logs conflict, it is unknown
+which history is right.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class KnownQuorum:
     known. False where the voters without files at hand are a majority: they may have elected a
     leader among themselves."""
     gave_up: ReplicaKey | None = None
-    """The leader who gave up; None where no leader did, or where it isn't known which one did."""
+    """The leader that gave up; None if no leader gave up, or if it isn't known which one did."""
     behind: tuple[LogBehind, ...] = ()
     """The replicas at hand, voters or not, that may be relied on and lack the end of the newest
     log."""

@@ -34,7 +34,8 @@ REGISTERING_MS = 3_000
 
 @dataclass(frozen=True, slots=True)
 class RegisteredLater:
-    """The registration of a controller's process after what its log holds."""
+    """A registration that a controller's process made after it had read more of the log than its
+    disk now has."""
 
     end: int
     """The end (exclusive) of the log on its disk."""
@@ -62,22 +63,23 @@ class Registration(NamedTuple):
 
 
 class LogsBehind(NamedTuple):
-    """The newest log, and the ends of the logs that may lack records which their processes had
-    read."""
+    """The newest log, and the ends of the logs that may be shorter than the logs on which their
+    controllers once ran."""
 
     newest: ReplicaLog
     ends: tuple[LogEnd, ...]
 
     @property
     def first(self) -> int:
-        """The first offset that one of them lacks."""
+        """The first offset that at least one of these logs lacks."""
         return min(one.end for one in self.ends)
 
     def registered_later(
         self, registrations: Iterable[Registration], time_of: Callable[[int], int | None]
     ) -> dict[ReplicaKey, RegisteredLater]:
-        """The registrations that show more than these logs. time_of: gives the time, in ms since
-        1970 (UTC), of the batch of the newest log that holds an offset."""
+        """The registrations that controllers made when they had more records than these logs have,
+        by replica. time_of: gives the time, in ms since 1970 (UTC), of the batch of the newest log
+        that holds an offset."""
         found = {}
         for one in registrations:
             batch = self.newest.batch_at(one.offset)

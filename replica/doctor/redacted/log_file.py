@@ -165,7 +165,7 @@ def _batch(
 
 
 def _claimed(header: batch.BatchHeader) -> int:
-    """The fewest bytes of the number of records that the header claims. Kafka could not have
+    """The smallest size in bytes of as many records as the header claims. Kafka could not have
     written a smaller batch."""
     return min(header.record_count * batch.MIN_RECORD_BYTES, header.size_bytes)
 

@@ -172,11 +172,11 @@ def _after_silence(
 def _after_short_silence(
     former: Won, won: Won, silence: int, again: str, registered: Sequence[Registration]
 ) -> tuple[ElectionCause, str]:
-    """The cause of an election of another leader, which came sooner than followers stand for
-    election after a silence (ms). A majority must have known no leader. So some voters gave up the
-    former leader early, for one of two reasons. The former leader sent EndQuorumEpoch, when it
-    resigned or was started again in the epoch that it led (Kafka: QuorumState.initialize begins as
-    resigned). Or a restart made the former leader itself forget that it led."""
+    """The cause of an election that another node won after a short silence: followers don't stand
+    for election as soon as this (silence: ms). A majority must have known no leader. So some voters
+    gave up the former leader early, for one of two reasons. The former leader sent EndQuorumEpoch,
+    when it resigned or was started again in the epoch that it led (Kafka: QuorumState.initialize
+    begins as resigned). Or a restart made the former leader itself forget that it led."""
     leader = f"leader {former.leader}"
     silent, reign = _silent(silence), won.at - silence - former.at
     if reign < _KNOWN_MS:

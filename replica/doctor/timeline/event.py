@@ -12,9 +12,10 @@ class Came(Enum):
     ASKED = "asked"
     """It was fenced, and had asked for its shutdown."""
     UNASKED = "unasked"
-    """It was fenced, and had not asked for its shutdown: it had stopped some time before."""
+    """It was fenced, and had not asked for its shutdown: it had stopped some time before the
+    fencing."""
     RESTARTED = "restarted"
-    """It came back, as another process than was fenced."""
+    """It came back as a new process."""
     BACK = "back"
     """It came back as the same process."""
 

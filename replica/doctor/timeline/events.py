@@ -317,8 +317,9 @@ def _beside(branch: Branch, tail: BranchTail) -> str:
 
 
 def _went_back(branch: Branch) -> Iterator[Event]:
-    """An event for each voter that an earlier round shows with more than a later one, at the last
-    record that it held then. No file has the time at which a disk went back."""
+    """An event for each voter whose disk went back between two rounds
+    (replica.doctor.quorum.went_back). Its time is that of the last batch that the voter held in the
+    earlier round, because no file has the time at which a disk went back."""
     if len(branch.rounds) < 2:
         return
     seen: set[tuple[ReplicaKey, int]] = set()
@@ -341,7 +342,8 @@ def _went_back(branch: Branch) -> Iterator[Event]:
 
 
 def _unwon(branch: Branch) -> Iterator[Event]:
-    """An event for the elections that nobody won since the branch's last record, at its time."""
+    """An event for the elections that nobody won since the branch's last record. Its time is that
+    of this record."""
     if (one := unwon_elections(branch)) is not None:
         yield Event(
             branch.cluster_id, one.at, UNWON, one.name, one.detail, None,

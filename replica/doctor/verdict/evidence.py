@@ -102,9 +102,10 @@ class Since(NamedTuple):
     is_exact: bool = True
     """False where the state may have begun earlier than first_ms."""
     stopped: tuple[StoppedBefore, ...] = ()
-    """The brokers whose fencing began it, and which had stopped before."""
+    """The brokers that had stopped some time before they were fenced, if this state began with
+    their fencing."""
     at_first: int = 1
-    """The number of them that reached it in the second of first_ms."""
+    """The number of things that reached the state in the same second as the first of them."""
     created_ms: int | None = None
     """The time at which the first of them was created; None if one of them may be older than the
     changes that were read."""
@@ -240,13 +241,15 @@ class ClusterEvidence:
     """Since when partitions with a leader refuse writes; None where none does, or no time is
     known."""
     returning: tuple[Returning, ...] = ()
-    """See the function of this name."""
+    """The brokers that hold replicas and aren't live, in the order in which to start them: see the
+    function `returning`."""
     leaderless_in_restart: Mapping[int, int] = field(default_factory=dict)
-    """See the function of this name."""
+    """For each live broker that has lost a log directory, the number of further partitions without
+    leader while it restarts: see the function `leaderless_in_restart`."""
     copy_first: tuple[CopyFirst, ...] = ()
-    """See copies_first."""
+    """The brokers whose log directories have to be copied before their start: see copies_first."""
     absent: Mapping[int, Absence] = field(default_factory=dict)
-    """See absent_brokers."""
+    """Why each broker that isn't live is absent: see absent_brokers."""
     voters: tuple[str, ...] = ()
     """The nodes that are voters, such as `2`; empty where that isn't known."""
     known_voters: tuple[KnownVoter, ...] = ()
@@ -255,7 +258,7 @@ class ClusterEvidence:
     unreliable: tuple[str, ...] = ()
     """The voters whose disks were given and can't be relied on."""
     replaced: tuple[str, ...] = ()
-    """The voters whose nodes' given disks have other directory ids."""
+    """The voters for whose nodes disks with other directory ids were given."""
     state: KnownState | None = None
     """The state that was judged; None if no state is known."""
     missing: MissingVoters | None = None

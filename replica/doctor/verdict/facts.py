@@ -66,7 +66,7 @@ _LEADS_WITHOUT = (
     "A voter with such a log may lead with wrong records, or help to elect a leader that lacks "
     "committed records."
 )
-"""Said of a damaged log: a starting Kafka cuts it off at its damage, or doesn't see the damage."""
+"""The danger of a damaged log: a starting Kafka cuts it off at its damage, or doesn't see it."""
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
@@ -93,8 +93,8 @@ _HAPPENED = {
     groups.VOTER_SETS_DIFFER.id: "two voter sets in one cluster, so there may be two quorums",
     groups.METADATA_LOG_TWICE.id: "two metadata logs of one node, which Kafka refuses to start",
 }
-"""The event that a rule finds, for a fact with evidence. The rule's meaning is only a
-definition."""
+"""The event that a finding of a rule shows. A fact with evidence names this event; the rule's
+meaning only defines the condition."""
 _TOLD = AT_RISK | _HAPPENED.keys() | {files.ELECTIONS_WITHOUT_WINNER.id}
 
 
@@ -184,7 +184,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
 
 def _after_outage(fact: Fact) -> Fact:
     """A fact beside an outage. A step about the placement of replicas waits for the outage's end:
-    it moves replicas while too few are in sync, and ends nothing."""
+    moving replicas doesn't end the outage, and too few replicas are in sync."""
     if not fact.next_step or not {rule.id for rule in _STANDING}.issuperset(fact.rules):
         return fact
     return replace(fact, next_step=f"Once the outage is over: {fact.next_step}")

@@ -25,7 +25,7 @@ _COPY_AGAIN = (
 
 
 def loss_facts(losses: Iterable[ToLose]) -> Iterator[Fact]:
-    """A fact for each run of records."""
+    """A fact for each loss."""
     for one in losses:
         yield _fact(one)
 

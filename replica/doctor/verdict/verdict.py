@@ -165,9 +165,8 @@ class KnownState:
     source: str = ""
     """The source of the state, such as `node 1`; "" if the source is unknown."""
     beyond_voters: str = ""
-    """What is known of the records that only an observer's copy of the log holds; "" where a
-    voter's log that was given has them, too. Where there are two histories: where the other one
-    ends."""
+    """A text about the records that only observers' copies of the log hold; "" if a given voter's
+    log has them, too. If there are two histories, this text says where the other history ends."""
 
     @property
     def text(self) -> str:

@@ -15,7 +15,7 @@ from replica.node.metrics import counters, gauge, gauges
 from replica.wire.describe_quorum import DescribedQuorum, DescribedReplica
 
 MAX_REPLICAS = 1_000
-"""The largest number of replicas that get metrics of their own. Voters come before observers."""
+"""The largest number of replicas that get metrics. Voters come before observers."""
 
 
 def quorum_metrics(described: Described) -> Iterator[Metric]:

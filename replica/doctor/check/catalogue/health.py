@@ -174,7 +174,8 @@ FENCED_BROKER = warning(
     ("strimzi/strimzi-kafka-operator#12760",),
 )
 SET_AGAIN = ", or set the old value again until they are copied"
-"""The end of a next step. It can be done only while the quorum has a leader."""
+"""The last words of a rule's next step. Setting the old value again needs a quorum with a leader,
+so the words are removed from findings about a quorum that may have none."""
 RETENTION_SHORTENED = warning(
     "retention-shortened-while-down",
     "The retention of a topic was shortened while a broker with its replicas was down.",
