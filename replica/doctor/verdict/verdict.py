@@ -59,7 +59,7 @@ class Fact:
     level: Level
     severity: Severity
     text: str
-    """One or two whole sentences."""
+    """Whole sentences."""
     next_step: str = ""
     """What an operator should do about the fact; "" if no action is needed."""
     rules: tuple[str, ...] = ()
