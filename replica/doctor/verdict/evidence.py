@@ -107,8 +107,8 @@ class Since(NamedTuple):
     at_first: int = 1
     """The number of things that reached the state in the same second as the first of them."""
     created_ms: int | None = None
-    """The time at which the first of them was created; None if one of them may be older than the
-    changes that were read."""
+    """The time at which the first of them was created, in ms since 1970 (UTC); None if one of them
+    may be older than the changes that were read."""
 
 
 def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> Since | None:
