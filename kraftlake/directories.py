@@ -99,7 +99,8 @@ def _small_file(path: str, kind: FileKind, data: bytes) -> Any:
 
 
 class _Decoding:
-    """Of one segment or snapshot. damages: what records could not be decoded."""
+    """The decoding of one segment or snapshot. damages: the records that could not be decoded so
+    far."""
 
     def __init__(self, path: str, redactor: Redactor | None) -> None:
         partition = partition_of_file(path)
@@ -132,7 +133,8 @@ class _Decoding:
             }
 
     def _content(self, record: Record, *, is_control: bool) -> tuple[Row, str | None]:
-        """What a row has of a record besides its place, and why it could not be decoded."""
+        """The fields of a row that hold a record's content, and the reason why the content could
+        not be decoded; None where it could."""
         if not (self._is_metadata or is_control):
             return opaque_content(record, self._hiding), None
         read = self._reader.read(record, is_control=is_control)

@@ -46,7 +46,8 @@ class LargeClusters:
     records: dict[str, int]
     """About how many records each cluster has."""
     replaced: Mapping[tuple[str, ...], Replaced]
-    """The rows that the new rows of a cluster replace. The key is a tuple of the cluster's id."""
+    """The rows that the new rows of a cluster replace. The key is a tuple with the cluster's id
+    alone."""
     rounds: frozenset[int]
     """The numbers of the ingest rounds whose members are wanted."""
 

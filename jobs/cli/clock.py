@@ -14,7 +14,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class ZonedClock:
-    """Shows times in a time zone."""
+    """Shows times, which are given in ms since 1970, in a time zone."""
 
     zone: tzinfo | None = UTC
     """The time zone; None for the zone of this machine."""

@@ -20,7 +20,7 @@ VARIABLE = "KRAFTLAKE_MEMORY"
 _GIB = 1 << 30
 _LARGEST_DEFAULT = 4 * _GIB
 _LEAST = 128 << 20
-"""The least bound. The engines themselves take about half of it."""
+"""The least bound, in bytes. The engines themselves take about half of it."""
 _LOOKED_EVERY_S = 0.02
 _FAILED = 1
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": _GIB, "t": 1 << 40}

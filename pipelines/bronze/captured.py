@@ -246,10 +246,10 @@ def place(
 ) -> tuple[Captured, ...]:
     """The captures of groups that the lake doesn't have yet, each with its time.
 
-    A capture without a time of its own gets `now`. Where the clock is behind the newest capture of
-    a replica of its group, it gets the first free time after that capture: a directory that is read
-    now is newer than an earlier capture of it. All such captures of a group get one time. Raises
-    UsageError where a capture was made against a capture that is not the newest any more.
+    A capture without a time of its own gets `now`. Where `now` is not after the newest capture of a
+    replica of its group, the capture gets the first free time after that one: a directory that is
+    read now is newer than an earlier capture of it. All such captures of a group get one time.
+    Raises UsageError where a capture was made against a capture that is not the newest any more.
     """
     placed: list[Captured] = []
     for group in groups:

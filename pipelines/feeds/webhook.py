@@ -140,8 +140,8 @@ class Webhook:
 
         @cache
         def standing() -> set[str]:
-            """The keys of alerts that stand in this version. `_ended` adds the keys of alerts that
-            it has reported as resolved."""
+            """The keys of the alerts whose findings this version has. `_ended` adds the keys of
+            alerts that it has reported as resolved."""
             rows = self._feed.rows(start.version)
             return {alert_key(row) for row in rows if self._counts(row)}
 

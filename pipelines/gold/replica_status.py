@@ -84,7 +84,7 @@ def replica_status(
 
 
 def _newest_snapshots(snapshots: Iterable[Row]) -> dict[str, _Snapshot]:
-    """By capture_id, the newest whole snapshot that it held, except 0-0."""
+    """By capture_id, the newest whole snapshot that the capture held, except 0-0."""
     wanted = (row for row in snapshots if row["is_whole"] and row["end_offset"] > 0)
     columns = itemgetter("epoch", "end_offset", "last_contained_log_timestamp")
     return {

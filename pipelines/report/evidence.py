@@ -144,7 +144,7 @@ class Evidence:
     gaps: tuple[Gap, ...] = ()
     """What could not be judged, by the same verdict."""
     outages: KnownOutages | None = None
-    """What directories show of outages; for a lake its history does."""
+    """The outages that directories show; None for a lake, whose outages come from its history."""
 
     @property
     def known_ranges(self) -> tuple[Row, ...]:

@@ -33,7 +33,7 @@ _COMMITMENTS = (_UNPROVEN, _PROVEN)
 _END = (1 << 63) - 1
 """A number above every offset."""
 _MOST_PIECES = 4_000_000
-"""The most equal pieces that are held at a time, besides pieces that differ."""
+"""The number of new pieces after which repeated pieces are removed. It bounds the memory."""
 
 Batch = tuple[int, int, int]
 """A batch as (base_offset, leader_epoch, crc)."""

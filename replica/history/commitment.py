@@ -226,7 +226,8 @@ def divergence_columns(divergence: Divergence, lost: Losses | None) -> dict[str,
 
 def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
     """The proof by the highest entry of `log` that a majority holds, if no voter of the majority
-    except the entry's leader knows a newer epoch.
+    except the entry's leader knows a newer epoch, or that the leader wrote as the only voter. None
+    without such a proof.
 
     From the log end downwards, the set of holders changes only at the ends of the entries that
     another replica shares. So only the entries at these ends are checked.
@@ -287,8 +288,8 @@ def _proves(group: GroupComparison, holders: Sequence[ReplicaLog], offset: int, 
 
 def _snapshot_proof(newest_first: Sequence[OffsetAndEpoch], log: ReplicaLog) -> Proof | None:
     """The proof by a valid snapshot of the group: the newest one that has an entry of its last
-    epoch in common with `log`. One leader wrote the whole epoch in order, so below the snapshot's
-    end `log` and the snapshot have the same entries of it."""
+    epoch in common with `log`. None if no snapshot has one. One leader wrote the whole epoch in
+    order, so below the snapshot's end `log` and the snapshot have the same entries of it."""
     for snapshot in newest_first:
         place = bisect_right(log.batches, snapshot.offset - 1, key=attrgetter("base_offset"))
         while place and log.batches[place - 1].epoch > snapshot.epoch:

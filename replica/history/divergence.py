@@ -56,7 +56,7 @@ class Comparison:
     conflict_offset: int | None
     """The first offset at which the two logs conflict: their entries have the same epoch and
     different bytes, or are equal again after the logs diverged. The cause is two leaders of one
-    epoch, or damage with a valid CRC."""
+    epoch, or damage with a valid CRC. None if the logs don't conflict."""
 
     @property
     def divergence_offset(self) -> int | None:

@@ -26,9 +26,11 @@ class LogView:
     """The log end offset (exclusive)."""
     epochs: Epochs
     earliest_snapshot: OffsetAndEpoch | None = None
-    """The lowest snapshot id in the folder, including the bootstrap snapshot."""
+    """The lowest snapshot id in the folder, including the bootstrap snapshot; None without a
+    snapshot."""
     latest_snapshot: OffsetAndEpoch | None = None
-    """The highest snapshot id in the folder, including the bootstrap snapshot."""
+    """The highest snapshot id in the folder, including the bootstrap snapshot; None without a
+    snapshot."""
 
     def end_offset_for(self, epoch: int) -> OffsetAndEpoch:
         """The result of kraft_end_offset_for on this log."""

@@ -56,7 +56,8 @@ class LogRecord:
 
     @property
     def data(self) -> dict[str, Plain] | None:
-        """The record's fields as kafka-dump-log shows them, as JSON values."""
+        """The record's fields as kafka-dump-log shows them, as JSON values; None if the record
+        can't be decoded."""
         if self.message is None:
             return None
         if isinstance(self.message, MetadataRecord | UnknownRecord):
@@ -111,7 +112,7 @@ class LogRecordReader:
 
     def unreadable_value(self, value: bytes | None) -> bytes | None:
         """What is kept of a record that can't be decoded: a fingerprint, or all bytes if secrets
-        are kept."""
+        are kept. None for a record without a value."""
         if self.redactor is None or value is None:
             return value
         return self.redactor.fingerprint("unreadable", value).encode("ascii")

@@ -37,9 +37,10 @@ class ReplicaSample:
     leads: bool
     """Whether this replica is the leader."""
     answered_at: float | None
-    """The time (s) at which a leader last answered this replica: see Heard."""
+    """The time (s) at which a leader last answered this replica; None before that (see Heard)."""
     described_at: float | None
-    """The time (s) at which another node last showed that there is a leader: see Heard."""
+    """The time (s) at which another node last showed that there is a leader; None before that (see
+    Heard)."""
     high_watermark: int | None
     """The high watermark (exclusive); None while it is unknown."""
     log_end: int

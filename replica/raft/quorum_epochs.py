@@ -55,7 +55,8 @@ def handle_end(core: Core, request_id: Hashable, request: EndQuorumEpochRequest)
 
 
 def handle_end_response(core: Core, node_id: int) -> bool:
-    """Note that a voter knows that this leader has resigned."""
+    """Note that a voter knows that this leader has resigned. Returns True, because no answer to
+    EndQuorumEpoch is bad."""
     role = core.role
     if isinstance(role, Resigned):
         core.keep(replace(role, unacked=role.unacked - {node_id}))

@@ -202,7 +202,7 @@ class PendingChange:
     deadline: int
     """When (ms) to stop waiting and answer REQUEST_TIMED_OUT."""
     voter: Voter | None = None
-    """The voter to be added."""
+    """The voter to be added; None for any other change."""
     last_offset: int | None = None
     ack_when_committed: bool = True
     """Whether the request is answered at the commit; if False, it is answered at the append."""

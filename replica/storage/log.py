@@ -386,11 +386,11 @@ def _as_written(data: bytes, frame: Frame) -> Batch:
 
 
 def _located(batch: Batch) -> tuple[bytes, Frame]:
-    """The bytes to write, and their frame at position 0.
+    """The bytes to write, and their frame at 0. Raises CorruptDataError if they aren't one batch.
 
     The CRC of a fetched batch was checked when it arrived, because a wrong CRC is then the leader's
-    fault. It is checked again before the bytes go to disk, because the memory may have changed
-    them. The CRC of a batch that a client proposed is checked here first.
+    fault. It is checked again before the write, because the memory may have changed. The CRC of a
+    batch that a client proposed is checked here first.
     """
     data = bytes_of(batch)
     found = tuple(frames(data, start=0, expected_offset=batch.base_offset))

@@ -54,8 +54,8 @@ class Turns:
         loop.call_soon(self._rest, loop.time())
 
     def _first(self) -> asyncio.Future[None] | None:
-        """The next waiter of the address whose last turn is the oldest. The address moves to the
-        end of the queue."""
+        """The next waiter of the address whose last turn is the oldest; None if nobody waits. The
+        address moves to the end of the queue."""
         while self._waiting:
             address, turns = next(iter(self._waiting.items()))
             del self._waiting[address]

@@ -125,7 +125,7 @@ class ClusterHistory:
 
     @cached_property
     def queries(self) -> OwnQueries:
-        """The queries of the lake for all that is asked about the cluster."""
+        """Runs the queries about the cluster. All of them read the same version of a table."""
         return OwnQueries(self.lake)
 
     def end_offset(self, moment: Moment) -> int:
@@ -272,7 +272,8 @@ class ClusterHistory:
         return self.queries.rows(query)
 
     def mine(self, table: Sql = "") -> Sql:
-        """The condition, in SQL, that a row is of this cluster. table: such as `c.`."""
+        """The condition, in SQL, that a row is of this cluster. table: the table's alias with a
+        dot, such as `c.`."""
         return f"{table}cluster_id = {DATA_FUSION.cluster(self.cluster_id)}"
 
 

@@ -199,7 +199,8 @@ class _Checking:
     ) -> None:
         """Reads the directories of a group and judges them together. unread: findings about files
         beside them that could not be read. formatted: log directories without a metadata log beside
-        them. capture: the place among several captures, from 1 for the oldest."""
+        them. capture: the number of the group's capture, 1 for the oldest; None where there is only
+        one capture, or where the group is of single files."""
         found = tuple(found)
         for _ in range(MAX_READS):
             examined, damages = examine_all(found, self.progress.show, self.passed_over)

@@ -98,15 +98,16 @@ class Incident:
     """The offset from which on there are two histories; None where there is one."""
 
     def whose(self, event: Event) -> str:
-        """Of which history an event is, as the end of a sentence; "" where there is one, or where
-        the event is that they parted."""
+        """The history that an event belongs to, as the end of a sentence; "" where there is only
+        one history, or where the event is the divergence itself."""
         if self.parted is None or event.offset < self.parted or event.event == DIVERGENCE:
             return ""
         return f", in the history of {named('node', [*map(str, event.nodes)])}"
 
     def weight_of(self, event: Event) -> Weight:
-        """How grave an event is. Of two histories people ask what happened since they parted, and
-        which topics each has."""
+        """How grave an event is. Where there are two histories, people ask what happened after they
+        diverged, and which topics each history has. So earlier events are light, and changes of
+        topics are not."""
         weight = _weight(event)
         if self.parted is None or weight is Weight.GRAVE:
             return weight
@@ -193,8 +194,9 @@ def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
 
 
 def _if_kept(whose: str) -> str:
-    """What an unclean election's text adds where there are two histories: in which one it was, and
-    where its lost records may still be. whose: the result of Incident.whose."""
+    """The end of a text about an unclean election where there are two histories: the history that
+    had it, and the folders in which its lost records may still be. whose: the result of
+    Incident.whose."""
     return f"{whose}; folders *-delete or *-stray may still hold records" if whose else ""
 
 

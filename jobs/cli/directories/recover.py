@@ -92,8 +92,8 @@ def run(options: RecoverOptions) -> int:
 def _verdicts(
     judged: Mapping[str | None, Judged], clusters: Sequence[str]
 ) -> tuple[Sequence[str], dict[str, Verdict]]:
-    """(the lines above all plans, which are the verdict on all clusters, the verdict above the
-    first plan of each cluster). clusters: their ids, in the order of their plans."""
+    """(the verdict on all clusters, as the lines above all plans; the verdict of each cluster,
+    which is printed above its first plan). clusters: their ids, in the order of their plans."""
     ids = [*dict.fromkeys(clusters)]
     worst = sorted(ids, key=lambda one: judged[one].verdict.level.rank)
     whole = one_verdict(

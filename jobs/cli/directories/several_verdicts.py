@@ -13,7 +13,7 @@ from replica.doctor.verdict.verdict import Fact, Verdict, runbook_of_facts
 from replica.words import counted, named
 
 _MAX_CLUSTERS = 5
-"""The most clusters that are named above the blocks."""
+"""The most clusters that the lines above all verdicts name."""
 _MAX_SHARED = 2
 
 

@@ -138,7 +138,8 @@ def _table(query: LakeQuery, name: str, in_lake: Sequence[str]) -> Exported:
 
 @contextmanager
 def _in_one_line(name: str) -> Iterator[None]:
-    """Errors of the database and of the disk become one line that begins with the name."""
+    """Raises, for errors of the disk and of the database, UnwritableFileError and QueryError with a
+    text of one line that begins with the name."""
     try:
         yield
     except KraftlakeError:

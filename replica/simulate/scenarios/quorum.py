@@ -27,7 +27,7 @@ from replica.simulate.simulation import Simulation
 from replica.simulate.workload import MetadataWorkload, Values
 
 START_MS = 1_767_225_600_000
-"""The time of all clocks at the beginning: 2026-01-01T00:00:00Z."""
+"""The time of all clocks at the beginning, in ms since 1970: 2026-01-01T00:00:00Z."""
 PATIENCE_MS = 120_000
 """The longest time that a script waits, in simulated ms."""
 _KEEP_ALL = {"retention_bytes": -1, "retention_ms": -1}
