@@ -326,7 +326,7 @@ class Cluster:
         return f"{self.values('topics')[key[0]]}-{key[1]}"
 
     def min_isr(self, key: PartitionKey, partition: Partition) -> int | None:
-        """The partition's min.insync.replicas: see MinIsrs.of."""
+        """The partition's min.insync.replicas; None if unknown: see MinIsrs.of."""
         return self.min_isrs.of(self.values("topics")[key[0]], partition)
 
     @cached_property

@@ -104,8 +104,8 @@ class VerdictDraft:
 
     cluster_id: str | None
     felt: tuple[Fact, ...]
-    """The facts that users notice. No finding about files changes them, and they stand before those
-    about files."""
+    """The facts about outages, about records that logs lose, and about the voters' majority. No
+    finding about files changes them, and they stand before those about files."""
     findings: tuple[PlacedFinding, ...]
     """The known findings about files."""
     of_health: tuple[Fact, ...]

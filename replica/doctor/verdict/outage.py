@@ -36,8 +36,9 @@ _CERTAINTY = {
     health.LEADER_GAVE_UP.id: (Level.OUTAGE, NO_LEADER),
     log.ENDLESS_ELECTIONS.id: (Level.OUTAGE, "The cluster accepts no change"),
 }
-"""How sure a rule is that the quorum accepts no change. Voters that stopped look like voters that
-were copied before the others."""
+"""For each rule by which the quorum may accept no change: the level of its fact, and the beginning
+of the text. MAJORITY_STOPPED isn't sure, because voters that stopped look like voters that were
+copied before the others."""
 _FATE = {health.MAJORITY_STOPPED.id: " A start of the voters may discard these records."}
 """A sentence about the future of the records that a rule names."""
 NO_CHANGE = (health.LEADER_GAVE_UP.id, log.ENDLESS_ELECTIONS.id, files.ELECTIONS_WITHOUT_WINNER.id)
