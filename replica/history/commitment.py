@@ -226,7 +226,8 @@ def divergence_columns(divergence: Divergence, lost: Losses | None) -> dict[str,
 
 def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
     """The proof by the highest entry of `log` that a majority holds, if no voter of the majority
-    except the entry's leader knows a newer epoch. None without such a proof.
+    except the entry's leader knows a newer epoch, or that the leader wrote as the only voter. None
+    without such a proof.
 
     From the log end downwards, the set of holders changes only at the ends of the entries that
     another replica shares. So only the entries at these ends are checked.

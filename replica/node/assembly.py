@@ -232,9 +232,9 @@ def check_open_listeners(settings: NodeSettings) -> None:
 
 
 def _check_voters(settings: NodeSettings) -> None:
-    """Raise UsageError if the settings name no principals of voters, but voters are on other
-    machines: without principals, a replica recognizes voters by their processes, which works only
-    on one machine."""
+    """Raise UsageError if the settings name no principals of voters, and this replica couldn't
+    recognize voters by their processes: voters are on other machines, or this system doesn't show
+    to which process a connection belongs."""
     local = {settings.node_id}
     if settings.authorizer.names_voters or set(settings.static_voters.ids) == local:
         return

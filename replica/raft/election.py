@@ -34,7 +34,8 @@ from replica.raft.transitions import Role, TransitionCause
 
 
 def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) -> None:
-    """Grant the vote or refuse it. A newer epoch is adopted in both cases."""
+    """Grant the vote or refuse it. In both cases a newer epoch is adopted, if elections can explain
+    it and the sender may be a voter."""
     if _stands_again(core, request):
         _refuse_again(core, request_id, request)
         return
@@ -201,7 +202,8 @@ def become_prospective(core: Core) -> None:
 
 
 def _stand(core: Core, cause: TransitionCause) -> None:
-    """Become a candidate in the next epoch, and vote for itself."""
+    """Become a candidate in the next epoch, with a vote of its own. In the last epoch, follow the
+    former leader again or become unattached."""
     assert core.local_key is not None
     role = core.role
     if role.epoch >= MAX_EPOCH:  # there is no higher epoch

@@ -90,7 +90,8 @@ class _Piece(NamedTuple):
         return [base + delta + more for base, delta in both]  # a sum may exceed 64 bits
 
     def array(self, name: str) -> Any:
-        """The numbers of one column as a NumPy array for replica.format.segment.places_where."""
+        """The numbers of one column as a NumPy array for replica.format.segment.places_where. A sum
+        that exceeds 64 bits becomes the largest number of 64 bits."""
         if name == "crc_valid":
             return self.array_of("crc_valid") != 0
         if name == "is_control":

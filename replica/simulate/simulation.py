@@ -272,7 +272,7 @@ class Simulation:
         return max(node.syncs), False
 
     def _plan(self, node: SimulatedMachine, host: SimulatedHost) -> None:
-        """Schedule the flush that the replica owes, and its next deadline."""
+        """Schedule the flush the replica owes, the replay it is behind with, and its deadline."""
         if host.owes_flush and not node.flush_due:
             node.flush_due = True
             delay = self.random.randrange(200 if node.is_slow else 3)

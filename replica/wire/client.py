@@ -207,8 +207,8 @@ class Connection:
         return await future
 
     async def _negotiate(self, expected: Identity | None) -> None:
-        """Send ApiVersions in the newest version. If the node lacks it, send the newest version
-        that the node knows."""
+        """Send ApiVersions in the newest version. If the node lacks this version, send the newest
+        version that the node knows. Then authenticate, if the config has a SASL mechanism."""
         us: Message = {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
         if expected is not None:
             us |= {"clusterId": expected.cluster_id, "nodeId": expected.node_id}

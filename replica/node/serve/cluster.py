@@ -68,8 +68,9 @@ async def describe_cluster(
 
 
 def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint, str | None]]:
-    """(node id, address, rack) of each voter and of this node; the rack is None if it is unknown. A
-    node that presents itself as the leader (ServedPartition.always_leads) names only itself."""
+    """(node id, address, rack) of each voter and of this node, if it has a listener with this name;
+    the rack is None if it is unknown. A node that presents itself as the leader
+    (ServedPartition.always_leads) names only itself."""
     own = _listening(partition.endpoints, listener)
     found: dict[int, tuple[Endpoint, str | None]] = {}
     if not partition.always_leads:

@@ -160,6 +160,7 @@ def _poll_observer(core: Core, role: Follower) -> int:
 
 def _fetch_as_observer(core: Core, role: Follower) -> int:
     """Fetch from the leader. Each time a fetch fails, ask one of servers_of(core) who leads.
+    Returns when (ms) the next step is due.
 
     Kafka's observer asks the bootstrap servers alone once the fetch timeout is over. It never
     fetches again from a leader that is not a bootstrap server, even if the bootstrap servers name

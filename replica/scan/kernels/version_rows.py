@@ -192,7 +192,8 @@ def _is_plain(source: Bytes, start: int, size: int) -> bool:
 
 @inner
 def _is_new_topic(table: Table, record: Record, action: int) -> bool:
-    """Whether the row creates a topic whose id is new, and whose name no removed topic had."""
+    """Whether the row creates a topic whose id is new, whose name no removed topic had, and whose
+    name JSON writes without escapes."""
     if action != t.DO_TOPIC:
         return False
     first, second = topic_id_of(record)
