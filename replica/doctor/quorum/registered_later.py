@@ -79,7 +79,7 @@ class LogsBehind(NamedTuple):
     ) -> dict[ReplicaKey, RegisteredLater]:
         """The registrations that controllers made when they had more records than these logs have,
         by replica. time_of: gives the time, in ms since 1970 (UTC), of the batch of the newest log
-        that holds an offset."""
+        that holds an offset; None if the time is unknown."""
         found = {}
         for one in registrations:
             batch = self.newest.batch_at(one.offset)

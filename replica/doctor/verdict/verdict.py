@@ -285,7 +285,7 @@ def decide(
 
     well: the headline if nothing is wrong and nothing is missing.
     notes: the number of notes.
-    state: the state that the verdict is about.
+    state: the newest known state; None if no state is known.
     """
     ordered = tuple(sorted(facts, key=_weight))
     missing = tuple(gaps)
