@@ -11,6 +11,6 @@ losses            the facts about records that logs lose
 old_disks         the texts about disks that lack what their voters had
 margin            what such disks mean for the quorum's majority
 refused_writes    texts about refused writes that are over
-two_histories     what no start may touch where logs conflict
+two_histories     what to copy before any start where logs conflict
 runbooks          the runbook for a fact
 """
