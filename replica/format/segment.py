@@ -175,7 +175,8 @@ class BatchWalk(AnyWalk):
 
 
 def scan(data: Source, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
-    """The batches and damages that a BatchWalk over `data` finds."""
+    """The batches and damages that a BatchWalk over `data` finds. The arguments are those of
+    JudgedWalk."""
     return collected(BatchWalk(data, start=start, expected_offset=expected_offset), None)
 
 

@@ -58,11 +58,11 @@ class JudgedDirectory:
     examined: Examined
     partition: PartitionFolder
     role: QuorumRole | None
-    """The role of the directory's node by the newest voter set in its cluster's logs (see
-    role_of)."""
+    """The role of the directory's node by the newest voter set in its cluster's logs; None if
+    unknown (see role_of)."""
     role_by_own_log: QuorumRole | None
-    """The role by the node's own files. The node starts in this role. It differs from `role` if the
-    node's log lacks the newest voter set."""
+    """The role by the node's own files; None if unknown. The node starts in this role. It differs
+    from `role` if the node's log lacks the newest voter set."""
     findings: tuple[Finding, ...]
     """All findings about the directory, the worst first. They name files relative to the node's log
     directory."""

@@ -69,8 +69,8 @@ def known_files(
 
 
 def _sound(batches: Sequence[LocatedBatch], segment: SegmentFile) -> Sequence[LocatedBatch]:
-    """The listed batches, before the first batch that doesn't begin at the end of the previous
-    batch."""
+    """The batches before the first one that isn't sound: it has a wrong CRC, or it lies behind a
+    damage, or its position, offset or epoch doesn't follow the previous batch."""
     first_damage = min((d.position for d in segment.scan.damages), default=None)
     end, offset, epoch = 0, segment.base_offset, -1
     names = ("position", "size_bytes", "base_offset", "next_offset", "leader_epoch", "crc_valid")

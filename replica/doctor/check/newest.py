@@ -63,7 +63,7 @@ class ClusterState:
     refused_at: int | None = None
     """The offset of the first record that can't be applied; None if all were applied."""
     quorum: KnownQuorum | None = None
-    """What the cluster's directories prove about its quorum."""
+    """What the cluster's directories prove about its quorum; None if that wasn't asked."""
     members: tuple[Examined, ...] = ()
     """The cluster's directories that hold its metadata log."""
 

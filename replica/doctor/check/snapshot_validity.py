@@ -339,7 +339,8 @@ def _keys(*found: EntityDifference) -> set[tuple[str, str]]:
 
 
 def describe(differences: Sequence[EntityDifference], count: int) -> str:
-    """The first of `count` differences by kind and key, as text. Values may be secret."""
+    """The first of `count` differences by kind and key, as text. Their values are left out, because
+    they may be secret."""
     shown = [f"{one.kind} {one.key} {_how(one)}" for one in differences[:_SHOWN_DIFFERENCES]]
     more = count - len(shown)
     rest = f", and {more} more" if more else ""

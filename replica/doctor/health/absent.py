@@ -54,8 +54,8 @@ def may_have_vanished(cluster: Cluster) -> Mapping[int, int]:
 
 def vanished(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> frozenset[int]:
     """The brokers of Cluster.vanished: a record fenced them though they had asked for no shutdown.
-    steps: gives the changes that led to the state, newest first; it is called only if needed, and
-    read as far as the last fencing."""
+    steps: gives the changes that led to the state, newest first. It is called only if needed, and
+    read back to the oldest of the records that last changed these brokers."""
     asked, brokers, found = dict(may_have_vanished(cluster)), cluster.values("brokers"), set()
     if not asked:
         return frozenset()

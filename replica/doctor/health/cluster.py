@@ -98,9 +98,9 @@ class Cluster:
     """The brokers that a record fenced though they had asked for no shutdown; empty if the log
     wasn't searched for them."""
     led_from_new_directories: frozenset[PartitionKey] = frozenset()
-    """The partitions whose leader was elected uncleanly after its broker had lost the log directory
-    with the partition's replica. Such a leader may have begun with an empty log. Empty if the log
-    wasn't searched for these partitions."""
+    """The partitions of which the leader, or the only replica that may lead, began in another log
+    directory after its broker had lost the former one, so that it may have begun empty. No
+    partitions if the log wasn't searched for them."""
     now: int | None = None
     """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None
@@ -326,7 +326,7 @@ class Cluster:
         return f"{self.values('topics')[key[0]]}-{key[1]}"
 
     def min_isr(self, key: PartitionKey, partition: Partition) -> int | None:
-        """The partition's min.insync.replicas: see MinIsrs.of."""
+        """The partition's min.insync.replicas; None if unknown: see MinIsrs.of."""
         return self.min_isrs.of(self.values("topics")[key[0]], partition)
 
     @cached_property

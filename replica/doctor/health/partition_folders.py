@@ -111,7 +111,7 @@ def _stray(cluster: Cluster, placed: Iterable[_Placed]) -> Iterator[Finding]:
 
 
 def _summed(placed: list[_Placed]) -> str:
-    """A text such as `12 folders, 3.4 GiB, of brokers 1 and 2`."""
+    """A text such as `12 folders, 3.4 GiB: 8 on broker 1, 4 on broker 2`."""
     brokers = Counter(one.broker_id for one in placed)
     size = size_text(sum(one.folder.size_bytes for one in placed))
     return f"{counted(len(placed), 'folder')}, {size}: {_by_broker(brokers)}"

@@ -74,7 +74,7 @@ class RewoundPartitions:
         return changed | before["partitions"].keys()
 
     def min_isr(self, key: PartitionKey) -> int | None:
-        """The partition's min.insync.replicas at this moment: see MinIsrs.of."""
+        """The partition's min.insync.replicas at this moment; None if unknown: see MinIsrs.of."""
         return self._min_isrs.of(self._topics.get(key[0], ""), self.partitions[key])
 
     def name_of(self, key: PartitionKey) -> str:

@@ -97,8 +97,8 @@ class _Back:
     offsets: dict[_Key, int] = field(default_factory=dict)
     """The offset of the newest change of each of these configs."""
     created: dict[str, int | None] = field(default_factory=dict)
-    """The time of the creation of each topic whose creation was undone, by topic id; None if the
-    record has no time."""
+    """The time of the creation of each topic whose creation was undone, by topic id, in ms since
+    1970 (UTC); None if the record has no time."""
 
     def take(self, step: VisibleChange) -> None:
         for table, key, value in step.before:

@@ -10,7 +10,7 @@ from replica.doctor.health.log_content import LogContent
 from replica.metadata.image.image import KINDS, Image
 
 ENTITY, TOPIC, RECORD = "entity", "topic", "record"
-"""Size.about: the values are part of the output of `state --sizes --json`."""
+"""EntitySize.about: the values are part of the output of `state --sizes --json`."""
 _MS_PER_HOUR = 3_600_000
 
 

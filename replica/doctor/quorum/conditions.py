@@ -17,8 +17,8 @@ _TELL_ALL = (
     VoterDoubt.UNREADABLE_QUORUM_STATE,
     VoterDoubt.OLD_QUORUM_STATE,
 )
-"""The doubts that leave the log itself complete: the log on the disk shows every record that the
-voter holds."""
+"""The doubts that leave the log itself complete, and None for no doubt: the log on the disk shows
+every record that the voter holds."""
 
 
 class NoLeader(NamedTuple):

@@ -350,7 +350,7 @@ def _forgets_votes(log: ReplicaLog, files: QuorumFiles) -> bool:
 def _behind_ms(newest: ReplicaLog, ended_ms: int | None, files: QuorumFiles) -> int | None:
     """The lag_ms of a voter; None for less than COPYING_MS. A controller that leads appends two
     records a second, also when nothing happens. ended_ms: the time of the last entry that the voter
-    has of the newest log."""
+    has of the newest log, in ms since 1970 (UTC)."""
     lag = lag_ms(ended_ms, files.time_at(newest.key, newest.end_offset - 1))
     return lag if lag is not None and lag >= COPYING_MS else None
 

@@ -44,7 +44,7 @@ class RegisteredLater:
     epoch: int
     """The epoch of the registration, in which its process ran."""
     lacking_ms: int
-    """How long before the registration its leader wrote the first of its records that the disk
+    """How long (ms) before the registration its leader wrote the first of its records that the disk
     lacks."""
 
     def __str__(self) -> str:

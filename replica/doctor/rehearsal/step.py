@@ -41,10 +41,10 @@ class ScenarioStep:
     step all nodes that have a disk; nodes in `dead` then get no power."""
     remove_voter: int | None = None
     """The node that an administrator asks the leader to remove from the voters, once the quorum has
-    settled (KIP-853)."""
+    settled (KIP-853); None for no change."""
     add_voter: int | None = None
     """The node that an administrator asks the leader to add to the voters, once the quorum has
-    settled (KIP-853)."""
+    settled (KIP-853); None for no change."""
     wait_ms: int | None = None
     """The longest time that the quorum runs, in simulated ms; None for PATIENCE_MS."""
 

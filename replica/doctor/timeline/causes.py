@@ -91,9 +91,11 @@ class Won:
     granting: tuple[int, ...]
     """The node ids of the voters that voted for the leader."""
     previous_at: int | None
-    """The time of the batch before the record; None if no batch is before it."""
+    """The time of the batch before the record, in ms since 1970 (UTC); None if the log has no batch
+    directly before it."""
     digest: tuple[int, int] | None = None
-    """CRC and size (bytes) of its batch, which tell records of two quorums apart."""
+    """CRC and size (bytes) of its batch, which differ between the records of two quorums; None if
+    unknown."""
 
     def is_same(self, other: Won) -> bool:
         """Whether both values are the same record in two logs."""

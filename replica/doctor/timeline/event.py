@@ -42,7 +42,8 @@ class Event(NamedTuple):
     nodes: tuple[int, ...]
     """The ids of the nodes whose logs hold the record, or whose directories show the event."""
     commitment: str | None
-    """The commitment of the record, as gold.metadata_changes has it; None for a snapshot."""
+    """The commitment of the record, as gold.metadata_changes has it; None for a snapshot, and for
+    elections without a winner."""
     came: Came | None = None
     """How a broker came to be fenced or unfenced; None for all other events. The detail says it to
     people."""

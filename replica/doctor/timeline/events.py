@@ -1,7 +1,8 @@
 """Lists the events of a cluster by clock time, for a person who investigates an incident.
 
-Events are elections, snapshots, truncations, and changes of voters, controllers, brokers and
-features. The names of changes are those of replica.metadata.changes.
+Events are elections, snapshots, divergences, truncations, disks that went back, and changes of
+voters, controllers, brokers, features and partitions. The names of changes are those of
+replica.metadata.changes.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ OF_HISTORY = (
     "config_set", "config_removed", "acl_created", "acl_changed", "acl_deleted",
     "scram_credential_set", "scram_credential_removed", "quota_set", "quota_removed",
 )  # fmt: skip
-"""The changes that people ask for. There may be very many, so they are events only on request;
-otherwise they are counted."""
+"""The changes that people ask for. There may be very many, so they are always counted, and are
+events only on request."""
 OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY, REPLICAS)
 """The events of partitions. Partitions with the same event and time share one event. Partitions of
 one topic whose replicas changed within an hour share one event, too."""
@@ -90,7 +91,7 @@ class Timeline(NamedTuple):
     asked_for: AskedForChanges
     """The branch's changes of OF_HISTORY and REPLICAS, counted."""
     recent: tuple[Event, ...]
-    """The changes of configs, topics and replicas in the hour before the branch's last record; if
+    """The changes of OF_HISTORY and of replicas in the hour before the branch's last record; if
     there are many, the latest ones, deletions before others."""
 
 

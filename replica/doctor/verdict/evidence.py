@@ -107,8 +107,8 @@ class Since(NamedTuple):
     at_first: int = 1
     """The number of things that reached the state in the same second as the first of them."""
     created_ms: int | None = None
-    """The time at which the first of them was created; None if one of them may be older than the
-    changes that were read."""
+    """The time at which the first of them was created, in ms since 1970 (UTC); None if one of them
+    may be older than the changes that were read."""
 
 
 def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> Since | None:
@@ -184,7 +184,7 @@ class ToLose:
     nodes: tuple[str, ...]
     """The nodes that lose the records, such as `2`."""
     first: int
-    """The offset of the first lost record."""
+    """The offset of the first lost record; where the logs diverge, if `records` is None."""
     records: int | None
     """The number of lost records; None if it is unknown which log wins an election."""
     lost: Losses | None
@@ -260,15 +260,17 @@ class ClusterEvidence:
     replaced: tuple[str, ...] = ()
     """The voters for whose nodes disks with other directory ids were given."""
     state: KnownState | None = None
-    """The state that was judged; None if no state is known."""
+    """The newest known state; None if no state is known."""
     missing: MissingVoters | None = None
     """The voters without a given directory; None if there are none, or if no voter is known."""
     gaps: tuple[Gap, ...] = ()
     """The other gaps: what could not be judged."""
     set_aside: tuple[SetAside, ...] = ()
-    """See set_aside_in; empty unless logs conflict."""
+    """The folders beside the metadata logs that end with -delete or -stray; empty unless logs
+    conflict."""
     put_back: str = ""
-    """See put_back_text."""
+    """A sentence that says which nodes' disks were put back to older copies; "" where nothing shows
+    it."""
 
     @property
     def reliable(self) -> tuple[str, ...]:

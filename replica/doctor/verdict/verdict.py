@@ -59,7 +59,7 @@ class Fact:
     level: Level
     severity: Severity
     text: str
-    """One or two whole sentences."""
+    """Whole sentences."""
     next_step: str = ""
     """What an operator should do about the fact; "" if no action is needed."""
     rules: tuple[str, ...] = ()
@@ -250,7 +250,8 @@ class Verdict:
 
     @property
     def read_first(self) -> Fact | None:
-        """See the function of this name."""
+        """The fact that has to be read before all others, by the function `read_first`; None if
+        there is none."""
         return read_first(self.facts)
 
     @property

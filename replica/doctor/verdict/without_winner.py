@@ -56,8 +56,8 @@ def without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
     """The fact that nobody wins an election. It is sure if the voters that went through many
     elections are so many that the others are no majority. Fewer voters may only be cut off from the
     others. Then the fact is sure if directories of all the others were given, and none of their
-    logs continues after the logs of these voters. If no directory of the others was given, it is
-    unknown."""
+    logs continues after the logs of these voters. If no directory of the others was given, the fact
+    isn't sure."""
     failed = {
         where.removeprefix("node "): finding
         for where, finding in evidence.findings
