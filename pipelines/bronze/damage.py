@@ -46,7 +46,9 @@ def _bytes_of(capture: Capture, file: DirectoryFile, damage: Damage) -> bytes:
 
 
 def damage_row(capture_id: str | None, damage: Damage, raw: bytes | None = None) -> Row:
-    """A row of bronze.damage. The damage already has the file's name in the user's words."""
+    """A row of bronze.damage. The damage already has the file's name in the user's words.
+    capture_id: None for a damage without a replica. raw: the damaged bytes; None where none are
+    stored."""
     return {
         "capture_id": capture_id,
         "file": damage.file,

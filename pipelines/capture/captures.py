@@ -293,7 +293,7 @@ class _Capturing:
 
     def _capture_files(self, files: list[FilePath]) -> Iterator[tuple[Capture, Input]]:
         """Captures of single files that the user named. The files of a folder make one directory,
-        of the replica in --as."""
+        of the replica in --as. Raises UsageError where --as is missing."""
         folders: dict[str, list[FilePath]] = {}
         for file in files:
             if classify(os.path.basename(file.path)).kind is FileKind.OTHER:

@@ -192,7 +192,8 @@ class _Target:
         self._save()
 
     def _journaled(self, journal: bytes) -> tuple[CapturedFile, ...]:
-        """The files that a journal names. A file that no capture writes is refused."""
+        """The files that a journal names. Raises UsageError for a journal that no capture
+        writes."""
         try:
             files = capture.decode(journal).files
             for file in files:

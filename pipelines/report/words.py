@@ -47,7 +47,8 @@ def round_seconds(least: float) -> int:
 
 
 def duration_text(seconds: float) -> str:
-    """A duration to about two digits, in the largest unit of which it has at least one."""
+    """A duration in seconds as text: about three digits, in the largest unit of which it has at
+    least one."""
     for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

@@ -100,8 +100,8 @@ class Output:
         return judged.admitted
 
     def put(self, contract: Contract, content: Content, context: Sequence[Row] = ()) -> None:
-        """Takes new rows of a table, judges them and writes them. context: rows before these, which
-        other units make.
+        """Takes new rows of a table, judges them and writes them. Rows that the table has already
+        may be left out. context: rows before these, which other units make.
 
         Raises OSError and UnwritableFileError where a file can't be written, and what delta-rs
         raises.

@@ -98,9 +98,9 @@ class Cluster:
     """The brokers that a record fenced though they had asked for no shutdown; empty if the log
     wasn't searched for them."""
     led_from_new_directories: frozenset[PartitionKey] = frozenset()
-    """The partitions whose leader was elected uncleanly after its broker had lost the log directory
-    with the partition's replica. Such a leader may have begun with an empty log. Empty if the log
-    wasn't searched for these partitions."""
+    """The partitions of which the leader, or the only replica that may lead, began in another log
+    directory after its broker had lost the former one, so that it may have begun empty. No
+    partitions if the log wasn't searched for them."""
     now: int | None = None
     """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None

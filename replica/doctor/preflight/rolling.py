@@ -26,7 +26,11 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
-from replica.doctor.preflight.first_steps import before_roll, before_unregistering
+from replica.doctor.preflight.first_steps import (
+    before_roll,
+    before_unregistering,
+    waiting_for_directory,
+)
 from replica.doctor.preflight.majority import caught_up_needs, seem_stopped
 from replica.doctor.preflight.stopping import PARTITIONS, awaited_replicas, stop_brokers
 from replica.doctor.quorum.known_voter import UNCOUNTED
@@ -154,15 +158,16 @@ def _down(cluster: Cluster) -> Iterator[Reason]:
     """Reasons about the brokers that are down. While a broker is down that holds replicas or is a
     voter, no other node may be stopped. A broker without replicas and without a vote prevents no
     other stop, but no order of all nodes can have it while it is down."""
-    copies = copies_first(cluster)
+    copies, waits = copies_first(cluster), waiting_for_directory(cluster)
     needed = cluster.voters.union(*(one.replicas for one in cluster.partitions.values()))
     for node in sorted(cluster.fenced_brokers):
         first = f"{step} Then start" if (step := copy_step(copies, [node])) else "Start"
+        it = "it with its log directory that is offline" if node in waits else "it"
         told = "is down: its broker is fenced, or shutting down"
         offset = cluster.offsets("brokers")[node]
         gone = _if_gone(cluster, node, is_needed=node in needed)
         if node in needed:
-            told += f". {first} it, wait until it is in sync, and ask again; stop no other node"
+            told += f". {first} {it}, wait until it is in sync, and ask again; stop no other node"
             yield unsafe(f"node {node}", f"{told} before. {gone}", offset)
         else:
             told += f", and it holds no replica. {first} it, and ask again. {gone}"

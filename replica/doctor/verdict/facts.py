@@ -28,6 +28,7 @@ from replica.doctor.health.returning import returning
 from replica.doctor.health.set_aside import SetAside
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
+from replica.doctor.verdict.lost_directories import new_directory_texts
 from replica.doctor.verdict.margin import QuorumMargin, majority_facts
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
@@ -54,7 +55,7 @@ AT_RISK = frozenset(
         groups.DISK_OF_ANOTHER_CLUSTER.id,
         groups.VOTER_WITHOUT_OWN_DISK.id,
         partition_folders.STRAY_PARTITION.id, partition_folders.REPLICA_WITHOUT_FOLDER.id,
-        startup.CONFIGURED_VOTERS_DIFFER.id,
+        startup.CONFIGURED_VOTERS_DIFFER.id, health.LEADER_IN_NEW_DIRECTORY.id,
     }
 )  # fmt: skip
 """The rules whose findings mean that a start of the nodes may lose committed data."""
@@ -70,7 +71,7 @@ _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
 _SHOWN = 3
-_LOSING = (health.UNCLEAN_IN_NEW_DIRECTORY, health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
+_LOSING = (health.LEADER_IN_NEW_DIRECTORY, health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
 _STANDING = (health.REPLICA_COUNTS_DIFFER, health.ONE_RACK)
 _KINDS = ("node", "nodes", "broker", "controller", "voter", "topic")
 _VOTER_DOWN = (
@@ -79,7 +80,7 @@ _VOTER_DOWN = (
     "are down, or about to be: their nodes are brokers too, and these are fenced, or shutting "
     "down.",
 )
-"""The texts of VOTER_ON_FENCED_BROKER for one voter and for several."""
+"""Said of one voter on a fenced broker, and of several."""
 _BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
     partition_folders.REPLICA_WITHOUT_FOLDER.id, health.RETENTION_SHORTENED.id,
@@ -285,16 +286,13 @@ def _of_health(
         if finding.severity is Severity.INFO or finding.rule.id in mentioned:
             continue
         if finding.rule.id == health.STATE_NOT_WHOLE.id:
-            yield Fact(
-                Level.ATTENTION,
-                finding.severity,
-                f"Not all records of the log could be read: {finding.message}.",
-                finding.rule.next_step,
-                (finding.rule.id,),
-            )
+            text = f"Not all records of the log could be read: {finding.message}."
+            yield _fact(finding.rule, text, finding.rule.next_step)
             continue
         names = [shortened(subject.name) for subject in finding.subjects]
-        if finding.rule.id in _BY_MESSAGE:
+        if finding.rule is health.LEADER_IN_NEW_DIRECTORY:
+            yield _fact(finding.rule, *new_directory_texts(finding))
+        elif finding.rule.id in _BY_MESSAGE:
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
         elif names:

@@ -13,6 +13,7 @@ from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import CopyFirst, copy_step
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
+from replica.doctor.verdict.lost_directories import brokers_in, repair_steps
 from replica.doctor.verdict.start_of_brokers import start_of_brokers
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
 from replica.doctor.verdict.without_winner import (
@@ -72,7 +73,7 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     sure = [fact for fact in of_quorum if is_without_leader(fact)]
     yield from sure
     leaderless = [found[rule] for rule in _LEADERLESS if rule in found]
-    causes = [found[rule] for rule in _BROKERS if rule in found]
+    causes = [*_causes(found, leaderless)]
     copy, step = copy_step(evidence.copy_first), ""
     if leaderless:
         once_led = _next_step(leaderless, causes, evidence, None)
@@ -103,6 +104,20 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
         )
 
     yield from (fact for fact in of_quorum if fact not in sure)
+
+
+def _causes(found: Mapping[str, Finding], leaderless: Iterable[Finding]) -> Iterator[Finding]:
+    """The findings about brokers that tell why these partitions have no leader. Of the replicas in
+    lost directories, those of other partitions are left out."""
+    names = {subject.name for one in leaderless for subject in one.subjects}
+    for rule in _BROKERS:
+        if (finding := found.get(rule)) is None:
+            continue
+        if rule == health.LOST_DIRECTORY.id and names:
+            of_these = tuple(one for one in finding.subjects if one.name in names)
+            finding = replace(finding, subjects=of_these)
+        if finding.subjects:
+            yield finding
 
 
 def _once_led(step: str) -> str:
@@ -304,7 +319,7 @@ def _absences(brokers: Iterable[str], absent: Mapping[int, Absence]) -> Iterator
 
 def _cause(finding: Finding, absent: Mapping[int, Absence]) -> Iterator[str]:
     """Clauses such as `broker 11 is down`."""
-    names = _brokers(finding)
+    names = brokers_in(finding)
     if not names:
         return
     brokers = named("broker", names, limit=_SHOWN)
@@ -318,18 +333,6 @@ def _cause(finding: Finding, absent: Mapping[int, Absence]) -> Iterator[str]:
         yield f"{brokers} {'has' if one else 'have'} {directory} offline"
 
 
-def _brokers(finding: Finding) -> tuple[str, ...]:
-    """The ids of the brokers that a finding names: in the subjects' names, such as `broker 11`, or
-    in their details, such as `on broker 3, in a directory that was lost`."""
-    found: dict[str, None] = {}
-    for subject in finding.subjects:
-        text = subject.name if subject.name.startswith("broker ") else subject.what
-        words = text.replace(",", " ").split()
-        if "broker" in words[:-1]:
-            found[words[words.index("broker") + 1]] = None
-    return tuple(sorted(found, key=lambda name: (len(name), name)))
-
-
 def _next_step(
     leaderless: Sequence[Finding],
     causes: Iterable[Finding],
@@ -338,26 +341,16 @@ def _next_step(
 ) -> str:
     """The step that brings the leaders back: stopped brokers first, then directories. copy: from
     copy_step; None for the moment of Fact.once_led."""
-    by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: _brokers(one) for one in causes}
+    by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: brokers_in(one) for one in causes}
     down = [*by_rule.get(health.FENCED_BROKER.id, ()),
             *by_rule.get(health.UNREGISTERED_BROKER.id, ())]  # fmt: skip
     lost = by_rule.get(health.LOST_DIRECTORY.id, ())
     steps = [copy] if copy else []
-    if down:
+    steps += repair_steps(lost, down, evidence) if lost else ()
+    brings = {str(one.broker): one.partitions for one in evidence.returning}
+    if start := [one for one in down if one not in lost or brings.get(one)]:
         without = len({one.name for found in leaderless for one in found.subjects})
-        steps.append(start_of_brokers(down, without, evidence, copy))
-    if lost:
-        steps.append(
-            f"Repair the disk of {named('broker', lost, limit=_SHOWN)} and keep its files, as no "
-            "other replica may lead (a full disk only needs room). Then restart the broker."
-        )
-        more = [(one, evidence.leaderless_in_restart.get(int(one), 0)) for one in lost]
-        steps += [
-            f"While broker {one} restarts, {counted(count, 'more partition')} "
-            f"{'has' if count == 1 else 'have'} no leader."
-            for one, count in more
-            if count
-        ]
+        steps.append(start_of_brokers(start, without, evidence, copy))
     if not down and not lost:
         return next(finding.rule.next_step for finding in leaderless)
     return f"{' '.join(steps)} Run no unclean election before: it may lose data."
