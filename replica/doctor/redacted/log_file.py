@@ -55,8 +55,8 @@ class Moved:
 
 def redact_log(data: Source, records: RecordRedactor, out: BinaryIO) -> Moved:
     """Write all bytes of one .log or .checkpoint file to `out`, which is empty and can seek: long
-    runs of zeros become holes. A file that becomes shorter while it is read is read again. Raises
-    OSError of `out`, and UnreadableFileError."""
+    runs of zeros become holes. Returns the new positions of the old bytes. A file that becomes
+    shorter while it is read is read again. Raises OSError of `out`, and UnreadableFileError."""
     source = byte_source(data)
     while True:
         try:

@@ -80,7 +80,7 @@ _VOTER_DOWN = (
     "are down, or about to be: their nodes are brokers too, and these are fenced, or shutting "
     "down.",
 )
-"""Said of one voter on a fenced broker, and of several."""
+"""The texts about one voter on a fenced broker, and about several."""
 _BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
     partition_folders.REPLICA_WITHOUT_FOLDER.id, health.RETENTION_SHORTENED.id,
