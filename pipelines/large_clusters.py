@@ -94,7 +94,7 @@ class LargeClusters:
         lasted, for clusters with a known state.
 
         The newest range of the history mostly answers all questions. If it doesn't, the ranges
-        before it are read side by side, twice as many each time.
+        before it are read side by side: one, then as many as run at once, then twice as many.
         """
         newest = self.stages.run("newest state", Grain.CLUSTER, large_cluster.newest, units)
         looking = {

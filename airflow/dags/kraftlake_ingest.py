@@ -35,8 +35,9 @@ _PARAMS = {
 
 @task
 def captures(**context: Any) -> list[str]:
-    """The arguments of `kraftlake ingest` for all captures of the interval. Where there is no
-    capture, the ingest is skipped."""
+    """The arguments of `kraftlake ingest` for all captures of the interval. Raises
+    AirflowSkipException where there is no capture, and AirflowFailException where the Variable
+    kraftlake_clusters doesn't name the wanted cluster."""
     wanted, run = context["params"]["cluster"], context["dag_run"]
     clusters = settings.clusters()
     if not clusters or (wanted and wanted not in clusters):

@@ -33,7 +33,7 @@ class ZonedClock:
         return f"{at}ms" if moment is None else moment.strftime("%H:%M:%S.") + f"{at % 1000:03}"
 
     def text(self, at: int) -> str:
-        """The time as ISO 8601 with the zone's offset; Z for UTC."""
+        """The time (ms since 1970) as ISO 8601 with the zone's offset; Z for UTC."""
         moment = self._moment(at)
         if moment is None:
             return f"{at}ms"

@@ -169,7 +169,8 @@ class Webhook:
         return self._told(change, row)
 
     def _ended(self, change: RowChange, standing: Callable[[], set[str]]) -> bytes | None:
-        """The request for a finding whose last row this change removes, once for each alert.
+        """The request that says that a finding is resolved, once for each alert: its last row is
+        gone after this change, or has a lesser severity. None where there is nothing to say.
         standing: gives the keys of alerts that need no such request; its first call reads all rows
         of the version."""
         row = change.before

@@ -118,7 +118,8 @@ class Silver:
 
     @cached_property
     def newest_ms(self) -> int | None:
-        """The time of the newest record of the agreed branch, in ms since the epoch."""
+        """The time of the newest record of the agreed branch, in ms since the epoch; None where no
+        record has a time."""
         batches, agreed = self.bronze.batches, self.agreed
         is_on = agreed.has(batches.base_offset, batches.leader_epoch, batches.crc)
         newest = int(batches.max_timestamp[np.flatnonzero(is_on)].max(initial=NO_TIME))

@@ -186,7 +186,8 @@ def _is_voter(capture: Row, voters: Sequence[Row] | None) -> bool | None:
 
 def _role(state: Mapping[str, Any], node: int, is_voter: bool | None) -> str | None:
     """The replica's role by its quorum-state, in the words of current-state of KafkaRaftMetrics. A
-    leader is a leader here, although it would be resigned after a restart."""
+    leader is a leader here, although it would be resigned after a restart. None without a
+    quorum-state."""
     leader = state.get("leader_id")
     if state.get("quorum_version") is None:
         return None

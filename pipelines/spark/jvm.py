@@ -41,7 +41,8 @@ class EndedJvmError(KraftlakeError):
 
 
 def launch(conf: SparkConf) -> Any:
-    """Starts the JVM. Its output is filtered, and kept off stdout, which is for `--json`."""
+    """Starts the JVM. Its output is filtered, and kept off stdout, which is for `--json`. Raises
+    UsageError where the JVM doesn't start."""
     read_end, write_end = os.pipe()
     threading.Thread(
         target=_forward, args=(os.fdopen(read_end, "rb"),), name="spark-stderr", daemon=True

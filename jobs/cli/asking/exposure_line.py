@@ -16,7 +16,8 @@ _NAMED = 3
 
 def worst_first(exposure: Exposure) -> tuple[bool, int, int, int, int]:
     """The sort key: failures without a majority first, then by the number of partitions without a
-    leader, then by the number of partitions below min.insync.replicas."""
+    leader, then by the number of these that need an unclean election, then by the number of
+    partitions that are, or may be, below min.insync.replicas."""
     harm = exposure.harm
     return (
         exposure.has_majority is not False,

@@ -222,7 +222,8 @@ def _values(column: Any, convert: Callable[[Any], Any] | None, name: str) -> lis
 
 
 def _converter(field: Any) -> Callable[[Any], Any] | None:
-    """The function that converts a column's values; only VARIANT needs one."""
+    """The function that converts a column's values; None where they need no conversion: only a
+    VARIANT needs one. Raises QueryError for an interval."""
     kind = str(field.type)
     if "Interval" in kind or "Duration" in kind:
         raise QueryError(f"column {field.name} is an interval: cast it to VARCHAR")

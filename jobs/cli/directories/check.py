@@ -91,7 +91,7 @@ from replica.severity import Severity
 
 def run(options: CheckOptions) -> int:
     """Prints the verdict on each cluster and the findings. Returns 1 where a finding has the
-    severity fail_on or worse, else 0."""
+    severity fail_on or worse, or where --family asks for health and a state is unknown; else 0."""
     checking = _Checking(options)
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())

@@ -139,7 +139,7 @@ _AGREEING = (Relation.IDENTICAL, Relation.PREFIX)
 
 def run(options: DiffOptions) -> int:
     """Prints the comparison of A and B. Returns 0 where the logs are equal up to the end of the
-    shorter one, else 1."""
+    shorter one, and no damage may hide a difference; else 1."""
     redactor = make_redactor(options.keep_secrets, None, options.show_config or ())
     for _ in range(MAX_READS):
         difference = compare_directories(examine_one(options.a), examine_one(options.b))

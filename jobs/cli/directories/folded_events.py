@@ -19,8 +19,8 @@ _MAX_TIMES = 5
 
 
 def folded(events: Sequence[Event]) -> Iterator[list[Event]]:
-    """The events in their order, as lists. A list has the events that one line tells: restarts
-    without another event between them, or the changes of features at one time."""
+    """The events in their order, as lists. A list has the events of one line: restarts without
+    another event between them, or the changes of features at one time."""
     restarts = _restarts(events)
 
     def kind(numbered: tuple[int, Event]) -> object:

@@ -134,7 +134,8 @@ class Incident:
 
     @property
     def end_ms(self) -> int | None:
-        """The time of the newest record of the state that is known, in ms since 1970."""
+        """The time of the newest record of the known state, in ms since 1970; None where no state
+        or no time is known."""
         state = self.verdict.state
         return None if state is None else state.at_ms
 
@@ -188,7 +189,8 @@ class IncidentEvent(NamedTuple):
 
 
 def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
-    """The gravest of the events, and of equally grave ones the newest, in their order."""
+    """At most `most` of the events: the gravest, and of equally grave ones the newest, in their
+    order."""
     graded = sorted(range(len(events)), key=lambda number: (events[number].weight, -number))
     return [events[number] for number in sorted(graded[:most])]
 
@@ -205,9 +207,9 @@ def _more(count: int) -> str:
 
 
 def _harmful(recent: Sequence[Event]) -> list[Event]:
-    """The latest changes that may be what users notice, the newest first: deleted topics, access
-    that was taken away, and new values of what existed before. What was created, and the configs
-    that a topic was created with, harm nobody."""
+    """The changes that may be what users notice, at most _MAX_NAMED: first deleted topics and
+    access that was taken away, then new values of what existed before; of each the newest first.
+    What was created, and the configs that a topic was created with, harm nobody."""
     created = {one.at for one in recent if one.event == "topic_created"}
     found = [
         one

@@ -252,7 +252,8 @@ def given_nodes(
     *,
     all_damages: bool = False,
 ) -> GivenNodes:
-    """The directories of all paths, each read once.
+    """The directories of all paths, each read once. Raises what find_newest_inputs raises,
+    UnreadableFileError where no directory can be read, and UsageError where no plan can use any.
 
     stack: bundles stay unpacked until this stack closes.
     notices: gets a line for each directory that no plan can use, and for each damage.

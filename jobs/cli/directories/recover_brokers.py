@@ -32,7 +32,7 @@ def steps_of_brokers(cluster: Cluster, verdict: Verdict) -> BrokerSteps:
 def _copy_of(cluster: Cluster) -> RecoverStep | None:
     """The step that copies log directories before a start discards their records, also those of
     brokers that are voters, too. This step starts nothing, so that whoever pastes its commands has
-    the copy first."""
+    the copy first. None where no start discards records."""
     copies = copies_first(cluster)
     if not copies:
         return None

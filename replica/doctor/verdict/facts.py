@@ -58,7 +58,7 @@ AT_RISK = frozenset(
         startup.CONFIGURED_VOTERS_DIFFER.id, health.LEADER_IN_NEW_DIRECTORY.id,
     }
 )  # fmt: skip
-"""The rules after whose findings a start of the nodes may lose committed data."""
+"""The rules whose findings mean that a start of the nodes may lose committed data."""
 _CAUSES = frozenset({groups.VOTER_SETS_DIFFER.id, groups.INITIAL_VOTERS_DIFFER.id})
 """The rules that find why a cluster has two histories. Their facts come before the facts of
 AT_RISK, which name the effects."""
