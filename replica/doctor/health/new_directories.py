@@ -13,8 +13,8 @@ from replica.metadata.image.partition import UNASSIGNED_DIRECTORY, Partition, of
 from replica.model.keys import NO_NODE, ZERO_UUID
 
 _ELECTED_AGAIN = 2
-"""The least leader epoch of a partition that had a leader, lost it and got one again. The first
-leader has epoch 0."""
+"""The least leader epoch of a partition that had a leader, lost it and got one again: the first
+leader has epoch 0, and a partition that loses its leader has the next one."""
 
 
 def led_from_new_directories(
@@ -53,7 +53,10 @@ def may_have_begun_empty(cluster: Cluster) -> dict[PartitionKey, Partition]:
         key: one
         for key, one in cluster.partitions.items()
         if (one.leader_recovery_state and one.leader != NO_NODE)
-        or (one.leader_epoch >= _ELECTED_AGAIN and only_holder(one) != NO_NODE)
+        or (
+            one.leader_epoch >= _ELECTED_AGAIN - (one.leader == NO_NODE)
+            and only_holder(one) != NO_NODE
+        )
     }
 
 

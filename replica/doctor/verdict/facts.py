@@ -291,7 +291,8 @@ def _of_health(
             continue
         names = [shortened(subject.name) for subject in finding.subjects]
         if finding.rule is health.LEADER_IN_NEW_DIRECTORY:
-            yield _fact(finding.rule, *new_directory_texts(finding))
+            fact = _fact(finding.rule, *new_directory_texts(finding))
+            yield replace(fact, severity=Severity.ERROR)  # its step comes before any copy or start
         elif finding.rule.id in _BY_MESSAGE:
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
