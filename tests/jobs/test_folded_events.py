@@ -74,6 +74,23 @@ def test_what_interrupts_restarts_stays_in_its_place() -> None:
     ]
 
 
+def test_a_restart_that_an_election_interrupts_is_told_in_two_lines() -> None:
+    """A node in combined mode stops as the quorum's leader, and another leader is elected before
+    the broker is back."""
+    elections = [event(second, "election", "node 2", "leads epoch 2") for second in (2, 6)]
+    assert told(
+        controller(1, 3), fenced(1, 1), elections[0], controller(3, 1), back(4, 1), fenced(5, 2),
+        elections[1], back(7, 2),
+    ) == [
+        "restarted: controller 3 at 00:00:01 and broker 1 at 00:00:01 (as asked for)",
+        "election: node 2 leads epoch 2",
+        "restarted: controller 1 at 00:00:03, broker 1, which was back at 00:00:04 and broker 2 "
+        "at 00:00:05 (as asked for)",
+        "election: node 2 leads epoch 2",
+        "broker unfenced: broker 2 in other words",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "events",
     [

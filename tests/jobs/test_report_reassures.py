@@ -95,10 +95,9 @@ def test_the_report_begins_with_the_lines_of_check(
     assert len(steps) <= 3
     assert lines[:2] == checked[:2] or not view.evidence.facts
     assert lines[0] == checked[0]
-    own = [
-        one for one in lines if not one.startswith(("logs", "cluster", "refused", "            "))
-    ]
-    assert own == [one for one in checked if one in own]
+    beside = ("logs", "cluster", "refused", "            ")
+    own = [one for one in lines if not one.startswith(beside)]
+    assert own == [*dict.fromkeys(one for one in checked if one in own)]
     missing = [one for one in checked if one not in lines and not one.startswith("cluster")]
     assert all(one.startswith("  next") for one in missing)
 
