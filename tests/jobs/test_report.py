@@ -18,9 +18,9 @@ from tests.pipelines.report.small_lake import CLUSTER, write_lake
 SENTENCE = (
     "Node 2 held 2 records (offsets 10 to 11, epoch 1, written 2026-01-02 03:04:15 to 03:04:16 "
     "UTC) that were never committed and has discarded them between 2026-01-02 03:07:25 UTC and "
-    "2026-01-02 03:09:05 UTC. No committed record of the metadata log was lost; there are no snapshots; "
-    "in the newest captures the metadata logs of all 3 nodes are the same up to offset 14, written 2026-01-02 "
-    "03:04:19 UTC."
+    "2026-01-02 03:09:05 UTC. No committed record of the metadata log was lost; there are no "
+    "snapshots; in the newest captures the metadata logs of all 3 nodes are the same up to offset "
+    "14, written 2026-01-02 03:04:19 UTC."
 )
 FIRST, _, REST = SENTENCE.partition(". ")
 VERDICT = [
