@@ -120,7 +120,8 @@ class _VersionLines:
 
 
 def _target(feed: ChangeFeed, options: PublishOptions) -> AbstractContextManager[FeedTarget]:
-    """The destination in the options. Only the modules that it needs are imported."""
+    """The destination in the options. Only the modules that it needs are imported. Raises
+    UsageError where the options don't name exactly one."""
     named = {"--topic": options.topic, "--to": options.folder, "--webhook": options.webhook}
     if sum(value is not None for value in named.values()) != 1:
         raise UsageError(f"publish: name one of {', '.join(named)}")
@@ -177,8 +178,8 @@ def _no_lake() -> UsageError:
 
 
 def _properties(options: PublishOptions) -> dict[str, str]:
-    """The settings of librdkafka: those of the file, then -X in their place, and the cluster's
-    address."""
+    """The settings of librdkafka: those of the file, then those of -X, which win, and the cluster's
+    address. Raises UsageError for a malformed setting, and where no address is given."""
     found: dict[str, str] = {}
     if options.producer_config is not None:
         text = bytes_in("--producer-config", options.producer_config, _MOST_BYTES).decode(ENCODING)

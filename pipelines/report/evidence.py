@@ -95,18 +95,18 @@ class KnownOutages(NamedTuple):
     outages: tuple[Outage, ...]
     """The outages, the oldest first."""
     is_sampled: bool
-    """Whether only some of the changes were looked at."""
+    """Whether only some of the changes were read."""
     has_partitions: bool
     """Whether there was any partition."""
     refusals: tuple[Refusal, ...] = ()
     """The times during which partitions with a leader refused writes, the oldest first; none where
-    only some of the changes were looked at."""
+    only some of the changes were read."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of one cluster: the tables' answers, or what its directories tell.
-    newest_changes, state_ranges, exposure, voter_sets: None where the lake lacks the table."""
+    """What is known of one cluster, from a lake's tables or from its directories. newest_changes,
+    state_ranges, exposure, voter_sets: None where the lake lacks the table."""
 
     cluster_id: str
     summary: Row
@@ -140,7 +140,7 @@ class Evidence:
     judged: Verdict | None = None
     """The verdict of check on the newest captures; None where the lake has none."""
     outages: KnownOutages | None = None
-    """What directories show of outages; for a lake its history does."""
+    """The outages that directories show; None for a lake, whose outages come from its history."""
 
     @property
     def facts(self) -> tuple[Fact, ...]:

@@ -111,7 +111,8 @@ EXPOSURE = "gold.failure_exposure"
 
 
 def exposure(cluster: str) -> Sql:
-    """The failures that would harm the newest known state, the worst first."""
+    """The failures after which the newest known state has harm: first no failure at all, then
+    single ones, then pairs; in each of these kinds the worst first."""
     return f"""\
 SELECT kind, gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority,
        since_offset, {ms("since")} AS since_ms, min_isr_unknown, count(*) OVER () AS total

@@ -63,7 +63,7 @@ def summary(
     history: ClusterHistory | None = None,
 ) -> Summary:
     """The sentences of a cluster. voters: node ids of the newest epoch that names voters. known:
-    None where nothing tells when partitions had no leader. history: None where the lake lacks it,
+    None where it is unknown when partitions had no leader. history: None where the lake lacks it,
     and for directories, whose page has a section of events."""
     found, refused = ((), ()) if known is None else (known.outages, known.refusals)
     hidden = tuple(_hidden(facts, evidence, voters))
@@ -296,8 +296,9 @@ _HARMS = (("leaderless", "without leader"), ("below_min_isr", "below min.insync.
 
 
 def _if_one_failed(exposed: Sequence[Row]) -> Iterator[str]:
-    """What the worst failure would add to the present harm: to partitions, and to the quorum. Two
-    brokers are told only if the failure of one adds nothing. exposed: the worst first."""
+    """What the worst failure would add to the present harm: to partitions, and to the quorum. The
+    failure of two brokers is only named if the failure of one adds nothing. exposed: the worst
+    first."""
     now = next((row for row in exposed if row["kind"] == NOTHING), None)
     harmful = [row for row in exposed if row["kind"] != NOTHING and any(_added(row, now))]
     of_one = [row for row in harmful if row["kind"] != PAIR] or harmful

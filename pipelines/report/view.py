@@ -207,7 +207,7 @@ def _health(row: Row) -> HealthView:
 
 
 def _partings(evidence: Evidence) -> list[Parting]:
-    """All divergences. Branches are told apart by epoch; where they were decoded, by their
+    """All divergences. Branches are distinguished by epoch; where they were decoded, by their
     batches."""
     decoded = {
         (one.parting.capture_group, one.parting.offset, one.parting.relation): one.parting

@@ -35,7 +35,7 @@ REASSURANCES = (
 LOSING = {
     *OLD_DISKS, groups.CONFLICT.id, groups.TWO_LEADERS.id, groups.LOG_DIVERGENCE.id,
     groups.COMMITTED_DATA_AT_RISK.id, health.UNCLEAN_LEADER.id,
-    health.UNCLEAN_IN_NEW_DIRECTORY.id, health.RETENTION_SHORTENED.id,
+    health.LEADER_IN_NEW_DIRECTORY.id, health.RETENTION_SHORTENED.id,
 }  # fmt: skip
 PUT_BACK = {groups.CONFLICT.id, *OLD_DISKS} - {groups.VOTER_BEHIND.id}
 SURE = (r"\bHigh\.", r"Every file could be read")

@@ -19,8 +19,8 @@ _MAX_TIMES = 5
 
 
 def folded(events: Sequence[Event]) -> Iterator[list[Event]]:
-    """The events in their order, as lists. A list has the events that one line tells: restarts
-    without another event between them, or the changes of features at one time."""
+    """The events in their order, as lists. A list has the events of one line: restarts without
+    another event between them, or the changes of features at one time."""
     restarts = _restarts(events)
 
     def kind(numbered: tuple[int, Event]) -> object:
@@ -29,8 +29,26 @@ def folded(events: Sequence[Event]) -> Iterator[list[Event]]:
             return "restart"
         return ("features", event.at) if event.event in FEATURES else number
 
-    for _, together in groupby(enumerate(events), kind):
-        yield [event for _, event in together]
+    for _, numbered in groupby(enumerate(events), kind):
+        together = [event for _, event in numbered]
+        if _is_whole(together):
+            yield together
+        else:
+            yield from ([event] for event in together)
+
+
+def _is_whole(together: Sequence[Event]) -> bool:
+    """Whether each broker that stopped in one of these events came back in a later one, and
+    each that came back had stopped. Another event may lie between the two."""
+    stopped: set[str] = set()
+    for event in together if len(together) > 1 else ():
+        if event.event == FENCED:
+            stopped.add(event.name)
+        elif event.event == UNFENCED:
+            if event.name not in stopped:
+                return False
+            stopped.remove(event.name)
+    return not stopped
 
 
 def _restarts(events: Sequence[Event]) -> set[int]:
@@ -62,12 +80,10 @@ def text_of(events: Sequence[Event], clock: ZonedClock) -> str:
         return f"replicas changed: {first.name}: {first.detail}"
     if len(events) == 1:
         return line_of(first)
-    backs = {id(stop): _back(stop, events) for stop in events if stop.event == FENCED}
-    told = [one for one in events if all(one is not back for back in backs.values())]
-    if len(told) <= _MAX_TIMES and clock.day(first.at) == clock.day(last.at):
-        texts = [_restart_text(one, backs.get(id(one)), clock) for one in told]
-        return f"restarted: {listed(texts)}"
-    times = Counter(one.name for one in told)
+    began = [one for one in events if one.event != UNFENCED]
+    if len(began) <= _MAX_TIMES and clock.day(first.at) == clock.day(last.at):
+        return f"restarted: {listed([_restart_text(one, events, clock) for one in began])}"
+    times = Counter(one.name for one in events if one.event != FENCED)
     names = [name if count == 1 else f"{name} ({count} times)" for name, count in times.items()]
     return f"restarted: {listed(names)}, between {clock.words(first.at)} and {clock.words(last.at)}"
 
@@ -79,29 +95,17 @@ def line_of(event: Event) -> str:
     return f"{words}: {event.name} {event.detail}".rstrip()
 
 
-def _back(stop: Event, events: Sequence[Event]) -> Event | None:
-    """The event by which a broker came back from this stop; None where it isn't among `events`,
-    because another event, such as an election, stands between the two."""
-    return next(
-        (
-            one
-            for one in events
-            if (one.event, one.name) == (UNFENCED, stop.name) and one.offset > stop.offset
-        ),
-        None,
-    )
-
-
-def _restart_text(one: Event, back: Event | None, clock: ZonedClock) -> str:
-    """When a controller registered again, or a broker stopped or came back. back: the event by
-    which the broker came back; None where another line has it."""
-    if one.event == UNFENCED:
-        return f"{one.name}, which was back at {_second(one.at, clock)}"
-    text = f"{one.name} at {_second(one.at, clock)}"
-    if one.event != FENCED:
+def _restart_text(began: Event, events: Sequence[Event], clock: ZonedClock) -> str:
+    """When a controller registered again, or a broker stopped and came back."""
+    text = f"{began.name} at {_second(began.at, clock)}"
+    if began.event != FENCED:
         return text
-    until = "" if back is None else f", back at {_second(back.at, clock)}"
-    return f"{text} (as asked for{until})"
+    back = next(
+        one.at
+        for one in events
+        if (one.event, one.name) == (UNFENCED, began.name) and one.offset > began.offset
+    )
+    return f"{text} (as asked for, back at {_second(back, clock)})"
 
 
 def _second(at: int, clock: ZonedClock) -> str:

@@ -105,8 +105,8 @@ def _can_make_a_lake() -> bool:
 
 def _of_directories(options: ReportOptions) -> Report | None:
     """The report of directories without a lake. None where no cluster of theirs is known: then the
-    page of what-happened, which says why, is written instead. Raises UsageError where --json wants
-    rows of it."""
+    page of what-happened, which says why, is written instead. Raises UsageError where --json asks
+    for rows of that page."""
     from jobs.cli.directories.reported.pages import report_of
 
     paths = [*(options.paths or ())]

@@ -75,8 +75,8 @@ CASES = {
         ),
         Level.ATTENTION,
         "The metadata state from offset 28 on is not known to this release, which reads up to "
-        f"Kafka {NEWEST_KAFKA}: the log holds newer records. 3 warnings in the newest captures (unknown-"
-        "record-version).",
+        f"Kafka {NEWEST_KAFKA}: the log holds newer records. 3 warnings in the newest captures "
+        "(unknown-record-version).",
     ),
     "healthy": (
         HEALTHY,

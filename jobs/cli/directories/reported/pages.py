@@ -160,7 +160,8 @@ def _evidence(
 
 
 def _voter_set(voters: Sequence[int]) -> Figure | None:
-    """The voters that the newest files name, as one set that was always in force."""
+    """The voters that the newest files name, as one set that was always in force; None where there
+    are none."""
     if not voters:
         return None
     value = json.dumps({"voters": [{"voterId": one} for one in voters]})
