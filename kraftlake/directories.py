@@ -38,7 +38,7 @@ def check(*paths: Place, **options: Value) -> list[Row]:
 
     The rows of `kraftlake check --json`: those whose kind is verdict, those whose kind is finding,
     and at the end the summary. options: those of the command, such as order="live,final" or
-    partitions=True. What can't be read is told on stderr. Raises KraftlakeError.
+    partitions=True. Lines on stderr name what can't be read. Raises KraftlakeError.
     """
     return rows_of("check", paths, options)
 
@@ -74,8 +74,9 @@ def decode(
     UTC), type, version and data, as kafka-dump-log shows the record. For a partition that is no
     metadata log, the row has key, value and headers instead of type, version and data. After the
     records comes a row for each damage: position (byte), size (bytes), damage and detail. Any other
-    file gives one row, with kind and data. Raises KraftlakeError, also for a small file that can't
-    be decoded.
+    file gives one row, with kind and data. keep_secrets: whether secrets are shown. redact_key: the
+    file with the key of their fingerprints; None for a random key. Raises KraftlakeError, also for
+    a small file that can't be decoded.
     """
     name = os.fspath(path)
     kind = classify(os.path.basename(name))

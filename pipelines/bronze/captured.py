@@ -2,7 +2,7 @@
 offsets at which a capture doesn't prove that a missing batch is really gone.
 
 A round writes bronze.captures last, so a group in that table is in all other tables too.
-`holds_all` tells without Spark whether a lake has all that an ingest has read.
+`holds_all` finds without Spark whether a lake has all that an ingest has read.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def covered_from(log_start_offset: int, first_offset: int | None) -> int:
 
 def uncovered_by(capture: Capture) -> tuple[Uncovered, ...]:
     """The ranges of offsets at which a capture doesn't show that a batch is absent. A log directory
-    without a metadata log tells nothing of what its node once held."""
+    without a metadata log shows nothing of what its node once held."""
     is_formatted = capture.location.is_formatted
     return (Uncovered(0, None),) if is_formatted else uncovered(capture.directory)
 

@@ -67,7 +67,7 @@ def unreadable(
     makes these rows.
 
     records: rows with REPLICA_KEYS, file, position, error and value.
-    captures: the capture_id of each replica. A file's name doesn't tell its replica, because a URI
+    captures: the capture_id of each replica. A file's name doesn't show its replica, because a URI
         is shown without its query.
     """
     found = []

@@ -1,7 +1,7 @@
 """Captures removed from bronze, as if they had never been ingested.
 
 The order of the writes makes it possible to run the work again after a kill. Records are removed
-while log_batches still tells to which captures they belong. bronze.captures comes last, because it
+while log_batches still shows to which captures they belong. bronze.captures comes last, because it
 has the list of captures to remove. Each step may be repeated. The caller holds the lake's lock, and
 has noted in pipelines.lake.forgetting that the work has begun.
 """

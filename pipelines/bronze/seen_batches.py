@@ -172,8 +172,8 @@ def own_crcs(
     redactor: Redactor | None,
     runner: Runner,
 ) -> OwnCrcs:
-    """The CRC of each damaged batch of the round of which the lake, or one of the parts, has an
-    undamaged copy."""
+    """The CRCs of damaged batches of the round. A batch is left out if neither the lake nor one of
+    the parts has an undamaged copy of it."""
     damaged = set(_damaged(captured))
     if redactor is None or not damaged:
         return {}

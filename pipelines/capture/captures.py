@@ -3,7 +3,7 @@ groups and rounds.
 
 A group has the captures of one cluster that belong to one capture.json, to one name of --order, or
 else to the call. Two captures of one replica in the same group would be in unknown order, so they
-are refused with the option that tells the order.
+are refused, and the error names the option that gives the order.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def _with_bases(
 
 
 def _replica_of(one: SharedDirectory) -> ReplicaId | None:
-    """The directory's replica; None where no meta.properties tells it. Runs in a task."""
+    """The directory's replica; None where no meta.properties names it. Runs in a task."""
     if not one.remote:
         return replica_at(one.location.path)
     for file in one.remote:

@@ -295,7 +295,7 @@ class _Sending:
         return data
 
     def _modified_at(self, path: str) -> str | None:
-        """When the file was last written; None where that can't be told."""
+        """When the file was last written; None where the time is unknown."""
         known = self.target.modified_at
         if (absolute := os.path.abspath(path)) in known:
             return known[absolute]

@@ -1,6 +1,6 @@
 """Gives a lake's tables names in a session's catalog, and takes them away. Never touches data.
 
-The place of a table tells to which lake its name belongs. A view and a database have the lake in a
+The place of a table shows to which lake its name belongs. A view and a database have the lake in a
 property. Where a name belongs to another lake or program, an error says so before anything is
 changed.
 """

@@ -154,8 +154,8 @@ _Due: TypeAlias = tuple[int, str, PlannedSnapshot | LostTail]
 def rows_of(
     reader: BranchReader, log: BranchLog, plan: ReplayPlan, bucket: int, buckets: int
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one part of a cluster's replay, as Part takes them. Raises what delta-rs
-    raises."""
+    """The rows of one part of a cluster's replay, as Part takes them: the part of bucket number
+    `bucket` (from 0) of `buckets`. Raises what delta-rs raises."""
     due = _due(plan.snapshots, log.tails)
     beside = partial(_beside, reader, bucket=bucket, buckets=buckets)
     for piece in log.pieces:

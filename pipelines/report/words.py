@@ -30,7 +30,8 @@ class Names:
         return f"{replica.node_id} ({replica.directory_id[:_DIRECTORY_DIGITS]})"
 
     def nodes(self, replicas: Sequence[Replica], *, limit: int | None = None) -> str:
-        """The replicas' names in a text, such as `node 2` or `nodes 2 and 11`."""
+        """The replicas' names in a text, such as `node 2` or `nodes 2 and 11`. limit: the most
+        names; None for all."""
         return named("node", [self.name(one) for one in replicas], limit=limit)
 
 

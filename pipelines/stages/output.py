@@ -94,7 +94,7 @@ class Output:
         return UnitResult((*self.made,), (*self.judgements,), (*self.left_out,), facts)
 
     def note(self, judged: Judged) -> pa.Table:
-        """Keeps the judgements of rows that are only read. Returns the admitted rows."""
+        """Keeps the judgements and the rows that are left out. Returns the admitted rows."""
         self.judgements += judged.judgements
         self.left_out += judged.left_out
         return judged.admitted

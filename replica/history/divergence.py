@@ -72,7 +72,7 @@ class Comparison:
     @property
     def agreement(self) -> OffsetRange | None:
         """The offsets from the first common offset to the first difference, or to the end of the
-        common offsets; None without a common offset."""
+        common offsets. None if there is no common offset, or if the first one differs."""
         if not self.spans or not self.spans[0].same:
             return None
         end = self.divergence_offset

@@ -72,8 +72,8 @@ class BegunSnapshot:
 
 
 class Host:
-    """One replica with its storage. The constructor raises the errors of QuorumStateFile.read and
-    Raft.
+    """One replica with its storage. The constructor raises the errors of QuorumStateFile.read,
+    FileLog.facts and Raft.
 
     log: the log that open_log has recovered.
     store: the file quorum-state in the log's folder.

@@ -35,9 +35,11 @@ class LogRecord:
     message: _Message
     """The decoded and redacted record. None if it can't be decoded, for the reason in `error`."""
     value: bytes | None
-    """The record's bytes; None if they are absent or hold a secret."""
+    """The record's bytes; None if they are absent or hold a secret. For a record that can't be
+    decoded: a fingerprint of the bytes, or the bytes if secrets are kept."""
     has_secret: bool
-    """Whether the record holds a secret, hidden or not."""
+    """Whether the record holds a secret, hidden or not. A record that can't be decoded counts as
+    one that does."""
     error: str | None = None
 
     @property

@@ -59,8 +59,9 @@ def opened(
 
     client: the config of connections to other replicas; None for the config of the settings.
 
-    Raises UsageError if the directory isn't formatted or is in use, or if a file of certificates or
-    credentials is invalid; DataError, which names file and byte, if the directory holds bytes that
+    Raises UsageError if the settings are unsafe or don't fit the directory, if the directory isn't
+    formatted or is in use, if a file of certificates or credentials is invalid, or if this process
+    may open too few files; DataError, which names file and byte, if the directory holds bytes that
     no replica writes; FileSystemError.
     """
     if settings.recording is None:

@@ -111,7 +111,8 @@ class Readiness:
         return Wedge.NOT_FETCHING not in self.wedges()
 
     def lines(self) -> list[str]:
-        """A line for each fault, for people."""
+        """Lines for people: one for each fault, and one until the log has reached the high
+        watermark."""
         told = [f"{wedge}: for {seconds:.0f} s" for wedge, seconds in self.wedges().items()]
         if not self.has_caught_up:
             told.append("catching-up: the log has not reached the high watermark yet")

@@ -34,9 +34,9 @@ class _Column(NamedTuple):
     """A column of numbers."""
 
     least: int
-    """The smallest number."""
+    """The smallest number; 0 if the differences to it would need 64 bits."""
     above: np.ndarray | None
-    """The difference of each number to the smallest; None if all numbers are equal."""
+    """The difference of each number to `least`; None if all numbers are equal."""
 
     @staticmethod
     def of(values: Longs) -> _Column:

@@ -105,7 +105,7 @@ class FileLog:
         return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self._checkpoint.entries))
 
     def facts(self) -> LogFacts:
-        """The facts of the log, as they are now."""
+        """The facts of the log, as they are now. Raises DataError for damaged control batches."""
         return LogFacts(
             log_start=self.log_start,
             log_end=self.log_end,
@@ -225,7 +225,7 @@ class FileLog:
 
     def batches(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
         """The batches from `start_offset` (inclusive) to `end_offset` (exclusive), each with its
-        `data`, for a state machine."""
+        `data`, for a state machine. Raises DataError for damaged bytes."""
         assert self.log_start <= start_offset, "an offset the log doesn't hold"
         newest = self._newest.between(start_offset, min(end_offset, self.log_end))
         if newest is not None:

@@ -167,8 +167,8 @@ class Connection:
         """Send a request and wait for its answer. version: None for the newest version that both
         sides know.
 
-        Raises UnreachablePeerError and UnsupportedByPeerError. The caller checks the error code in
-        the answer.
+        Raises UnreachablePeerError, UnsupportedByPeerError, and AuthenticationError if the node
+        refuses this client's certificate. The caller checks the error code in the answer.
         """
         used = self.version_of(api) if version is None else version
         return WireResponse(used, await self._exchange(api, used, message))

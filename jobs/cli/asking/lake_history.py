@@ -279,7 +279,8 @@ class ClusterHistory:
 
 
 def cluster_history(lake: Lake, cluster: str | None, *, committed_only: bool) -> ClusterHistory:
-    """The lake's only cluster, or the named cluster. Raises UsageError where it doesn't exist."""
+    """The lake's only cluster, or the named cluster. Raises UsageError where it doesn't exist, or
+    where no name is given and the lake has several clusters."""
     names = clusters_of(lake, cluster)
     if cluster is None and len(names) != 1:
         raise UsageError(f"the lake has {len(names)} clusters: --cluster {' or '.join(names)}")

@@ -49,7 +49,7 @@ def judge_formatted(
 def judge_emptied(
     quorum: KnownQuorum, without_log: Mapping[int, FormattedDirectory]
 ) -> Iterator[Finding]:
-    """Findings about voters that led or voted, and of whose nodes only directories without a
+    """Findings about voters that led or voted, but for whose nodes only directories without a
     metadata log were given. without_log: these directories, by node id."""
     for voter in quorum.in_doubt(VoterDoubt.NO_LOG):
         if voter.attested_epoch is not None:

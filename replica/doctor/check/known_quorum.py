@@ -97,7 +97,7 @@ def with_round(earlier: EarlierRounds, compared: Iterable[ComparedLogs]) -> Earl
 def went_back_since(
     earlier: EarlierRounds, cluster_id: str, now: ComparedRound
 ) -> tuple[WentBack, ...]:
-    """The replicas that lack now what earlier rounds of the cluster show, each replica once."""
+    """The replicas whose disk went back since an earlier round of the cluster, each once."""
     rounds = earlier.get(cluster_id, ())
     return tuple(each_once(one for then in rounds for one in went_back(then, now)).values())
 

@@ -144,8 +144,8 @@ def _voters_behind(logs: ComparedLogs) -> Iterator[Finding]:
 
 
 def judge_voters(quorum: KnownQuorum) -> Iterator[tuple[KnownVoter, Finding]]:
-    """The findings about voters whose directories are older than their own actions or than an
-    earlier capture, or whose logs end long before the newest log. The caller adds the files."""
+    """The findings about voters whose directories are older than the voters' own actions or than
+    an earlier capture, or whose logs end long before the newest log. The caller adds the files."""
     for voter in (*quorum.voters, *quorum.leaving):
         if voter.doubt is VoterDoubt.STALE:
             yield voter, _stale(voter, quorum.log_end)

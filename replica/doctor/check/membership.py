@@ -169,8 +169,9 @@ def _about(finding: Finding, nodes: Iterable[int]) -> Finding:
 def _judge_node_ids(
     cluster: Sequence[GroupMember], members: Sequence[GroupMember]
 ) -> Iterator[DirectoryFinding]:
-    """Findings about directories with the same node id: two log directories of one node, if the
-    folder above them has nothing else, else two nodes. members: all directories of the group."""
+    """Findings about directories with the same node id. If they lie in one folder, and this folder
+    has no directory of another node, they are two log directories of one node; otherwise they
+    belong to two nodes. members: all directories of the group."""
     nodes_in: dict[str, set[int]] = {}
     for one in members:
         nodes_in.setdefault(one.parent, set()).add(one.replica.node_id)
@@ -217,8 +218,8 @@ def _repeated_directory_ids(members: Sequence[GroupMember]) -> Iterator[Director
 
 
 def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
-    """Findings about logs of different cluster ids that hold the same entry, the first entry of a
-    log.
+    """Findings about logs that have different cluster ids, and hold the same entry. Only entries
+    that are the first entry of a log are compared.
 
     All members that hold one entry are compared with a single member: the first member of the
     cluster with the most members. Each member of another cluster gets a finding. Comparing all

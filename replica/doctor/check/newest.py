@@ -1,5 +1,5 @@
-"""Finds the directory that holds the newest state of a cluster, and this state. Finds by the files
-of a directory whether its node is a voter."""
+"""Finds the directory that holds the newest state of a cluster, and this state. Also finds
+out, from the files of a directory, whether its node is a voter."""
 
 from __future__ import annotations
 

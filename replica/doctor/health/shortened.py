@@ -172,7 +172,8 @@ def _policies(text: str) -> set[str]:
 
 
 def _limit(text: str) -> float | None:
-    """A limit as a number; a negative one is no limit. None for any other text."""
+    """A limit as a number; infinity for a negative number, which means no limit. None for any other
+    text."""
     if not text.removeprefix("-").isdecimal():
         return None
     number = int(text)

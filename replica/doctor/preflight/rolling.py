@@ -156,8 +156,8 @@ def _start(cluster: Cluster, order: Sequence[int], stoppable: frozenset[int]) ->
 
 def _down(cluster: Cluster) -> Iterator[Reason]:
     """Reasons about the brokers that are down. While a broker is down that holds replicas or is a
-    voter, no other node may be stopped. A broker that is neither holds up no other node, but no
-    order of all nodes can have it."""
+    voter, no other node may be stopped. A broker without replicas and without a vote prevents no
+    other stop, but no order of all nodes can have it while it is down."""
     copies, waits = copies_first(cluster), waiting_for_directory(cluster)
     needed = cluster.voters.union(*(one.replicas for one in cluster.partitions.values()))
     for node in sorted(cluster.fenced_brokers):

@@ -148,7 +148,8 @@ class QuorumFiles:
     lacks_own: Mapping[ReplicaKey, LacksOwn] = field(default_factory=dict)
     """For each leader: its own records that its log lacks."""
     time_at: Callable[[ReplicaKey, int], int | None] = lambda _key, _offset: None
-    """The largest time (ms since 1970) of the batch of a replica's log that holds an offset."""
+    """The largest time (ms since 1970) of the batch of a replica's log that holds an offset; None
+    if it isn't known."""
     cut: Mapping[ReplicaKey, str] = field(default_factory=dict)
     """For each replica with an incomplete copy, whose log may continue: the name of the copy."""
     registered_later: Mapping[ReplicaKey, RegisteredLater] = field(default_factory=dict)

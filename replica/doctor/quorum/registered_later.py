@@ -1,7 +1,7 @@
 """A controller whose registration is newer than its disk.
 
-What may be concluded: each process of a controller registers once, under an incarnation of its own,
-and only after it has fetched from a leader and read the log up to its high watermark (Kafka:
+Each process of a controller registers once, with a new incarnation id, and only after it has
+fetched from a leader and read the log up to its high watermark (Kafka:
 ControllerRegistrationManager). The leader that wrote the registration had led for a while by then.
 So a process that reached this leader had fetched what the leader held at the beginning of its
 epoch, and the records that were written some seconds before. This holds in the epoch in which the
@@ -79,7 +79,7 @@ class LogsBehind(NamedTuple):
     ) -> dict[ReplicaKey, RegisteredLater]:
         """The registrations that controllers made when they had more records than these logs have,
         by replica. time_of: gives the time, in ms since 1970 (UTC), of the batch of the newest log
-        that holds an offset."""
+        that holds an offset; None if the time is unknown."""
         found = {}
         for one in registrations:
             batch = self.newest.batch_at(one.offset)

@@ -193,8 +193,8 @@ class RehearsedQuorum:
                 yield node.host
 
     def _wait(self, patience_ms: int, is_reached: Callable[[], bool] | None = None) -> bool:
-        """Wait until nothing changes any more, or until the given condition holds. Returns whether
-        this happened in time."""
+        """Wait until `is_reached` holds, or without it until nothing changes any more. Returns
+        whether this happened within the simulated time `patience_ms`."""
         self._standing_since = self.simulation.now
         try:
             self.simulation.run_until(is_reached or self._is_over, patience_ms)

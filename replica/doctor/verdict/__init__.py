@@ -12,6 +12,6 @@ old_disks         the texts about disks that lack what their voters had
 margin            what such disks mean for the quorum's majority
 lost_directories  the texts about log directories that may hold the only copy of records
 refused_writes    texts about refused writes that are over
-two_histories     what no start may touch where logs conflict
+two_histories     what to copy before any start where logs conflict
 runbooks          the runbook for a fact
 """

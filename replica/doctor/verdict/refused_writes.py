@@ -28,7 +28,7 @@ def who_refused(one: Refusal) -> str:
 
 
 def _over(found: Sequence[Refusal]) -> Sequence[Refusal]:
-    """The refusals that have ended. The verdict tells of the others."""
+    """The refusals that have ended. The verdict reports the others."""
     return [one for one in found if one.outage.ended is not None]
 
 

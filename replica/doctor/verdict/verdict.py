@@ -91,7 +91,7 @@ class Gap:
     """Something that could not be judged."""
 
     what: str
-    """The thing, beginning with a small letter, such as `the log of voter 2`."""
+    """What could not be judged, beginning with a small letter, such as `the log of voter 2`."""
     why: str
     """The reason as a clause, such as `its directory was not given`."""
     next_step: str = ""
@@ -192,7 +192,8 @@ class Besides(NamedTuple):
 def read_first(facts: Sequence[Fact]) -> Fact | None:
     """The fact besides the first one that warns of the loss of committed data. Such a loss can't be
     undone: what to do about it has to be read before any other step. None if no fact warns of it,
-    or if the first fact does. facts: the facts of a verdict, in its order."""
+    or if the first fact does. Facts about disks of several clusters are left out. facts: the facts
+    of a verdict, in its order."""
     if not facts or facts[0].level is Level.AT_RISK:
         return None
     weighty = facts_besides(facts).weighty
@@ -200,7 +201,8 @@ def read_first(facts: Sequence[Fact]) -> Fact | None:
 
 
 def facts_besides(facts: Sequence[Fact]) -> Besides:
-    """The facts besides the first one. facts: the facts of a verdict, in its order."""
+    """The facts besides the first one, without those about disks of several clusters. facts: the
+    facts of a verdict, in its order."""
     rest = [fact for fact in facts[1:] if not fact.is_of_other_clusters]
     at_risk = [fact for fact in rest if fact.level is Level.AT_RISK]
     outages = [fact for fact in rest if fact.level is Level.OUTAGE]
@@ -285,7 +287,7 @@ def decide(
 
     well: the headline if nothing is wrong and nothing is missing.
     notes: the number of notes.
-    state: the state that the verdict is about.
+    state: the newest known state; None if no state is known.
     """
     ordered = tuple(sorted(facts, key=_weight))
     missing = tuple(gaps)

@@ -94,7 +94,7 @@ class ServedPartition:
     @property
     def readable(self) -> OffsetRange:
         """The offsets that readers get from this node: from the log start (inclusive) to the high
-        watermark (exclusive)."""
+        watermark (exclusive). Empty while the high watermark is unknown."""
         log = self.raft.log
         committed = self.committed
         return OffsetRange(log.log_start, log.log_start if committed is None else committed)

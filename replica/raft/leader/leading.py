@@ -69,9 +69,9 @@ def handle_propose(core: Core, propose: Propose) -> None:
 
 
 def handle_append(core: Core, request: Append) -> None:
-    """Put records into the accumulator. They are appended when the linger is over, or just before
-    the next batch that is appended at once. Raises the errors of handle_propose, and
-    BufferAllocationError."""
+    """Put records into the accumulator. They are appended when the linger is over, just before the
+    next batch that is appended at once, or when all earlier records are committed (see
+    Config.append_when_idle). Raises the errors of handle_propose, and BufferAllocationError."""
     _check_leads(core, request.epoch)
     _check_size(core, batch_size(request.values))
     core.work.accumulator.append(request.values, core.now)

@@ -104,7 +104,7 @@ def client_final(nonce: str) -> str:
 
 
 def user_of(first: str) -> str:
-    """The user named in client-first-message-bare."""
+    """The user named in client-first-message-bare. Raises CorruptDataError for another text."""
     return attributes(first, "nr")["n"].replace("=2C", ",").replace("=3D", "=")
 
 

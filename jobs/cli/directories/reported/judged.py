@@ -146,7 +146,8 @@ def _health(judged: JudgedCluster) -> Iterator[Row]:
 
 
 def _exposure(judged: JudgedCluster) -> Figure | None:
-    """What failures would do now, the worst first; None where the state isn't known."""
+    """What failures would do now: first no failure at all, then single ones, then pairs; in each of
+    these kinds the worst first. None where the state isn't known."""
     cluster = judged.cluster
     if cluster is None:
         return None
