@@ -12,7 +12,8 @@ from tests.replica.doctor.health.clusters import a_broker, a_partition, cluster_
 from tests.replica.doctor.health.clusters import voters as voter_records
 from tests.replica.metadata.image.made import config
 
-MIN_ISR = config("2", "min.insync.replicas")
+MIN_ISR_NAME = "min.insync.replicas"
+MIN_ISR = config("2", MIN_ISR_NAME)
 ONE_DOWN = (a_broker(13, fenced=True), a_partition(isr=(11, 12)), MIN_ISR)
 
 
@@ -70,7 +71,8 @@ def told(*records: object, unled: NoLeader | None = None, is_conditional: bool =
         ),
         (
             [a_broker(one, fenced=True) for one in (11, 12, 13)],
-            "No broker is live by the log: 1 of 1 partition has no leader now.",
+            "Down now: nodes 11, 12 and 13. No broker is live by the log: 1 of 1 partition has no "
+            "leader now.",
         ),
         (
             [voter_records(1, 2)],
@@ -81,7 +83,33 @@ def told(*records: object, unled: NoLeader | None = None, is_conditional: bool =
     ],
 )  # fmt: skip
 def test_the_worst_broker_and_the_numbers_come_first(records: list[object], expected: str) -> None:
-    assert told(*records) == expected
+    line = told(*records)
+    assert line.removeprefix("Down now: node 13. ") == expected
+    assert line.startswith("Down now: ") is ("'fenced': True" in str(records))
+
+
+def test_what_is_down_now_stands_first() -> None:
+    combined = [voter_records(11, 12, 13), a_broker(13, fenced=True)]
+    combined += [a_partition(0, replicas=(11, 12), isr=(11, 12)), config("1", MIN_ISR_NAME)]
+    assert told(*combined).startswith(
+        "Down now: node 13, and 2 of 3 voters can be counted. Once broker 11 is gone, the "
+        "quorum has no majority"
+    )
+    hangs = NoLeader("has none", is_sure=True, down=frozenset({12}))
+    assert told(*combined, unled=hangs).startswith(
+        "Down now: nodes 12 and 13, and the quorum has no leader. Once broker 11 is gone, 1 of 1 "
+        "partition has no leader."
+    )
+
+
+def test_a_node_that_is_down_by_the_verdict_leads_nothing() -> None:
+    """Without a leader of the quorum nobody fences a node that hangs."""
+    down = frozenset({12})
+    for is_sure, live in ((True, {11, 13}), (False, {11, 12, 13})):
+        unled = NoLeader("has none", is_sure, down=down)
+        cluster = cluster_after([*healthy(), voter_records(11, 12, 13)], by_verdict=unled)
+        assert cluster.live_brokers == live
+        assert cluster.voters_up == live
 
 
 def test_brokers_that_are_the_last_voters_take_the_majority_and_are_told_once() -> None:

@@ -61,13 +61,15 @@ def describe_verdict(
     shown, left = (*weighty, *counted[:more]), len(counted[more:])
     held = verdict.read_first
     yield from _read_first(verdict)
-    for fact in first:
-        yield from step_lines(fact) if not held or fact.next_step != held.next_step else ()
-    for fact in shown:
+    said = set() if held is None else {held.next_step}
+    for fact in (*first, *shown):
         if fact is held:
             continue
-        yield labelled("also", fact.text)
-        yield from step_lines(fact) if steps else ()
+        if fact not in first:
+            yield labelled("also", fact.text)
+        if (steps or fact in first) and fact.next_step not in said:
+            yield from step_lines(fact)
+        said.add(fact.next_step)
     if left:
         where = "`kraftlake check` lists them" if on_page else "listed below"
         yield labelled("", f"and {left} more, {where}")
