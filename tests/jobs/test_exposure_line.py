@@ -6,7 +6,9 @@ from __future__ import annotations
 import pytest
 
 from jobs.cli.asking.exposure_line import exposure_line
+from replica.doctor.check.rule import Finding
 from replica.doctor.health.exposure import BROKER, NOTHING, VOTER, Exposure, exposures
+from replica.doctor.health.judging import judge_health
 from replica.doctor.quorum.conditions import NoLeader
 from tests.replica.doctor.health.clusters import a_broker, a_partition, cluster_after, healthy
 from tests.replica.doctor.health.clusters import voters as voter_records
@@ -110,6 +112,19 @@ def test_a_node_that_is_down_by_the_verdict_leads_nothing() -> None:
         cluster = cluster_after([*healthy(), voter_records(11, 12, 13)], by_verdict=unled)
         assert cluster.live_brokers == live
         assert cluster.voters_up == live
+        assert not names_of_voters(judge_health(cluster)), "no record fences them"
+
+
+def test_a_controller_that_is_down_by_the_verdict_has_no_broker() -> None:
+    unled = NoLeader("has none", is_sure=True, down=frozenset({2}))
+    cluster = cluster_after(healthy(), by_verdict=unled)
+    assert (cluster.voters_up, cluster.voters_down) == ({1, 3}, {2})
+    assert cluster.live_brokers == {11, 12, 13}
+    assert not names_of_voters(judge_health(cluster))
+
+
+def names_of_voters(found: list[Finding]) -> list[Finding]:
+    return [one for one in found if one.rule.id == "voter-on-fenced-broker"]
 
 
 def test_brokers_that_are_the_last_voters_take_the_majority_and_are_told_once() -> None:

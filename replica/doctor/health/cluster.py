@@ -217,13 +217,13 @@ class Cluster:
 
     @cached_property
     def down_unfenced(self) -> frozenset[int]:
-        """The nodes that are down, though no record fences their brokers: the quorum surely has no
-        leader that could write one, and either the verdict says so, or they are voters that
-        stopped before the newest log ends."""
-        if self.no_leader is None or not self.no_leader.is_sure:
+        """The nodes that are down by the verdict, though no record fences their brokers: the quorum
+        has no leader that could write one. They are those that the verdict names, and voters that
+        stopped before the newest log ends. Empty before the verdict was made."""
+        if self.by_verdict is None or not self.by_verdict.is_sure:
             return frozenset()
         stopped = self.voters & (frozenset(self.lags) | self.stopped_together)
-        return self.no_leader.down | (stopped - self.unreliable_voters)
+        return self.by_verdict.down | (stopped - self.unreliable_voters)
 
     @cached_property
     def fenced_brokers(self) -> frozenset[int]:
