@@ -28,8 +28,8 @@ class ReportOptions:
       kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
 
     --json: file, cluster_id, level (as of check; recovered: the incident is over, and nothing
-    committed was lost), headline (what is wrong now; empty where nothing is), sentence, clauses,
-    findings, a line per cluster.
+    committed was lost), headline, next_steps, runbook and not_judged (as of check), sentence,
+    clauses, findings, a line per cluster.
 
     Exit codes: 0, 1 the lake is broken, 2 usage (also a lake that was not built).
     """

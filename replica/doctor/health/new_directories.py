@@ -21,8 +21,8 @@ def led_from_new_directories(
     cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]
 ) -> frozenset[PartitionKey]:
     """The partitions of Cluster.led_from_new_directories. steps: gives the changes that led to the
-    state, newest first; it is called only if a partition may be one of them, and read until the
-    former directory of each is known."""
+    state, newest first. It is called only if may_have_begun_empty has partitions. It is read until
+    the former directory of each is known."""
     waiting = may_have_begun_empty(cluster)
     found = set()
     online: dict[int, frozenset[str] | None] = {**cluster.online_directories}
@@ -47,8 +47,8 @@ def led_from_new_directories(
 
 
 def may_have_begun_empty(cluster: Cluster) -> dict[PartitionKey, Partition]:
-    """The partitions that one replica alone leads or may lead, and that were elected uncleanly
-    (leaderRecoveryState 1) or have lost their leader before."""
+    """The partitions whose leader was elected uncleanly (leaderRecoveryState 1), and those that
+    only one replica leads or may lead and that have lost their leader before."""
     return {
         key: one
         for key, one in cluster.partitions.items()
@@ -61,8 +61,8 @@ def may_have_begun_empty(cluster: Cluster) -> dict[PartitionKey, Partition]:
 
 
 def only_holder(partition: Partition) -> int:
-    """The leader of a partition, if no other replica is in sync or the leader was elected
-    uncleanly; without a leader the only replica that may lead it. NO_NODE if there are several."""
+    """The leader of a partition, if the leader was elected uncleanly; else the only replica that
+    may lead without an unclean election. NO_NODE if there are several such replicas or none."""
     if partition.leader_recovery_state and partition.leader != NO_NODE:
         return partition.leader
     able = eligible_to_lead(partition)

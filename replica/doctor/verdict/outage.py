@@ -111,8 +111,8 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
 
 
 def _causes(found: Mapping[str, Finding], leaderless: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings about brokers that tell why these partitions have no leader. Of the replicas in
-    lost directories, those of other partitions are left out."""
+    """The findings about brokers that show why these partitions have no leader. The finding about
+    lost directories keeps only the replicas of these partitions."""
     names = {subject.name for one in leaderless for subject in one.subjects}
     for rule in _BROKERS:
         if (finding := found.get(rule)) is None:
