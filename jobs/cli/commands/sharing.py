@@ -29,7 +29,8 @@ class ReportOptions:
 
     --json: file, cluster_id, level (as of check; recovered: the incident is over, and nothing
     committed was lost), headline (what is wrong now; empty where nothing is), sentence, clauses,
-    findings, a line per cluster.
+    findings, refused and refused_next (about writes that were refused and are accepted again, and
+    what to look at; empty where none were), a line per cluster.
 
     Exit codes: 0, 1 the lake is broken, 2 usage (also a lake that was not built).
     """
