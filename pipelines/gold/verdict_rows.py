@@ -93,7 +93,7 @@ def quorum_in(row: Row) -> KnownQuorum:
     )
 
 
-def verdict_in(row: Row) -> Verdict:
+def verdict_in(row: Mapping[str, Any]) -> Verdict:
     """The verdict in a row of gold.verdicts."""
     at = row["at"]
     state = None

@@ -40,3 +40,21 @@ def test_partitions_that_a_new_disk_leads_are_at_risk(
     lines = kraftlake("check", installed_anew(tmp_path / "nodes", is_unclean=is_unclean)).lines
     assert lines[0].startswith("AT RISK     solo-0 and solo-1: only broker 4 leads them or may")
     assert KEEP in lines[1]
+
+
+def test_a_replica_on_another_disk_is_copied_before_it_follows_an_empty_leader(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    """Broker 5 was out of sync, and has more than the new disk of broker 4: its start loses that,
+    and gives no partition a leader."""
+    folder = installed_anew(tmp_path / "nodes", other=True)
+    lines = kraftlake("check", folder).lines
+    assert lines[0].startswith("OUTAGE      2 of 4 partitions (solo-0 and solo-1)")
+    assert KEEP in lines[1]
+    assert lines[2].startswith(
+        "  next      First copy the log directories of broker 5. The start of broker 5 gives none "
+        "of these partitions a leader: they wait for broker 4, which is registered and up."
+    )
+    assert lines[3].startswith("also        The start of broker 5 discards records")
+    told = kraftlake("plan", "--roll", folder).out
+    assert "first copy the log directories of broker 5. Then start node 5" in told

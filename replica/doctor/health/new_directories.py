@@ -13,16 +13,16 @@ from replica.metadata.image.partition import UNASSIGNED_DIRECTORY, Partition, of
 from replica.model.keys import NO_NODE, ZERO_UUID
 
 _ELECTED_AGAIN = 2
-"""The least leader epoch of a partition that had a leader, lost it and got one again. The first
-leader has epoch 0."""
+"""The least leader epoch of a partition that had a leader, lost it and got one again: the first
+leader has epoch 0, and a partition that loses its leader has the next one."""
 
 
 def led_from_new_directories(
     cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]
 ) -> frozenset[PartitionKey]:
     """The partitions of Cluster.led_from_new_directories. steps: gives the changes that led to the
-    state, newest first; it is called only if a partition may be one of them, and read until the
-    former directory of each is known."""
+    state, newest first. It is called only if may_have_begun_empty has partitions. It is read until
+    the former directory of each is known."""
     waiting = may_have_begun_empty(cluster)
     found = set()
     online: dict[int, frozenset[str] | None] = {**cluster.online_directories}
@@ -47,19 +47,22 @@ def led_from_new_directories(
 
 
 def may_have_begun_empty(cluster: Cluster) -> dict[PartitionKey, Partition]:
-    """The partitions that one replica alone leads or may lead, and that were elected uncleanly
-    (leaderRecoveryState 1) or have lost their leader before."""
+    """The partitions whose leader was elected uncleanly (leaderRecoveryState 1), and those that
+    only one replica leads or may lead and that have lost their leader before."""
     return {
         key: one
         for key, one in cluster.partitions.items()
         if (one.leader_recovery_state and one.leader != NO_NODE)
-        or (one.leader_epoch >= _ELECTED_AGAIN and only_holder(one) != NO_NODE)
+        or (
+            one.leader_epoch >= _ELECTED_AGAIN - (one.leader == NO_NODE)
+            and only_holder(one) != NO_NODE
+        )
     }
 
 
 def only_holder(partition: Partition) -> int:
-    """The leader of a partition, if no other replica is in sync or the leader was elected
-    uncleanly; without a leader the only replica that may lead it. NO_NODE if there are several."""
+    """The leader of a partition, if the leader was elected uncleanly; else the only replica that
+    may lead without an unclean election. NO_NODE if there are several such replicas or none."""
     if partition.leader_recovery_state and partition.leader != NO_NODE:
         return partition.leader
     able = eligible_to_lead(partition)

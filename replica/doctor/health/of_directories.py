@@ -102,8 +102,8 @@ def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
 
 
 def _led_from_new(examined: Examined, cluster: Cluster) -> frozenset[PartitionKey]:
-    """See led_from_new_directories. The log is replayed a second time only if a record gives one of
-    the partitions that may be among them other directories."""
+    """See led_from_new_directories. The log is replayed a second time only if a record changes the
+    directories of a partition of may_have_begun_empty."""
     start, end = examined.directory.log_start_offset, cluster.end_offset
     keys = may_have_begun_empty(cluster)
     if not keys or start < end - _MOST_STEPS or not _moves(examined, keys, start, end):
@@ -112,8 +112,8 @@ def _led_from_new(examined: Examined, cluster: Cluster) -> frozenset[PartitionKe
 
 
 def _moves(examined: Examined, keys: Collection[PartitionKey], start: int, end: int) -> bool:
-    """Whether a record from `start` (inclusive) to `end` (exclusive) gives one of these partitions
-    other directories."""
+    """Whether a record from `start` (inclusive) to `end` (exclusive) changes the directories of
+    one of these partitions."""
     topics = {uuid_bytes(topic_id) for topic_id, _ in keys}
     for value in _values(examined, start, end):
         if not value.startswith(_PARTITION_CHANGE) or value[_TOPIC_ID] not in topics:

@@ -150,7 +150,8 @@ def _those_down(cluster: Cluster, brokers: Collection[int]) -> Iterator[str]:
 
 
 def _before_any_start(cluster: Cluster) -> Iterator[str]:
-    """What keeps the only copy of records, which a start of brokers or new records may spoil."""
+    """The steps that keep what may be the only copy of records, before brokers are started and
+    before new records are written."""
     if began_again := sorted(cluster.led_from_new_directories):
         brokers = {only_holder(cluster.partitions[key]) for key in began_again}
         topics = {cluster.values("topics")[topic_id] for topic_id, _ in began_again}

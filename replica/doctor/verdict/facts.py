@@ -71,7 +71,7 @@ _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
 _SHOWN = 3
-_LOSING = (health.LEADER_IN_NEW_DIRECTORY, health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
+LOSING = (health.LEADER_IN_NEW_DIRECTORY, health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
 _STANDING = (health.REPLICA_COUNTS_DIFFER, health.ONE_RACK)
 _KINDS = ("node", "nodes", "broker", "controller", "voter", "topic")
 _VOTER_DOWN = (
@@ -80,7 +80,7 @@ _VOTER_DOWN = (
     "are down, or about to be: their nodes are brokers too, and these are fenced, or shutting "
     "down.",
 )
-"""Said of one voter on a fenced broker, and of several."""
+"""The texts about one voter on a fenced broker, and about several."""
 _BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
     partition_folders.REPLICA_WITHOUT_FOLDER.id, health.RETENTION_SHORTENED.id,
@@ -279,7 +279,7 @@ def _of_health(
     replicas last."""
 
     def place(finding: Finding) -> tuple[int, bool, bool, Any]:
-        later, last = finding.rule not in _LOSING, finding.rule in _STANDING
+        later, last = finding.rule not in LOSING, finding.rule in _STANDING
         return finding.severity.rank, later, last, by_severity(finding)
 
     for finding in sorted(findings, key=place):
@@ -291,7 +291,8 @@ def _of_health(
             continue
         names = [shortened(subject.name) for subject in finding.subjects]
         if finding.rule is health.LEADER_IN_NEW_DIRECTORY:
-            yield _fact(finding.rule, *new_directory_texts(finding))
+            fact = _fact(finding.rule, *new_directory_texts(finding))
+            yield replace(fact, severity=Severity.ERROR)  # its step comes before any copy or start
         elif finding.rule.id in _BY_MESSAGE:
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)

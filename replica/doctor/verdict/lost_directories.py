@@ -1,5 +1,5 @@
-"""Texts about log directories that brokers have lost, and that may hold the only copy of records:
-what is to be kept stands before any start."""
+"""Texts about log directories that brokers have lost, and that may hold the only copy of records.
+They say which disks to keep before any start."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def brokers_in(finding: Finding, only: Collection[str] | None = None) -> tuple[s
 def repair_steps(
     lost: Sequence[str], down: Collection[str], evidence: ClusterEvidence
 ) -> Iterator[str]:
-    """The sentences that bring back log directories for which partitions without a leader wait.
-    lost: the brokers of these directories. down: the brokers that don't run."""
+    """Sentences that say how to repair the log directories for which partitions without a leader
+    wait. lost: the brokers of these directories. down: the brokers that don't run."""
     is_one = len(lost) == 1
     again = "start" if set(lost) <= set(down) else "restart"
     yield (

@@ -107,8 +107,8 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
 
 
 def _causes(found: Mapping[str, Finding], leaderless: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings about brokers that tell why these partitions have no leader. Of the replicas in
-    lost directories, those of other partitions are left out."""
+    """The findings about brokers that show why these partitions have no leader. The finding about
+    lost directories keeps only the replicas of these partitions."""
     names = {subject.name for one in leaderless for subject in one.subjects}
     for rule in _BROKERS:
         if (finding := found.get(rule)) is None:
@@ -130,7 +130,7 @@ def _after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str
     """A step that brings brokers back. Where log directories have to be copied before it, the step
     begins with the instruction to copy them, or only names their brokers if another step has the
     instruction. is_said: whether a step about an outage has it."""
-    if not copies or not (is_said or any(one.truncated for one in copies)):
+    if not copies or not (is_said or any(one.only_copies for one in copies)):
         return " ".join(filter(None, (copy_step(copies), step)))
     brokers = named("broker", [str(one.broker) for one in copies], limit=_SHOWN)
     return f"After the copy of the log directories of {brokers}: {step[0].lower()}{step[1:]}"
@@ -348,9 +348,27 @@ def _next_step(
     steps = [copy] if copy else []
     steps += repair_steps(lost, down, evidence) if lost else ()
     brings = {str(one.broker): one.partitions for one in evidence.returning}
-    if start := [one for one in down if one not in lost or brings.get(one)]:
+    start = [one for one in down if one not in lost or brings.get(one)]
+    if brings and not any(brings.values()) and not lost:
+        steps.append(_of_no_start(leaderless, down))
+    elif start:
         without = len({one.name for found in leaderless for one in found.subjects})
         steps.append(start_of_brokers(start, without, evidence, copy))
-    if not down and not lost:
+    if not down and not lost:  # nothing is known that ends it
         return next(finding.rule.next_step for finding in leaderless)
     return f"{' '.join(steps)} Run no unclean election before: it may lose data."
+
+
+def _of_no_start(leaderless: Sequence[Finding], down: Sequence[str]) -> str:
+    """The sentences where no start of a broker that is down gives a partition a leader."""
+    up = sorted({one for finding in leaderless for one in brokers_in(finding)}, key=int)
+    brokers = named("broker", down, limit=_SHOWN)
+    told = f"The start of {brokers} gives none of these partitions a leader"
+    if not up:
+        return f"{told}: {leaderless[0].rule.next_step}"
+    waits = named("broker", up, limit=_SHOWN)
+    are, its, do = ("are", "their", "do") if len(up) > 1 else ("is", "its", "does")
+    return (
+        f"{told}: they wait for {waits}, which {are} registered and up. Look in {its} log why "
+        f"{'they' if len(up) > 1 else 'it'} {do} not lead."
+    )

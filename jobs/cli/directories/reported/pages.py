@@ -154,9 +154,7 @@ def _evidence(
         newest_changes=walked.newest(),
         state_ranges=walked.state_ranges(),
         voter_sets=_voter_set(voters),
-        facts=given.verdict.facts,
-        next_steps=given.verdict.next_steps,
-        gaps=given.verdict.not_judged,
+        judged=given.verdict,
         outages=judged.known_outages(given.newest.judged, fenced_unasked),
     )
 
