@@ -33,7 +33,7 @@ def _copy_of(cluster: Cluster) -> RecoverStep | None:
     """The step that copies log directories before a start discards their records, also those of
     brokers that are voters, too. This step starts nothing, so that whoever pastes its commands has
     the copy first. None where no start discards records."""
-    copies = copies_first(cluster)
+    copies = [one for one in copies_first(cluster) if one.is_copied]
     if not copies:
         return None
     commands = [

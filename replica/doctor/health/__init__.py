@@ -14,6 +14,7 @@ reassignments        running reassignments
 shortened            topics whose retention was shortened while a broker was down
 new_directories      leaders that were elected uncleanly in a new log directory
 copy_first           the brokers whose log directories have to be copied before their start
+emptied              brokers on new disks that must not run while other brokers start
 returning            in which order brokers bring partitions without leader back
 absent               why brokers aren't live
 partition_folders    the folders of partitions in brokers' log directories

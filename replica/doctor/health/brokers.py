@@ -25,11 +25,15 @@ def _absent(cluster: Cluster) -> Iterator[Finding]:
     held = cluster.replicas_by_broker
     brokers, offsets = cluster.values("brokers"), cluster.offsets("brokers")
     fenced, unregistered = [], []
-    absent, copied = absent_brokers(cluster), {one.broker for one in copies_first(cluster)}
+    absent, copies = absent_brokers(cluster), copies_first(cluster)
+    copied = {one.broker for one in copies if one.is_copied}
+    stop = {one.broker: one.stop for one in copies if one.stop}
     for broker_id, count in sorted(held.items()):
         name, replicas = f"broker {broker_id}", f"{count} replica{'s' * (count > 1)}"
         if broker_id in copied:
             replicas += "; copy its log directories before it starts"
+        if broker_id in stop:
+            replicas += f"; {stop[broker_id]} before"
         if broker_id not in brokers:
             unregistered.append(Subject(name, replicas))
         elif broker_id in absent:

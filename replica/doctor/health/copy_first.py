@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.emptied import emptied_brokers, keep_stopped
 from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.words import named
 
@@ -27,6 +28,13 @@ class CopyFirst(NamedTuple):
     begun_again: tuple[str, ...] = ()
     """The partitions of Cluster.led_from_new_directories, of which this broker has a replica. It
     truncates its replica once it follows the leader."""
+    stop: str = ""
+    """What comes before its start, such as `stop broker 13`: see keep_stopped."""
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether its log directories have to be copied."""
+        return bool(self.truncated or self.shortened or self.begun_again)
 
     @property
     def only_copies(self) -> tuple[str, ...]:
@@ -35,7 +43,8 @@ class CopyFirst(NamedTuple):
 
 
 def copies_first(cluster: Cluster) -> tuple[CopyFirst, ...]:
-    """The brokers that hold replicas and aren't live, if their start discards records; by id."""
+    """The brokers that hold replicas and aren't live, if their start discards records, or comes
+    after the stop of another broker; by id."""
     truncated: dict[int, list[str]] = defaultdict(list)
     shortened: dict[int, set[str]] = defaultdict(set)
     for each in cluster.shortened:
@@ -44,10 +53,21 @@ def copies_first(cluster: Cluster) -> tuple[CopyFirst, ...]:
         if partition.leader_recovery_state:
             for broker in set(partition.replicas) - cluster.live_brokers - set(partition.isr):
                 truncated[broker].append(cluster.name_of(key))
-    kinds = (truncated, shortened, _of_begun_again(cluster))
+    begun_again = _of_begun_again(cluster)
+    emptied = emptied_brokers(cluster)
+    stop, found = keep_stopped(emptied), {*truncated, *shortened, *begun_again}
+    if stop:
+        found |= cluster.replicas_by_broker.keys() - cluster.live_brokers
+        found -= {one.broker for one in emptied}
     return tuple(
-        CopyFirst(one, *(tuple(sorted(kind.get(one, ()))) for kind in kinds))
-        for one in sorted(frozenset().union(*kinds))
+        CopyFirst(
+            one,
+            tuple(sorted(truncated.get(one, ()))),
+            tuple(sorted(shortened.get(one, ()))),
+            tuple(sorted(begun_again.get(one, ()))),
+            stop,
+        )
+        for one in sorted(found)
     )
 
 
@@ -72,10 +92,14 @@ def copy_step(copies: Iterable[CopyFirst], brokers: Collection[int] | None = Non
 
 def what_to_copy(copies: Iterable[CopyFirst], brokers: Collection[int] | None = None) -> str:
     """The sentence of copy_step without the word First; "" if nothing has to be copied."""
-    chosen = [one for one in copies if brokers is None or one.broker in brokers]
+    started = [one for one in copies if brokers is None or one.broker in brokers]
+    chosen = [one for one in started if one.is_copied]
+    stop = next((one.stop for one in started), "")
     if not chosen:
-        return ""
+        return f"{stop}." if stop else ""
     step = f"copy the log directories of {_brokers([str(one.broker) for one in chosen])}"
+    if stop:
+        step = f"{stop} and {step}"
     if any(one.only_copies for one in chosen):
         return f"{step}."
     topics = named(
@@ -110,7 +134,7 @@ def _discarding(copies: Collection[CopyFirst]) -> Iterator[tuple[list[str], str]
             brokers,
             f"discards records that only {'it' if len(brokers) == 1 else 'they'} may hold: {they} "
             f"{named('partition', names, limit=_SHOWN)} to the log of a replica that began again "
-            "on a new disk.",
+            f"on a new disk{', while that runs' if any(one.stop for one in copies) else ''}.",
         )
     brokers, names = _with([(one.broker, one.shortened) for one in copies])
     if names:

@@ -23,12 +23,13 @@ from replica.doctor.check.rule import Finding, Rule, by_severity
 from replica.doctor.health.absent import Absence, absent_brokers
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first
+from replica.doctor.health.emptied import emptied_brokers
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.returning import returning
 from replica.doctor.health.set_aside import SetAside
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
-from replica.doctor.verdict.lost_directories import new_directory_texts
+from replica.doctor.verdict.lost_directories import beside_emptied, new_directory_texts
 from replica.doctor.verdict.margin import QuorumMargin, majority_facts
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
@@ -157,10 +158,10 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     mentioned |= set(LOSS_RULES) if evidence.to_lose else set()
-    of_health = (*_of_health(health_found, mentioned, evidence.absent),)
+    of_health = (*_of_health(health_found, mentioned, evidence),)
     if any(fact.level is Level.OUTAGE for fact in by_state):
         of_health = (*map(_after_outage, of_health),)
-    of_health = (*beside_elections(of_health, by_state),)
+    of_health = (*beside_elections(beside_emptied(of_health, evidence.emptied), by_state),)
     if any(one.finding.rule is groups.CONFLICT for one in evidence.findings):
         told = {fact: of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
         outage = [told.get(fact, fact) for fact in outage]
@@ -273,7 +274,7 @@ def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
 
 
 def _of_health(
-    findings: Sequence[Finding], mentioned: Collection[str], absent: Mapping[int, Absence]
+    findings: Sequence[Finding], mentioned: Collection[str], evidence: ClusterEvidence
 ) -> Iterator[Fact]:
     """The facts of these findings: those about lost records first, those about the placement of
     replicas last."""
@@ -291,13 +292,13 @@ def _of_health(
             continue
         names = [shortened(subject.name) for subject in finding.subjects]
         if finding.rule is health.LEADER_IN_NEW_DIRECTORY:
-            fact = _fact(finding.rule, *new_directory_texts(finding))
+            fact = _fact(finding.rule, *new_directory_texts(finding, evidence.emptied))
             yield replace(fact, severity=Severity.ERROR)  # its step comes before any copy or start
         elif finding.rule.id in _BY_MESSAGE:
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
         elif names:
-            yield _of_subjects(finding, names, absent)
+            yield _of_subjects(finding, names, evidence.absent)
         else:
             text = f"{_begun(finding.message)}: {finding.rule.meaning}"
             yield _fact(finding.rule, text, finding.rule.next_step)
@@ -391,6 +392,7 @@ def verdict_on_state(cluster: Cluster, *gaps: Gap) -> Verdict:
             partitions=len(cluster.partitions),
             returning=returning(cluster),
             copy_first=copies_first(cluster),
+            emptied=emptied_brokers(cluster),
             absent=absent_brokers(cluster),
             state=KnownState(cluster.end_offset, cluster.now),
             gaps=gaps,

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence
 from replica.doctor.health.returning import Returning
 from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.lost_directories import brokers_in
 from replica.model.voters import majority
 from replica.words import named
 
@@ -45,6 +47,30 @@ def start_of_brokers(
         return told
     runs = "runs" if len(cut_off) == 1 else "run"
     return f"{told} If {named('broker', cut_off, limit=_SHOWN)} {runs}, {why}."
+
+
+def of_no_start(
+    leaderless: Sequence[Finding],
+    down: Sequence[str],
+    evidence: ClusterEvidence,
+    *,
+    is_first: bool,
+) -> str:
+    """The sentences where no start of a broker that is down gives a partition a leader that may
+    lead now, or should. is_first: whether nothing comes before the start."""
+    up = sorted({one for finding in leaderless for one in brokers_in(finding)}, key=int)
+    brokers = named("broker", down, limit=_SHOWN)
+    if evidence.emptied:
+        return f"{'Start' if is_first else 'Then start'} {brokers}."
+    told = f"The start of {brokers} gives none of these partitions a leader"
+    if not up:
+        return f"{told}: {leaderless[0].rule.next_step}"
+    waits = named("broker", up, limit=_SHOWN)
+    are, they, have = ("are", "they", "have") if len(up) > 1 else ("is", "it", "has")
+    return (
+        f"The next broker that comes up, {brokers} too, gives them a leader: they wait for "
+        f"{waits}, which {are} registered and up. See before that {they} {have} their records."
+    )
 
 
 def _in_order(down: Sequence[str], evidence: ClusterEvidence) -> tuple[Returning, ...]:
