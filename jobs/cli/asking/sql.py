@@ -49,8 +49,9 @@ def ask(options: SqlOptions) -> int:
 
 
 def run(options: SqlOptions, form: str) -> int:
-    """Prints the answer in a form of write_answer. Returns 0. Raises UsageError for wrong options,
-    and QueryError where the query fails."""
+    """Prints the answer to the query, or the list of tables or of ready-made questions, in a form
+    of write_answer. Returns 0. Raises UsageError for wrong options, and QueryError where the query
+    fails."""
     if options.engine not in ENGINES:
         raise UsageError(
             f"--engine {options.engine}: choose {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"

@@ -307,7 +307,7 @@ class DemoOptions:
     equal. The local engine needs no Java. The logs come with kraftlake. The lakes and, outside a
     checkout, the logs stay in .demo.
 
-    Exit codes: 0, 1 when an answer is not the expected one, 2 usage.
+    Exit codes: 0, 1 when a log can't be read, or when the tables of the two lakes differ, 2 usage.
     """
 
     engine: options.Engine = None

@@ -236,7 +236,7 @@ def _parts(source: ByteSource, begin: int, end: int) -> Iterator[Buffer]:
 def _frame_of(rest: Buffer) -> bytes:
     """The bytes of a header that stay: everything except the CRC. In a batch of another magic,
     nothing behind the magic stays. In a header that Kafka could not have written, only the numbers
-    of its frame stay."""
+    of its frame stay. Empty if the bytes can't be decoded as a header."""
     try:
         header = batch.decode_header(rest)
     except UnsupportedDataError:

@@ -68,6 +68,9 @@ class Fact:
     """The next step of an outage for the moment at which the quorum has a leader and what has to be
     copied was copied; "" for other facts."""
 
+    down: frozenset[int] = field(default=frozenset(), compare=False)
+    """See NoLeader.down."""
+
     @property
     def is_of_other_clusters(self) -> bool:
         """Whether the fact is about disks of several clusters."""

@@ -41,10 +41,16 @@ def is_without_leader(fact: Fact) -> bool:
 def beside_elections(facts: Iterable[Fact], outages: Iterable[Fact]) -> Iterator[Fact]:
     """These facts beside outages. If the quorum has no leader, steps that only a leader can carry
     out are removed from them. So is the start of a voter: the step about the quorum starts the
-    voters in the right order."""
+    voters in the right order. Where another fact has the start of a fenced broker, the fact that
+    its node is a voter does not say it again."""
+    facts, outages = tuple(facts), tuple(outages)
     is_led = not any(map(is_without_leader, outages))
+    is_started = any(health.FENCED_BROKER.id in one.rules for one in (*facts, *outages))
     for fact in facts:
-        if is_led:
+        if is_led and is_started and health.VOTER_ON_FENCED_BROKER.id in fact.rules:
+            step = fact.next_step.replace(f"{health.START_NODE}s", "S")
+            yield replace(fact, next_step=step)
+        elif is_led:
             yield fact
         elif health.VOTER_ON_FENCED_BROKER.id in fact.rules:
             yield replace(fact, next_step="")
@@ -149,6 +155,7 @@ def _where_no_log_goes_on(found: Collection[str], evidence: ClusterEvidence) -> 
         "stay without one.",
         _start(found, others, evidence),
         (_RULE.id,),
+        down=frozenset(map(int, others)),
     )
 
 
