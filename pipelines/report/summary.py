@@ -355,7 +355,8 @@ def _hidden(facts: ReportFacts, evidence: Evidence, voters: frozenset[int]) -> I
         yield f"{counted(facts.damage, 'place')} of the files could not be read."
     if facts.unbuilt:
         yield f"{counted(facts.unbuilt, 'capture')} came after the last build and isn't counted."
-    if facts.known_to is not None and facts.known_to < facts.end_offset:
+    is_short = facts.known_to is not None and facts.known_to < facts.end_offset
+    if is_short and not facts.has_two_histories:
         yield f"The state from offset {facts.known_to} on is not known."
 
 
