@@ -209,8 +209,8 @@ def _of_partitions(
     known: KnownOutages | None, facts: ReportFacts, now: int | None, *, is_all: bool
 ) -> Iterator[str]:
     """Sentences about the partitions that had no leader. now: how many have none in the newest
-    state; None where that isn't known. is_all: whether the captures show all that the cluster
-    knows."""
+    state; None where that isn't known. is_all: whether nothing is missing from the captures, so
+    that "never" may be said."""
     if facts.has_two_histories:
         yield (
             "There are two histories. Which partitions have no leader depends on which one is "
