@@ -175,7 +175,8 @@ class Entries:
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    """The rows of a batch with the columns of SPREAD. Times are in microseconds since 1970 (UTC)."""
+    """The rows of a batch with the columns of SPREAD. Times are in microseconds since 1970
+    (UTC)."""
     columns = (
         column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
         for column in batch.columns
