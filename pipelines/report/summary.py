@@ -66,6 +66,8 @@ def summary(
     None where it is unknown when partitions had no leader. history: None where the lake lacks it,
     and for directories, whose page has a section of events."""
     found, refused = ((), ()) if known is None else (known.outages, known.refusals)
+    if facts.has_two_histories:
+        found, refused = (), ()  # they are those of one history, which may be the wrong one
     hidden = tuple(_hidden(facts, evidence, voters))
     doubts = (*hidden, *_doubts(facts, known))
     impact = (
@@ -200,8 +202,8 @@ def _when_led(evidence: Evidence, facts: ReportFacts) -> Iterator[str]:
 def _of_partitions(
     known: KnownOutages | None, facts: ReportFacts, *, is_all: bool
 ) -> Iterator[str]:
-    """Sentences about the partitions that had no leader. is_all: whether the captures show all that
-    the cluster knows."""
+    """Sentences about the partitions that had no leader. is_all: whether nothing is
+    missing from the captures, so that "never" may be said."""
     if facts.has_two_histories:
         yield (
             "There are two histories. Which partitions have no leader depends on which one is "
