@@ -10,7 +10,14 @@ from os.path import basename
 from typing import Any
 
 from replica.doctor.check.catalogue import (
-    RULES, files, groups, health, log, partition_folders, snapshots, startup,
+    RULES,
+    files,
+    groups,
+    health,
+    log,
+    partition_folders,
+    snapshots,
+    startup,
 )  # fmt: skip
 from replica.doctor.check.rule import Finding, Rule, by_severity
 from replica.doctor.health.absent import Absence, absent_brokers
@@ -126,10 +133,9 @@ class VerdictDraft:
     def verdict(self, more: Iterable[PlacedFinding] = ()) -> Verdict:
         """The verdict. more: further findings about files, of rules whose findings users don't
         notice."""
-        added = tuple(more)
-        findings = (*self.findings, *added)
-        of_files = _of_files(findings, self.mentioned, self.margin.voters)
-        of_files = with_evidence(of_files, self.set_aside, self.put_back)
+        findings = (*self.findings, *(added := tuple(more)))
+        found = _of_files(findings, self.mentioned, self.margin.voters)
+        of_files = with_evidence(found, self.set_aside, self.put_back)
         return decide(
             self.cluster_id,
             self.margin.added_to((*self.felt, *of_files, *self.of_health), findings),
@@ -153,8 +159,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     mentioned |= set(LOSS_RULES) if evidence.to_lose else set()
-    of_health = (*_of_health(health_found, mentioned, evidence),)
-    of_health = (*with_releases(of_health, evidence, by_state),)
+    of_health = (*with_releases(_of_health(health_found, mentioned, evidence), evidence, by_state),)
     if any(fact.level is Level.OUTAGE for fact in by_state):
         of_health = (*map(_after_outage, of_health),)
     of_health = (*beside_elections(beside_emptied(of_health, evidence.emptied), by_state),)
