@@ -33,6 +33,7 @@ from replica.doctor.verdict.margin import QuorumMargin, majority_facts
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
 from replica.doctor.verdict.two_histories import of_one_history, with_evidence
+from replica.doctor.verdict.unsupported import unsupported_texts, with_unsupported
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
     Fact,
@@ -153,7 +154,8 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     """The verdict on one cluster, before further findings are added to it."""
     health_found = evidence.health or ()
     everything = [*(one.finding for one in evidence.findings), *health_found]
-    by_state = [*with_copies((*outage_facts(evidence),), evidence)]
+    outages = with_unsupported(outage_facts(evidence), health_found)
+    by_state = [*with_copies((*outages,), evidence)]
     outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     mentioned |= set(LOSS_RULES) if evidence.to_lose else set()
@@ -293,6 +295,8 @@ def _of_health(
         if finding.rule is health.LEADER_IN_NEW_DIRECTORY:
             fact = _fact(finding.rule, *new_directory_texts(finding))
             yield replace(fact, severity=Severity.ERROR)  # its step comes before any copy or start
+        elif finding.rule is health.LEVEL_NOT_SUPPORTED:
+            yield _fact(finding.rule, *unsupported_texts(finding))
         elif finding.rule.id in _BY_MESSAGE:
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
