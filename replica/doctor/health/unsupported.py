@@ -57,11 +57,14 @@ def _levels(cluster: Cluster) -> Iterator[tuple[str, int]]:
 
 
 def _told(node: RegisteredNode, cluster: Cluster) -> str:
-    """Which levels the node does not support; "" if it supports all."""
+    """Which levels the node does not support; "" if it supports all. A registration before the
+    level was raised does not count: Kafka raises no level that a registered node does not support.
+    """
+    raised = cluster.offsets("features")
     lacks = [
         _lacks(name, level, node.highest.get(name, 0))
         for name, level in _levels(cluster)
-        if level > node.highest.get(name, 0)
+        if level > node.highest.get(name, 0) and node.offset >= raised[name]
     ]
     if not lacks:
         return ""

@@ -18,7 +18,6 @@ from tests.replica.doctor.health.clusters import (
     healthy,
     judged,
     names,
-    voters,
 )
 from tests.replica.metadata.image.made import feature
 
@@ -35,6 +34,8 @@ def upgraded(*more: Any) -> list[Any]:
 
 def test_a_controller_that_registers_with_older_levels_cannot_read_the_log() -> None:
     assert RULE not in judged(upgraded())
+    before = [*healthy(25), feature("metadata.version", 26)]
+    assert RULE not in judged(before), "which Kafka refuses: an older log may have had other levels"
     found = judged(upgraded(a_controller(3, level=25)))[RULE]
     assert names(found) == ["controller 3"]
     assert found.subjects[0].what == f"{BACK} 4.1-IV0"
@@ -45,10 +46,10 @@ def test_a_controller_that_registers_with_older_levels_cannot_read_the_log() -> 
 def test_so_can_no_broker_and_each_feature_counts() -> None:
     found = judged(upgraded(a_broker(11, level=25)))[RULE]
     assert names(found) == ["broker 11"]
-    shared = judged([*healthy(), feature("share.version", 1)])[RULE]
-    assert names(shared)[0] == "broker 11", "no node names the feature"
+    shared = judged([*healthy(), feature("share.version", 1), a_broker(11)])[RULE]
+    assert names(shared) == ["broker 11"], "it registered later, and names no such feature"
     assert shared.subjects[0].what.endswith("can't read share.version 1 (it supports 0)")
-    assert RULE not in judged([*healthy(), feature("kraft.version", 1)])
+    assert RULE not in judged([*healthy(), feature("kraft.version", 1), a_broker(11)])
 
 
 def test_a_controller_that_is_no_voter_may_be_gone() -> None:
@@ -76,5 +77,5 @@ def test_a_quorum_without_leader_says_it_with_its_first_step() -> None:
 
 
 def test_the_needed_release_may_be_one_that_is_not_known() -> None:
-    found = judged([*healthy(), feature("metadata.version", 90), voters(1, 2, 3)])[RULE]
+    found = judged([*healthy(), feature("metadata.version", 90), a_controller(3)])[RULE]
     assert found.message.startswith("a release after Kafka ")
