@@ -230,7 +230,9 @@ def known_quorum(
         gave_up,
         tuple(sorted(_behind(group, newest, doubts))),
         nobody_led_after(newest, logs, {log.key for log in logs if log.key not in doubts}),
-        () if conflicts else tuple(sorted(in_unled_epochs(newest, logs))),
+        ()
+        if conflicts
+        else tuple(sorted(in_unled_epochs(newest, logs, known[0] if known else ()))),
     )
 
 

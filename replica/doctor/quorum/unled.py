@@ -27,11 +27,19 @@ def gave_up_leading(
     return next((log.key for log in leaders), None)
 
 
-def in_unled_epochs(newest: ReplicaLog, logs: Sequence[ReplicaLog]) -> Iterator[int]:
-    """See KnownQuorum.unled. Epoch 0 is before the first election."""
+def in_unled_epochs(
+    newest: ReplicaLog, logs: Sequence[ReplicaLog], voters: Sequence[KnownVoter]
+) -> Iterator[int]:
+    """See KnownQuorum.unled. A voter's node whose disk can't be relied on, or isn't the voter's,
+    tells nothing: its log may lack what it knew. Epoch 0 is before the first election."""
     led = (log.quorum_epoch for log in logs if log.quorum_leader != NO_NODE)
     last = max(newest.last_epoch, *led, 0)
-    return (log.key.node_id for log in logs if log.quorum_epoch > last)
+    doubted = {voter.key.node_id for voter in voters if voter.doubt is not None}
+    return (
+        log.key.node_id
+        for log in logs
+        if log.quorum_epoch > last and log.key.node_id not in doubted
+    )
 
 
 def nobody_led_after(
