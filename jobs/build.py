@@ -53,7 +53,8 @@ run = partial(main, None)
 def bring_up_to_date(
     spark: SparkSession | None, arguments: BuildOptions, progress: CommandProgress | None = None
 ) -> dict[str, int]:
-    """Does what `build_tables` does. Ctrl-C ends it with one line on stderr."""
+    """Does what `build_tables` does, with the same parameters. Ctrl-C ends it with one line on
+    stderr."""
     with interruptible("build", lambda: _again(arguments.lake)):
         return build_tables(spark, arguments, progress)
 
@@ -171,8 +172,9 @@ def _has_changed(lake: Lake) -> bool:
 
 
 def _build_if_free(spark: SparkSession | None, arguments: BuildOptions) -> None:
-    """Builds the lake. While another writer is at work, nothing is built, and the next round tries
-    again."""
+    """Builds the lake and prints the row counts. Where an error is temporary, for example because
+    another process writes to the lake, it prints the error and returns: --follow tries again
+    later."""
     try:
         counts = bring_up_to_date_if_possible(spark, arguments)
     except KraftlakeError as error:

@@ -63,8 +63,8 @@ def main(spark: SparkSession | None, arguments: IngestOptions) -> int:
 
     spark: the session whose executors decode the logs. Where it is None, the job starts the engine
     that --engine names, and only if there is something new. Returns 0 where everything was read, 1
-    where a row of bronze.damage was written, or where a dry run finds a damaged place without
-    decoding. Raises KraftlakeError.
+    where a row of bronze.damage was written without --accept-damage, or where a dry run finds a
+    damaged place without decoding. Raises KraftlakeError.
     """
     lake, json_output = arguments.lake, arguments.json_output
     hiding = Hiding.of(arguments)

@@ -16,6 +16,8 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from jobs.cli.commands.sharing import PublishOptions
 from jobs.cli.option_values import bytes_in, text_in
 from jobs.cli.output import complain, write_json, write_text
@@ -64,7 +66,7 @@ def main(spark: SparkSession | None, arguments: PublishOptions) -> int:
     if arguments.follow:  # a service manager ends it by SIGTERM, which then counts like Ctrl-C
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     lines = _VersionLines(table, arguments.json_output)
-    wait = (lambda: time.sleep(arguments.interval_s)) if arguments.follow else None
+    wait = partial(_wait, arguments.interval_s) if arguments.follow else None
     writes, run_id = _written(arguments), arguments.run_id
     try:
         with (
@@ -81,6 +83,13 @@ def main(spark: SparkSession | None, arguments: PublishOptions) -> int:
 
 
 run = partial(main, None)
+
+
+def _wait(seconds: float) -> None:
+    """Waits for the next version. Before that the process gives back the memory that Arrow keeps
+    after reading a version: some 60 MB, for which there may be no use for hours."""
+    pa.default_memory_pool().release_unused()
+    time.sleep(seconds)
 
 
 def _change_feed(spark: SparkSession | None, lake: Lake, known: Feed) -> ChangeFeed:
@@ -120,7 +129,8 @@ class _VersionLines:
 
 
 def _target(feed: ChangeFeed, options: PublishOptions) -> AbstractContextManager[FeedTarget]:
-    """The destination in the options. Only the modules that it needs are imported."""
+    """The destination in the options. Only the modules that it needs are imported. Raises
+    UsageError where the options don't name exactly one."""
     named = {"--topic": options.topic, "--to": options.folder, "--webhook": options.webhook}
     if sum(value is not None for value in named.values()) != 1:
         raise UsageError(f"publish: name one of {', '.join(named)}")
@@ -177,8 +187,8 @@ def _no_lake() -> UsageError:
 
 
 def _properties(options: PublishOptions) -> dict[str, str]:
-    """The settings of librdkafka: those of the file, then -X in their place, and the cluster's
-    address."""
+    """The settings of librdkafka: those of the file, then those of -X, which win, and the cluster's
+    address. Raises UsageError for a malformed setting, and where no address is given."""
     found: dict[str, str] = {}
     if options.producer_config is not None:
         text = bytes_in("--producer-config", options.producer_config, _MOST_BYTES).decode(ENCODING)

@@ -38,7 +38,7 @@ def check(*paths: Place, **options: Value) -> list[Row]:
 
     The rows of `kraftlake check --json`: those whose kind is verdict, those whose kind is finding,
     and at the end the summary. options: those of the command, such as order="live,final" or
-    partitions=True. What can't be read is told on stderr. Raises KraftlakeError.
+    partitions=True. Lines on stderr name what can't be read. Raises KraftlakeError.
     """
     return rows_of("check", paths, options)
 
@@ -74,8 +74,9 @@ def decode(
     UTC), type, version and data, as kafka-dump-log shows the record. For a partition that is no
     metadata log, the row has key, value and headers instead of type, version and data. After the
     records comes a row for each damage: position (byte), size (bytes), damage and detail. Any other
-    file gives one row, with kind and data. Raises KraftlakeError, also for a small file that can't
-    be decoded.
+    file gives one row, with kind and data. keep_secrets: whether secrets are shown. redact_key: the
+    file with the key of their fingerprints; None for a random key. Raises KraftlakeError, also for
+    a small file that can't be decoded.
     """
     name = os.fspath(path)
     kind = classify(os.path.basename(name))
@@ -99,7 +100,8 @@ def _small_file(path: str, kind: FileKind, data: bytes) -> Any:
 
 
 class _Decoding:
-    """Of one segment or snapshot. damages: what records could not be decoded."""
+    """The decoding of one segment or snapshot. damages: the records that could not be decoded so
+    far."""
 
     def __init__(self, path: str, redactor: Redactor | None) -> None:
         partition = partition_of_file(path)
@@ -132,7 +134,8 @@ class _Decoding:
             }
 
     def _content(self, record: Record, *, is_control: bool) -> tuple[Row, str | None]:
-        """What a row has of a record besides its place, and why it could not be decoded."""
+        """The fields of a row that hold a record's content, and the reason why the content could
+        not be decoded; None where it could."""
         if not (self._is_metadata or is_control):
             return opaque_content(record, self._hiding), None
         read = self._reader.read(record, is_control=is_control)

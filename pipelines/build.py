@@ -61,7 +61,8 @@ to no less than a 21st."""
 _RECORDS_OF_A_UNIT = 20_000
 """How many records of small clusters are derived together."""
 _MEMBERS_OF_A_UNIT = 50
-"""The number of captures of a round whose first entries are read in one unit."""
+"""The most captures of a round for which one unit reads the entries at the first offsets of all
+logs."""
 
 
 def build(
@@ -154,9 +155,9 @@ def _derive(stages: BuildStages, clusters: ChangedClusters) -> LargeClusters:
 def _derive_again(
     stages: BuildStages, large: LargeClusters, beside: dict[str, BesideCluster]
 ) -> None:
-    """Derives clusters a second time. They are the clusters of whose voters only other directories
-    were captured, which is seen only when all clusters of a round are derived. This is rare.
-    beside: what these directories show, by cluster."""
+    """Derives again the clusters with voters of whose nodes only other directories were captured.
+    This is known only after all clusters of a round were derived, and is rare. beside: the facts
+    about these voters, by cluster."""
     units = stages.drop(beside) if beside else []
     whole = [replace(one, beside=beside) for one in units if isinstance(one, Clusters)]
     done = stages.run("derive beside other clusters", Grain.CLUSTER, derive, whole, DERIVED)

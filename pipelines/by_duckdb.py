@@ -24,9 +24,9 @@ _VARIANT = "STRUCT(metadata BLOB, value BLOB)"
 
 
 def database_of(tables: Mapping[str, Dataset], memory: int, scratch: str = "") -> Database:
-    """A database in memory, of views of these tables, by names such as gold.findings. memory: the
-    bytes that DuckDB may account for. scratch: a folder for what a query needs beyond that; without
-    one such a query fails. Raises duckdb.Error."""
+    """A database in memory, of views of these tables, by names such as gold.findings. memory:
+    DuckDB's memory limit, in bytes. scratch: a folder for the data of a query beyond that limit;
+    without a folder such a query fails. Raises duckdb.Error."""
     database = duckdb.connect(
         config={
             # This setting comes first, so that no SQL of this connection reaches files or networks.

@@ -14,8 +14,8 @@ from pipelines.dialects import Sql
 
 
 def rounds_sql(where: Sql) -> Sql:
-    """The query whose rows have the fields of Round, in the dialect of delta-rs; the oldest round
-    first.
+    """The query whose rows have the fields of Round, in the dialect of delta-rs; in each cluster
+    the oldest round first.
 
     where: condition on rows of bronze.captures. The newest record is only queried for rounds that
     need it. Its time is in ms since 1970, because a hostile log has times that no calendar has.

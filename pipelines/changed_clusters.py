@@ -227,7 +227,8 @@ def offset_ranges(
     """Divides a cluster's records into ranges of base offsets, of about `at_once` records each.
 
     files: the data files of bronze.log_records. Gives for each range its first base offset
-    (inclusive), its last one (exclusive), and about how many records it has."""
+    (inclusive), its end (exclusive), and about how many records it has.
+    """
     mine = [one for one in files if one.may_hold(cluster_id)]
     total = sum(one.rows for one in mine)
     if not mine:

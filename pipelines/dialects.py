@@ -50,7 +50,8 @@ class Dialect:
 
     def identifier(self, *parts: str) -> Sql:
         """A name of these parts, such as a schema and a table, with a dot between them. No engine
-        changes the case of its letters. Raises UsageError as `literal` does."""
+        changes the case of its letters. Raises UsageError for a name that the engine's SQL can't
+        write."""
         is_filled_in = self.escapes and any(
             "${" in part for part in parts
         )  # and no escape sequence prevents it

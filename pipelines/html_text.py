@@ -76,7 +76,7 @@ def _content(text: str) -> str:
 
 
 def ticks(text: str) -> Html:
-    """A sentence, with `code` for backticks."""
+    """A sentence, in which the text between two backticks becomes an element `code`."""
     return joined(
         element("code", one) if place % 2 else one for place, one in enumerate(text.split("`"))
     )

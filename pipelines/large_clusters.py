@@ -46,7 +46,8 @@ class LargeClusters:
     records: dict[str, int]
     """About how many records each cluster has."""
     replaced: Mapping[tuple[str, ...], Replaced]
-    """The rows that the new rows of a cluster replace. The key is a tuple of the cluster's id."""
+    """The rows that the new rows of a cluster replace. The key is a tuple with the cluster's id
+    alone."""
     rounds: frozenset[int]
     """The numbers of the ingest rounds whose members are wanted."""
 
@@ -93,7 +94,7 @@ class LargeClusters:
         lasted, for clusters with a known state.
 
         The newest range of the history mostly answers all questions. If it doesn't, the ranges
-        before it are read side by side, twice as many each time.
+        before it are read side by side: one, then as many as run at once, then twice as many.
         """
         newest = self.stages.run("newest state", Grain.CLUSTER, large_cluster.newest, units)
         looking = {

@@ -1,8 +1,8 @@
 """What a query names, found without running it.
 
-This is a scanner of SQL's words, not a parser: it tells string literals, comments and quoted names
-apart. In Spark's literals a backslash escapes, in DataFusion's it doesn't, so each query is read
-both ways. Whether a query only reads is not judged here, but by each engine's own plan of it.
+This is a scanner of SQL's words, not a parser: it distinguishes string literals, comments and
+quoted names. In Spark's literals a backslash escapes, in DataFusion's it doesn't, so each query is
+read both ways. Whether a query only reads is not judged here, but by each engine's own plan of it.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ def stayed_parts(clusters: ChangedClusters) -> dict[str, Stayed]:
 
 
 def _with_same_rows(pins: Pins, contract: Contract) -> Pins:
-    """The table at a version with the same rows, before the newest commit joined its files."""
+    """The table at the version before its newest commit, where that commit only joined files; at
+    the same version elsewhere. The rows are the same."""
     version = pins.versions[contract.name]
     for commit in pins.table(contract.name).history(1):
         if commit["version"] == version and COMPACTED.items() <= commit.items():

@@ -75,8 +75,8 @@ class NoLeaderError(KraftlakeError):
 
 
 class PeerError(KraftlakeError):
-    """Another process on the network did not answer, or refused. The text begins with the host and
-    port of this process."""
+    """Another process on the network (the peer) did not answer, or refused. The text begins with
+    the peer's host and port."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(address, reason)

@@ -16,7 +16,8 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 
 def leave_out_current_folder() -> None:
     """Let this process, and each Python that it or Spark's JVM starts, import nothing from the
-    current folder. Folders that PYTHONPATH names stay, and the checkout that holds this code."""
+    current folder. Folders that PYTHONPATH names can still be imported from, and so can the
+    checkout that holds this code."""
     sys.path[:] = without_current_folder()
     os.environ[_SAFE_PATH] = "1"
     if "PYTHONPATH" in os.environ:
@@ -48,9 +49,9 @@ def is_current_folder_left_out() -> bool:
 
 
 def python_of(module: str, *words: str) -> list[str]:
-    """The words that start a module by the interpreter of this process, without the current folder.
-    The process needs `environment`; otherwise it would import the installed code instead of this
-    code."""
+    """The command line that runs a module by the interpreter of this process, without the current
+    folder. `words` are the module's arguments. The process needs `environment`; otherwise it would
+    import the installed code instead of this code."""
     return [sys.executable, "-P", "-m", module, *words]
 
 

@@ -27,9 +27,9 @@ _CACHE_MARK = "CACHEDIR.TAG"
 
 
 def shipped(beside: str, installed: str) -> Path | zipfile.Path | None:
-    """A folder of files that come with the code: beside the packages in a checkout or a zip, else
-    where a wheel installs it; None if there is none. beside: its path in a checkout. installed: its
-    name below share/kraftlake."""
+    """The folder of files that come with the code; None if there is none. In a checkout or a zip it
+    is beside the packages, otherwise where a wheel installs it. beside: its path in a checkout.
+    installed: its name below share/kraftlake."""
     if ROOT.is_file():
         import zipfile  # takes 10 ms, and few starts need it
 
@@ -44,7 +44,8 @@ def shipped(beside: str, installed: str) -> Path | zipfile.Path | None:
 
 
 def release() -> str:
-    """The release of this kraftlake, for people."""
+    """The release of this kraftlake, for people: its version, or "(from a checkout)" if it isn't
+    installed."""
     from importlib.metadata import PackageNotFoundError, version  # takes 20 ms
 
     try:
@@ -79,8 +80,8 @@ def _line(wanted: str, prefix: Path) -> str:
 
 
 def _pip() -> tuple[str, ...]:
-    """The words that call pip. They name the interpreter, because the pip of another environment
-    may be first on the path.
+    """The beginning of a pip command. It names the interpreter, because the pip of another
+    environment may be first on the path.
 
     Only the folders of sys.path are searched for pip. importlib.util.find_spec would also ask the
     import hook of setuptools, which changes the modules of this process.

@@ -61,8 +61,8 @@ def size_text(size_bytes: int) -> str:
 
 
 def duration_text(milliseconds: int) -> str:
-    """A time span as every sentence tells it: `3.2 s` below a minute, else its two largest units,
-    such as `2 min 17 s`, `3 h` or `1 d 4 h`."""
+    """A time span for people: `3.2 s` below a minute, else its two largest units, such as `2 min 17
+    s`, `3 h` or `1 d 4 h`."""
     if milliseconds < _MINUTE_MS:
         return f"{milliseconds / 1000:.1f} s"
     minutes, seconds = divmod(milliseconds // 1000, 60)
@@ -81,8 +81,8 @@ def time_text(moment: datetime | None) -> str:
 
 
 def ms_text(milliseconds: int | None) -> str:
-    """A record's time, given in ms since 1970, in the form of time_text. A time outside of the
-    calendar, which a hostile log may hold, is shown as the number."""
+    """A record's time, given in ms since 1970, in the form of time_text; empty for None. A time
+    outside of the calendar, which a hostile log may hold, is shown as the number."""
     if milliseconds is None:
         return ""
     try:

@@ -27,7 +27,8 @@ _PARAMS = {
 @task.branch
 def gate(**context: Any) -> str:
     """Returns the name of the task that runs next. The log, and the XCom `doubts`, have the reasons
-    against publishing. The log also has the verdicts that are worth a warning."""
+    against publishing. The log also has the verdicts that are worth a warning. Raises
+    AirflowFailException for a gate with an unknown level."""
     try:
         levels = settings.gate()
     except ValueError as error:  # another try would find the same

@@ -1,9 +1,9 @@
 """Ingests the captures of an interval into the lake: one Spark application for all clusters.
 
-The job stores the captures one after another in the order of their times, and Spark's executors
-share the files of each, so the lake is the same as after an ingest of each. A backfill ingests the
-captures of its intervals in any order, and the lake places each by its time. Directories of running
-nodes have no past, so a backfill leaves them out.
+The job stores the captures one after another, in the order of their times. The lake is therefore
+the same as after one ingest per capture. Spark's executors share the files of each capture. A
+backfill ingests the captures of its intervals in any order, and the lake places each by its time. A
+backfill doesn't read the directories of running nodes, because they show only the present.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ _PARAMS = {
 
 @task
 def captures(**context: Any) -> list[str]:
-    """The arguments of `kraftlake ingest` for all captures of the interval. Where there is no
-    capture, the ingest is skipped."""
+    """The arguments of `kraftlake ingest` for all captures of the interval. Raises
+    AirflowSkipException where there is no capture, and AirflowFailException where the Variable
+    kraftlake_clusters doesn't name the wanted cluster."""
     wanted, run = context["params"]["cluster"], context["dag_run"]
     clusters = settings.clusters()
     if not clusters or (wanted and wanted not in clusters):

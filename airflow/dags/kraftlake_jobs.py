@@ -123,7 +123,9 @@ def is_temporary(code: int) -> bool:
 
 
 def ask(*arguments: str) -> list[dict[str, Any]]:
-    """The rows of a kraftlake command that takes --json and needs no Spark."""
+    """The rows that a kraftlake command prints with --json. The command must need no Spark. If the
+    command fails, raises AirflowException where a second attempt may succeed, else
+    AirflowFailException."""
     done = subprocess.run(  # noqa: S603 - our own words
         [str(settings.VENV / "bin" / "python"), "-m", "jobs.cli", *arguments, "--json"],
         env={**os.environ, **_environment()},

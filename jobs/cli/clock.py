@@ -14,7 +14,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class ZonedClock:
-    """Shows times in a time zone."""
+    """Shows times, which are given in ms since 1970, in a time zone."""
 
     zone: tzinfo | None = UTC
     """The time zone; None for the zone of this machine."""
@@ -33,7 +33,7 @@ class ZonedClock:
         return f"{at}ms" if moment is None else moment.strftime("%H:%M:%S.") + f"{at % 1000:03}"
 
     def text(self, at: int) -> str:
-        """The time as ISO 8601 with the zone's offset; Z for UTC."""
+        """The time (ms since 1970) as ISO 8601 with the zone's offset; Z for UTC."""
         moment = self._moment(at)
         if moment is None:
             return f"{at}ms"

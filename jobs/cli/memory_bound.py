@@ -20,7 +20,7 @@ VARIABLE = "KRAFTLAKE_MEMORY"
 _GIB = 1 << 30
 _LARGEST_DEFAULT = 4 * _GIB
 _LEAST = 128 << 20
-"""The least bound. The engines themselves take about half of it."""
+"""The least bound, in bytes. The engines themselves take about half of it."""
 _LOOKED_EVERY_S = 0.02
 _FAILED = 1
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": _GIB, "t": 1 << 40}
@@ -31,8 +31,8 @@ _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def default_bound() -> int:
-    """The bound of the environment; else 4 GiB, or half of the memory of the machine or of its
-    control group, where that is less. Raises UsageError."""
+    """The bound in bytes: that of the environment; else 4 GiB, or half of the memory of the machine
+    or of its control group, where that is less, but at least _LEAST. Raises UsageError."""
     if VARIABLE in os.environ:
         return bound_of(os.environ[VARIABLE], VARIABLE)
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -61,7 +61,7 @@ def period_of(from_time: str | None, to_time: str | None) -> Period:
 
 
 def _ceiled_ms(moment: datetime | None) -> int | None:
-    """The first whole ms that isn't before the moment."""
+    """The first whole ms since 1970 that isn't before the moment; None for None."""
     return None if moment is None else -((_EPOCH - moment) // timedelta(milliseconds=1))
 
 
@@ -85,8 +85,8 @@ def moment_of(option: str, text: str | None) -> datetime | None:
 
 
 def capture_moment_of(option: str, text: str | None) -> datetime | None:
-    """The time of a capture, as in `moment_of`. Raises UsageError also for a year that the
-    timestamps of a lake's files can't hold."""
+    """The time of a capture, as in `moment_of`; None where the option was not given. Raises
+    UsageError also for a year that the timestamps of a lake's files can't hold."""
     moment = moment_of(option, text)
     if moment is None:
         return None

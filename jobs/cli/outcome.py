@@ -160,8 +160,9 @@ def _unexpected(app: typer.Typer, error: BaseException, arguments: list[str]) ->
 
 
 def _extra_with(name: str, command: Sequence[str]) -> str:
-    """The extra that installs the module: for a command that knows no lake the smallest one, for
-    all others the extra with everything that they need."""
+    """The extra that installs the module: the module's own one, if there is one; else, for a
+    command that knows no lake, the smallest one; for all other commands the extra with everything
+    that they need."""
     if name in _EXTRAS_OF_THEIR_OWN:
         return _EXTRAS_OF_THEIR_OWN[name]
     if command and command[0] in _WITHOUT_A_LAKE:

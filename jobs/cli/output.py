@@ -138,8 +138,8 @@ def kept_rows() -> Iterator[list[dict[str, Any]]]:
 
 
 def json_text(value: Any) -> str:
-    """Compact JSON in UTF-8, with keys in the given order. json_value says how values that JSON
-    lacks are written."""
+    """Compact JSON, with keys in the given order. json_value says how values that JSON lacks are
+    written."""
     try:
         return safe_json(_ENCODER.encode(value))
     except (TypeError, ValueError):  # keys that are no text, or NaN
@@ -218,8 +218,8 @@ def time_text(moment: datetime) -> str:
 
 
 def ms_text(milliseconds: int) -> str:
-    """A record's time as ISO-8601. A time that no calendar has (hostile input) is shown as the
-    number."""
+    """A record's time (ms since 1970) as ISO-8601. A time that no calendar has (hostile input) is
+    shown as the number."""
     try:
         return time_text(_EPOCH + milliseconds * _MILLISECOND)
     except OverflowError:

@@ -2,7 +2,7 @@
 offsets at which a capture doesn't prove that a missing batch is really gone.
 
 A round writes bronze.captures last, so a group in that table is in all other tables too.
-`holds_all` tells without Spark whether a lake has all that an ingest has read.
+`holds_all` finds without Spark whether a lake has all that an ingest has read.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def covered_from(log_start_offset: int, first_offset: int | None) -> int:
 
 def uncovered_by(capture: Capture) -> tuple[Uncovered, ...]:
     """The ranges of offsets at which a capture doesn't show that a batch is absent. A log directory
-    without a metadata log tells nothing of what its node once held."""
+    without a metadata log shows nothing of what its node once held."""
     is_formatted = capture.location.is_formatted
     return (Uncovered(0, None),) if is_formatted else uncovered(capture.directory)
 
@@ -246,10 +246,10 @@ def place(
 ) -> tuple[Captured, ...]:
     """The captures of groups that the lake doesn't have yet, each with its time.
 
-    A capture without a time of its own gets `now`. Where the clock is behind the newest capture of
-    a replica of its group, it gets the first free time after that capture: a directory that is read
-    now is newer than an earlier capture of it. All such captures of a group get one time. Raises
-    UsageError where a capture was made against a capture that is not the newest any more.
+    A capture without a time of its own gets `now`. Where `now` is not after the newest capture of a
+    replica of its group, the capture gets the first free time after that one: a directory that is
+    read now is newer than an earlier capture of it. All such captures of a group get one time.
+    Raises UsageError where a capture's base is not the replica's newest capture any more.
     """
     placed: list[Captured] = []
     for group in groups:

@@ -46,7 +46,9 @@ def _bytes_of(capture: Capture, file: DirectoryFile, damage: Damage) -> bytes:
 
 
 def damage_row(capture_id: str | None, damage: Damage, raw: bytes | None = None) -> Row:
-    """A row of bronze.damage. The damage already has the file's name in the user's words."""
+    """A row of bronze.damage. The damage already has the file's name in the user's words.
+    capture_id: None for a damage without a replica. raw: the damaged bytes; None where none are
+    stored."""
     return {
         "capture_id": capture_id,
         "file": damage.file,
@@ -65,7 +67,7 @@ def unreadable(
     makes these rows.
 
     records: rows with REPLICA_KEYS, file, position, error and value.
-    captures: the capture_id of each replica. A file's name doesn't tell its replica, because a URI
+    captures: the capture_id of each replica. A file's name doesn't show its replica, because a URI
         is shown without its query.
     """
     found = []

@@ -1,7 +1,7 @@
 """Captures removed from bronze, as if they had never been ingested.
 
 The order of the writes makes it possible to run the work again after a kill. Records are removed
-while log_batches still tells to which captures they belong. bronze.captures comes last, because it
+while log_batches still shows to which captures they belong. bronze.captures comes last, because it
 has the list of captures to remove. Each step may be repeated. The caller holds the lake's lock, and
 has noted in pipelines.lake.forgetting that the work has begun.
 """
@@ -165,8 +165,8 @@ class _Forgetting:
         return remove(self.spark, self.lake, bronze.SNAPSHOTS, self._snapshots_gone)
 
     def _damage(self) -> int:
-        """Removes damage inside of records, which belongs to one capture. Damage moves to another
-        capture with the same batch, where there is one."""
+        """Removes the rows about damage inside of records whose capture is removed. Where another
+        capture has the same batch, it gets the row. Gives the number of removed rows."""
         damage = read(self.spark, self.lake, bronze.DAMAGE)
         gone = [row.capture_id for row in self._captures_gone.collect()]
         told = damage.where(F.col("kind") == DamageKind.RECORD.value).where(

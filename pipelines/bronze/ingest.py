@@ -83,7 +83,8 @@ class Ingest:
     redaction: Redaction | None
     """How secrets are hidden; with None they are kept."""
     tell: Callable[[Damage], None] = nothing
-    """A function that gets each damage that is found after the captures, with the user's names."""
+    """A function that gets each damage that is found after the captures were made. The damage names
+    files as the user knows them."""
 
     def create_tables(self) -> None:
         """Create the tables that are absent.

@@ -1,4 +1,5 @@
-"""Ranges of segments as Arrow batches of bronze.log_records, written without Spark's rows."""
+"""Reads ranges of segments into Arrow batches with the columns of bronze.log_records and
+bronze.log_batches."""
 
 from __future__ import annotations
 
@@ -88,7 +89,8 @@ def log_record_batches(
 
 
 def log_batch_rows(part: LogRange, redactor: Redactor | None) -> Iterator[pa.RecordBatch]:
-    """A row for each batch of the range, with BATCH_COLUMNS and the replica of the log."""
+    """A row for each batch of the range, with BATCH_COLUMNS and the replica of the log. redactor:
+    None keeps the CRCs of batches that may hold secrets."""
     with range_source(part.range) as data:
         for batch in rows.batches(data, part.range, redactor, BATCH_COLUMNS):
             yield owned(batch, part.replica)

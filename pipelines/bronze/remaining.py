@@ -208,7 +208,9 @@ def file_in(row: Mapping[str, Any], moment: ReplicaCapture) -> str:
 
 
 def _segment_below(offset: int, names: Iterable[str]) -> str | None:
-    """The segment that has the offset, where segments begin at other offsets than before."""
+    """The segment with the highest base offset that isn't above the offset: a capture's segments
+    may begin at other offsets than those of an earlier capture. None where there is no such
+    segment."""
     segments = ((classify(name), name) for name in names)
     bases = [
         (found.base_offset, name)
@@ -222,7 +224,7 @@ def _segment_below(offset: int, names: Iterable[str]) -> str | None:
 
 
 def _snapshot_name(row: Mapping[str, Any], moment: ReplicaCapture) -> str | None:
-    """The name under which a capture has the snapshot."""
+    """The name under which a capture has the snapshot; None where it doesn't have it."""
     for name, content in moment.files.items():
         found = classify(os.path.basename(name)).snapshot
         if found is None or content != row["content_sha256"]:

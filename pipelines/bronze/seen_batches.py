@@ -43,6 +43,7 @@ def write_seen_batches(
     lake: delta.Lake, captured: Sequence[Captured], redactor: Redactor | None, runner: Runner
 ) -> int:
     """Updates the table. Gives the number of added rows. captured: the captures of a round.
+    redactor: None keeps the CRCs of batches that may hold secrets.
 
     Tasks write files for windows that change no row, and one commit adds the files. The rows of
     other windows are merged, a few windows in one commit. Commits of a killed ingest change nothing
@@ -96,8 +97,8 @@ class _Folding:
     redactor: Redactor | None
 
     def write(self, unit: _Unit, *, target: WriteTarget) -> NewFile | None:
-        """Runs in a task. Writes the rows of batches without a known row into a file of
-        the table."""
+        """Runs in a task. Writes the rows of batches without a known row into a file of the table.
+        None where there are no such rows."""
         nothing = LOG_BATCHES.arrow_schema.empty_table()
         return target.write(self._fold(nothing, unit).to_batches())
 
@@ -171,8 +172,8 @@ def own_crcs(
     redactor: Redactor | None,
     runner: Runner,
 ) -> OwnCrcs:
-    """The CRC of each damaged batch of the round of which the lake, or one of the parts, has an
-    undamaged copy."""
+    """The CRCs of damaged batches of the round. A batch is left out if neither the lake nor one of
+    the parts has an undamaged copy of it."""
     damaged = set(_damaged(captured))
     if redactor is None or not damaged:
         return {}

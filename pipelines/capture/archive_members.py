@@ -198,8 +198,8 @@ class _Stream:
         return bytes(self._file.read(size))
 
     def region(self, position: int, size: int) -> Iterator[bytes]:
-        """The bytes of a member. Where the bundle ends too early, the bytes that are there come
-        before the error."""
+        """The bytes of a member, which begins at byte `position` and has `size` bytes. Where the
+        bundle ends too early, it raises EOFError after the bytes that are there."""
         self.seek(position)
         while size > 0:
             chunk = self._file.read1(min(size, _CHUNK_BYTES))

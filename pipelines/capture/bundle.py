@@ -53,7 +53,7 @@ _BROKEN = (
 
 
 def is_bundle(path: str) -> bool:
-    """Whether a path names a bundle, by its suffix."""
+    """Whether there is a file at the path, with the suffix of a bundle."""
     return path.endswith(SUFFIXES) and os.path.isfile(path)
 
 

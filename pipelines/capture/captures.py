@@ -3,7 +3,7 @@ groups and rounds.
 
 A group has the captures of one cluster that belong to one capture.json, to one name of --order, or
 else to the call. Two captures of one replica in the same group would be in unknown order, so they
-are refused with the option that tells the order.
+are refused, and the error names the option that gives the order.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ class _Capturing:
 
     def _capture_files(self, files: list[FilePath]) -> Iterator[tuple[Capture, Input]]:
         """Captures of single files that the user named. The files of a folder make one directory,
-        of the replica in --as."""
+        of the replica in --as. Raises UsageError where --as is missing."""
         folders: dict[str, list[FilePath]] = {}
         for file in files:
             if classify(os.path.basename(file.path)).kind is FileKind.OTHER:

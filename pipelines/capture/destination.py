@@ -55,8 +55,8 @@ class CaptureDestination(Protocol):
         """Raises UnwritableFileError where `delete` would refuse the path because of a link."""
 
     def holds(self, file: CapturedFile) -> bool:
-        """Whether the file is there with its content. An object store tells only the size; its
-        content is compared by hash when the capture is read."""
+        """Whether the file is there with its content. In an object store only the size is compared
+        here; the content is compared by hash when the capture is read."""
 
     def is_empty(self) -> bool:
         """Whether there is no file at or below the root."""

@@ -25,7 +25,8 @@ def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> st
     """The text that identifies the group: the name in --order, else the folder of capture.json,
     else "".
 
-    argument: the user's path below which the directory lies.
+    argument: the user's path below which the directory lies. Raises UsageError where it lies in no
+    folder of --order.
     """
     if not order:
         return file_beside(location, capture.FILE_NAME) or ""
@@ -107,8 +108,9 @@ def ambiguous_order(one: str, other: str, node_id: int) -> AmbiguousOrderError:
 
 
 def _differing_parts(one: str, other: str) -> list[str]:
-    """The folders that tell two directories apart, as --order takes them. Where one capture lies
-    within the other's folder, this folder and the inner one."""
+    """The names of the folders in which the paths of two directories differ, as --order takes them.
+    Where one capture lies within the other's folder, this folder and the inner one. Empty where one
+    of the paths is above the other."""
     first, second = Path(one).parts, Path(other).parts
     pairs = zip(first, second, strict=False)
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

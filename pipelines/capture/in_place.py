@@ -32,7 +32,7 @@ class FileStamp:
 
     size_bytes: int
     modified_ns: int | None
-    """The time of the last write, in ns since 1970; None where a store doesn't tell it."""
+    """The time of the last write, in ns since 1970; None where the store doesn't give it."""
     identity: str
     """The device and inode of a local file; the ETag of an object, in a store that has ETags."""
 

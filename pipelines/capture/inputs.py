@@ -112,7 +112,8 @@ def inputs(
 
 
 def _named(uri: str, files: tuple[RemoteFile, ...], spool: Spool) -> Input:
-    """A folder with empty files of the names below a URI."""
+    """The input for a URI whose files are read in place: a folder with an empty file for each of
+    these files."""
     folder = spool.new_folder()
     for file in files:
         private.make_folder((folder / file.relative).parent)

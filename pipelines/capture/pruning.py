@@ -44,7 +44,7 @@ def one_at_a_time(folder: str) -> Iterator[None]:
 def old_captures(folder: str, before: datetime) -> Iterator[OldCapture]:
     """The captures in the folder that were taken before a moment, oldest first; also the rest of an
     interrupted capture or `remove`. Other files and folders, and links, are skipped. Raises
-    UsageError where there is no such folder."""
+    UsageError where there is no such folder, UnreadableFileError where it can't be listed."""
     try:
         names = sorted(
             each.name for each in os.scandir(folder) if each.is_dir(follow_symlinks=False)

@@ -43,7 +43,7 @@ class RemoteFile:
     path: str
     """The file's path in its store."""
     size_bytes: int | None
-    """The size that the store lists; None where the store doesn't tell it."""
+    """The size that the store lists; None where it lists no size."""
 
     @property
     def name(self) -> str:

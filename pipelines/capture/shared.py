@@ -138,7 +138,7 @@ def _with_bases(
 
 
 def _replica_of(one: SharedDirectory) -> ReplicaId | None:
-    """The directory's replica; None where no meta.properties tells it. Runs in a task."""
+    """The directory's replica; None where no meta.properties names it. Runs in a task."""
     if not one.remote:
         return replica_at(one.location.path)
     for file in one.remote:
@@ -200,7 +200,8 @@ def _judged(capture: Capture, judge: Callable[[Capture], JudgedCapture]) -> Capt
 @contextmanager
 def _local(one: SharedDirectory) -> Iterator[tuple[SharedDirectory, dict[str, PlacedFile]]]:
     """The directory as a local directory. For a directory in an object store also each of its
-    files, by the path of the local copy."""
+    files, by the path of the local copy. Raises ChangedFileError where the directory is gone, or
+    where a file in the store was changed meanwhile."""
     if not one.remote:
         if not os.path.isdir(one.location.path):
             raise ChangedFileError(one.location.path, "listed, but gone when it was looked at")

@@ -47,7 +47,8 @@ class Spool:
 
     root: Path
     lake: Path | None = None
-    """The lake that holds the spool. It is never examined, wherever it lies."""
+    """The lake that holds the spool. A search for directories leaves this folder out, wherever it
+    lies."""
     spools: Path | None = None
     """The folder of all spools in one place. It is removed with the last of them."""
     bytes_read: BytesRead = field(default_factory=BytesRead)

@@ -192,7 +192,8 @@ class _Target:
         self._save()
 
     def _journaled(self, journal: bytes) -> tuple[CapturedFile, ...]:
-        """The files that a journal names. A file that no capture writes is refused."""
+        """The files that a journal names. Raises UsageError for a journal that no capture
+        writes."""
         try:
             files = capture.decode(journal).files
             for file in files:
@@ -294,7 +295,7 @@ class _Sending:
         return data
 
     def _modified_at(self, path: str) -> str | None:
-        """When the file was last written; None where that can't be told."""
+        """When the file was last written; None where the time is unknown."""
         known = self.target.modified_at
         if (absolute := os.path.abspath(path)) in known:
             return known[absolute]

@@ -1,7 +1,8 @@
 """Gives a lake's tables names in a session's catalog, and takes them away. Never touches data.
 
-A name belongs to the lake of its table, which the table's place tells. A view and a database have
-the lake in a property. A name that belongs to somebody else is refused before anything is changed.
+The place of a table shows to which lake its name belongs. A view and a database have the lake in a
+property. Where a name belongs to another lake or program, an error says so before anything is
+changed.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ them.
   tables need.
 - `batches`: batches, or runs of batches, as columns. `replica_logs`: the batches that each
   capture's log held.
-- `branch`: the agreed branch a piece at a time. `branch_facts`: what adds up over its pieces.
+- `branch`: the agreed branch a piece at a time. `branch_facts`: sums and counts over its pieces.
 - `control`: Raft's own records. `rows`, `aggregates`, `overlaps`: functions that the other modules
   share.
 """

@@ -117,7 +117,8 @@ class Batches:
         return {replica: code for code, replica in enumerate(self.replicas)}
 
     def place_of(self, key: tuple[Any, ...]) -> int | None:
-        """The index of the batch with these values of BATCH_KEYS."""
+        """The index of the batch with these values of BATCH_KEYS; None where there is no such
+        batch."""
         _, _, _, base_offset, leader_epoch, crc = key
         mine = self.of_replica(ReplicaId(*key[:3]))
         first, end = mine.start + np.searchsorted(

@@ -64,8 +64,9 @@ def voter(
     endpoints: list[Row] | None = None,
     versions: tuple[int | None, int | None] = (None, None),
 ) -> Row:
-    """An element of the columns of voters. versions: the lowest and the highest kraft.version that
-    the voter supports."""
+    """An element of the columns of voters. directory: the directory id. versions: the lowest and
+    the highest kraft.version that the voter supports. None stands for a value that the source
+    lacks."""
     return {
         "voter_id": node,
         "directory_id": directory,

@@ -62,7 +62,8 @@ class HeldBatches:
         self._places: dict[str, Places] = {}
 
     def places(self, capture_id: str) -> Places:
-        """Indexes of `batches`, by offset. Empty for an unknown capture."""
+        """The capture's batches as indexes of `batches`, ascending by offset. Empty for an unknown
+        capture."""
         if capture_id not in self._places:
             if capture_id not in self.captures:
                 return np.zeros(0, np.int64)
@@ -96,7 +97,7 @@ class HeldBatches:
 class ReplicaLogs:
     """The logs of captures as replica.history compares them.
 
-    held: what the captures held.
+    held: the batches that the captures held.
     snapshot_sets: from snapshot_voter_sets.
     unsynced_from: ReplicaLog.unsynced_from by the ids of the captures that have one.
     """

@@ -58,7 +58,7 @@ def scratch_errors(folder: str) -> Iterator[None]:
 
 @contextmanager
 def lake_errors(lake: Lake) -> Iterator[None]:
-    """Raises KraftlakeErrors instead of Spark's exceptions where the lake itself is the cause."""
+    """Raises the errors of `meaning_of` instead of Spark's exceptions whose texts it knows."""
     try:
         yield
     except KraftlakeError:
@@ -71,7 +71,8 @@ def lake_errors(lake: Lake) -> Iterator[None]:
 
 
 def meaning_of(text: str, lake: Lake) -> KraftlakeError | None:
-    """The meaning of an exception's text; None where the lake isn't the cause."""
+    """The error for an exception's text; None for an unknown one. Known are failures at the lake's
+    files and in Spark's executors."""
     for reason in _FULL:
         if reason in text:
             hint = "make room and run this again, nothing that was committed is lost"
@@ -104,8 +105,8 @@ def meaning_of(text: str, lake: Lake) -> KraftlakeError | None:
 
 
 def _of_executors(text: str, lake: Lake) -> KraftlakeError | None:
-    """The error for what executors have lost, or for a package or file that those of a cluster
-    lack; see docs/how-to/cluster.md."""
+    """The error for processes of executors that ended, or for a package or file that the executors
+    of a cluster lack (docs/how-to/cluster.md); None for any other text."""
     if _UNSEEN_SPOOL.search(text):
         return UsageError(
             f"{lake}: Spark's executors don't see this folder: on a cluster a lake lies on a file "

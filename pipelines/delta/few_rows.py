@@ -109,7 +109,7 @@ def of_replica(replica: ReplicaId, dialect: Dialect = DATA_FUSION) -> Sql:
 
 def row_count(table: DeltaTable) -> int | None:
     """The number of rows at the version at which the table was opened, by its log; None where the
-    log doesn't tell it."""
+    log lacks the number of a file's rows."""
     counts = pa.table(table.get_add_actions()).column("num_records").to_pylist()
     return None if None in counts else sum(counts)
 

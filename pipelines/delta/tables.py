@@ -172,8 +172,8 @@ property delta-rs lists the older features, too. Spark refuses a table that does
 
 
 def ensure_table(lake: Lake, contract: Contract) -> int:
-    """Creates the table, empty, where it is absent. Checks an existing table against its contract.
-    Gives its newest version.
+    """Creates the table, empty, where it is absent. Checks an existing table against its contract,
+    and sets the contract's properties that it lacks. Gives its newest version.
 
     Raises UsageError where the lake's table isn't as the contract says.
     """

@@ -30,7 +30,7 @@ IS_GONE = "_is_gone"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a unit made of one table."""
+    """The files that a unit of a build wrote for one table."""
 
     table: str
     files: tuple[NewFile, ...] = ()
@@ -45,8 +45,9 @@ class Made:
 def commit_units(
     lake: Lake, contract: Contract, made: Sequence[Made], seen: int, build: int
 ) -> None:
-    """Commits what the units made of a table; nothing where nothing changed. A table with a change
-    data feed gets the rows that differ, so its feed has only new, deleted and changed rows.
+    """Commits the files that the units wrote for a table; makes no commit where nothing changed. A
+    table with a change data feed gets the rows that differ, so its feed has only new, deleted and
+    changed rows.
 
     seen: the version of the table that the units read. build: the build's number; a build that has
     committed to the table already commits nothing again. Raises deltalake's errors, as where

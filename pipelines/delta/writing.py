@@ -96,9 +96,9 @@ def merger(
     where: str,
     properties: CommitProperties | None = None,
 ) -> TableMerger:
-    """A merge by delta-rs, for which the caller says what it does with equal and with new rows.
-    where: SQL condition that matches a row of the table, `t`, with one of `rows`, `s`. properties:
-    the properties of the commit."""
+    """A merge by delta-rs. The caller says what happens to equal and to new rows. where: SQL
+    condition that matches a row of the table, `t`, with one of `rows`, `s`. properties: the
+    properties of the commit."""
     return readable(table).merge(
         rows,
         where,

@@ -90,7 +90,7 @@ class ProgressFile:
 
     def read(self) -> FeedProgress | None:
         """The progress, None where there is no such file. Raises DataError where the file has other
-        content."""
+        content, UnreadableFileError where it can't be read."""
         try:
             return FeedProgress.from_json(json.loads(self._path.read_bytes()))
         except FileNotFoundError:

@@ -140,8 +140,8 @@ class Webhook:
 
         @cache
         def standing() -> set[str]:
-            """The keys of alerts that stand in this version. `_ended` adds the keys of alerts that
-            it has reported as resolved."""
+            """The keys of the alerts whose findings this version has. `_ended` adds the keys of
+            alerts that it has reported as resolved."""
             rows = self._feed.rows(start.version)
             return {alert_key(row) for row in rows if self._counts(row)}
 
@@ -169,7 +169,8 @@ class Webhook:
         return self._told(change, row)
 
     def _ended(self, change: RowChange, standing: Callable[[], set[str]]) -> bytes | None:
-        """The request for a finding whose last row this change removes, once for each alert.
+        """The request that says that a finding is resolved, once for each alert: its last row is
+        gone after this change, or has a lesser severity. None where there is nothing to say.
         standing: gives the keys of alerts that need no such request; its first call reads all rows
         of the version."""
         row = change.before

@@ -128,7 +128,8 @@ def _refuse_twice(replicas: Iterable[Row]) -> None:
 
 
 def _keyed(row: Row, more: Row) -> Row:
-    """The values with two keys added: the replica's, and its capture's, which is its directory."""
+    """The values of `more` with the keys of a row of kraft_replica: capture_id, which is the
+    directory here, and the columns of the replica."""
     keys = {"capture_id": row["directory"], **{name: row[name] for name in REPLICA_KEYS}}
     return more | keys
 

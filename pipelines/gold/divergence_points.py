@@ -20,7 +20,8 @@ LOSS = (
     "truncation_offset", "fetch_rounds", "draft_fetch_rounds", "records_lost",
     "committed_lost", "unproven_lost", "superseded_lost",
 )  # fmt: skip
-"""The columns about what the losing replica of a pair gives up."""
+"""The columns about the truncation of a log: its offset, the fetches until then, and the records
+that the replica loses."""
 
 
 def divergence_points(groups: Sequence[Row], captures: Iterable[Row]) -> Iterator[Row]:

@@ -148,7 +148,8 @@ def look_back_rows(
     versions: Versions, state_row: Row, steps: StepRange, asked: Waiting | None
 ) -> PastRange:
     """Since when the exposures and reassignments of the newest state have lasted, as far as one
-    range of steps shows it: the result of past_in_range."""
+    range of steps shows it: the result of past_in_range. asked: the questions that newer ranges
+    have left open; None where no range was read yet."""
     now = at_end = newest_state(versions, state_row)
     if steps.stop < now.end_offset:
         # In a log that has voter sets, no voters are known before the first voter set.

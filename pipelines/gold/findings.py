@@ -46,7 +46,8 @@ class Judged(NamedTuple):
     health: Sequence[Row]
     """The findings of `health`."""
     stale: Sequence[tuple[str, Finding]]
-    """(capture_id, finding) of each voter whose directory is older than what the voter did."""
+    """(capture_id, finding) of each voter whose directory lacks what other files show that it did,
+    such as a vote."""
     emptied: Sequence[Row] = ()
     """The rows of emptied_rows."""
 

@@ -40,7 +40,7 @@ _CAPTURE = ("node_id", "directory_id", "capture_id")
 
 _TABLES = {kind.name: kind.table for kind in KINDS if kind.table in WATCHED}
 WATCHED_ENTITIES = tuple(_TABLES)
-"""The kinds of entities that have steps."""
+"""The kinds of entities whose changes are steps of a history (see VisibleChange)."""
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,8 @@ class Silver:
 
     @cached_property
     def newest_ms(self) -> int | None:
-        """The time of the newest record of the agreed branch, in ms since the epoch."""
+        """The time of the newest record of the agreed branch, in ms since the epoch; None where no
+        record has a time."""
         batches, agreed = self.bronze.batches, self.agreed
         is_on = agreed.has(batches.base_offset, batches.leader_epoch, batches.crc)
         newest = int(batches.max_timestamp[np.flatnonzero(is_on)].max(initial=NO_TIME))
@@ -208,7 +209,7 @@ class Gold:
     @cached_property
     def groups(self) -> list[Row]:
         """The rows of silver.capture_groups. In the newest group losses are counted as `check`
-        counts them, which knows quorum-state, too."""
+        counts them: it reads quorum-state, too."""
         groups = self.silver.groups
         newest = newest_group(groups)
         settled = SettledLosses(cache(lambda: plan_compared(*self._newest_round)))
@@ -219,8 +220,8 @@ class Gold:
 
     @cached_property
     def stale(self) -> list[tuple[str, Finding]]:
-        """(capture_id, finding) of each voter of the newest group whose directory is older than
-        what the voter did, or whose log ends long before the newest one."""
+        """(capture_id, finding) of each voter of the newest group whose directory lacks what other
+        files show that it did, such as a vote, or whose log ends long before the newest one."""
         return [
             (row["capture_id"], finding.in_file(row["source"]))
             for voter, finding in judge_voters(self.quorum)

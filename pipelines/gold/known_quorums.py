@@ -62,8 +62,8 @@ def furthest_captures(
 ) -> tuple[Sequence[str], Sequence[str]]:
     """Two rounds of ids of captures, with one capture of each replica: in the first round the
     capture with the replica's newest epoch, in the second one the capture with the longest log that
-    the replica may have acknowledged. A newest capture may be among them: a disk that went back is
-    proven by logs that did not. A round that would have only newest captures is empty.
+    the replica may have acknowledged. Newest captures may be among them, because the logs of other
+    replicas prove that a disk went back. A round that would have only newest captures is empty.
 
     status: rows of gold.replica_status. state: rows of bronze.replica_state. newest: ids of
     captures. unsynced_from: see ReplicaLogs.

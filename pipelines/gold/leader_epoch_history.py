@@ -36,7 +36,8 @@ def _judged(epoch: int, start: int, groups: Sequence[Row]) -> tuple[str, bool]:
     """The epoch's commitment, and whether the epoch is on the agreed branch.
 
     A proven epoch is on the branch, a superseded epoch isn't. For another epoch the newest group
-    whose branch reaches it decides. An epoch below every branch is on it: all heads were deleted.
+    whose branch reaches it decides. An epoch below the start of every group's branch counts as on
+    the branch: the heads of all logs were deleted.
     """
     if any(_is_proven(epoch, group) for group in groups):
         return "proven", True

@@ -53,8 +53,8 @@ def _one_of_equals(rows: Sequence[Row]) -> list[Row]:
 
 def _one_of_each(changes: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
     """One change for each key. Branches that lost may share their first records, and so have equal
-    changes. Of equal changes an unproven one is kept first, then a superseded one, then one without
-    a commitment."""
+    changes. Of equal changes one is kept: an unproven one rather than a superseded one, and a
+    superseded one rather than one without a commitment."""
     first: dict[tuple[Any, ...], Row] = {}
     for row in sorted(changes, key=lambda row: nulls_first([row["new"], row["old"]])):
         key = _key(row)

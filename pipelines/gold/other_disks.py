@@ -68,8 +68,8 @@ class RoundDirectories:
 
 @dataclass(frozen=True)
 class BesideCluster:
-    """The voters of a cluster of which the cluster's newest captures have no directory, but for
-    whose nodes other directories were captured at the same time."""
+    """Facts about voters whose own directories are missing in the newest captures of their cluster.
+    Other directories of these voters' nodes were captured at the same time."""
 
     elsewhere: frozenset[int] = frozenset()
     """The nodes of which there are only directories of another cluster."""

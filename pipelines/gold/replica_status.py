@@ -84,7 +84,7 @@ def replica_status(
 
 
 def _newest_snapshots(snapshots: Iterable[Row]) -> dict[str, _Snapshot]:
-    """By capture_id, the newest whole snapshot that it held, except 0-0."""
+    """By capture_id, the newest whole snapshot that the capture held, except 0-0."""
     wanted = (row for row in snapshots if row["is_whole"] and row["end_offset"] > 0)
     columns = itemgetter("epoch", "end_offset", "last_contained_log_timestamp")
     return {
@@ -186,7 +186,8 @@ def _is_voter(capture: Row, voters: Sequence[Row] | None) -> bool | None:
 
 def _role(state: Mapping[str, Any], node: int, is_voter: bool | None) -> str | None:
     """The replica's role by its quorum-state, in the words of current-state of KafkaRaftMetrics. A
-    leader is a leader here, although it would be resigned after a restart."""
+    leader is a leader here, although it would be resigned after a restart. None without a
+    quorum-state."""
     leader = state.get("leader_id")
     if state.get("quorum_version") is None:
         return None

@@ -22,8 +22,8 @@ def unled_by_files(
     captures: Sequence[Row], found: Iterable[Row], quorum: KnownQuorum, without_log: Collection[int]
 ) -> NoLeader | None:
     """Why the quorum has no leader, or may have none; None where no file shows that. captures: the
-    newest group. found: the findings about the files of all captures, in view of the other logs.
-    without_log: the nodes of which only a directory without a metadata log was captured."""
+    newest group. found: the findings about the files of all captures, as beside_other_logs gives
+    them. without_log: the nodes of which only a directory without a metadata log was captured."""
     nodes = {row["capture_id"]: row["node_id"] for row in captures}
     rows = [one for one in found if one["rule"] in _OF_ELECTIONS and one["capture_id"] in nodes]
     rows.sort(key=lambda row: (nodes[row["capture_id"]], row["file"]))
@@ -42,7 +42,8 @@ def unled_by_files(
 def missing_voters(
     captures: Iterable[Row], quorum: KnownQuorum, without_log: Collection[int]
 ) -> MissingVoters | None:
-    """See ClusterEvidence.missing."""
+    """The voters of whom no directory was captured with a metadata log, for
+    ClusterEvidence.missing; None where there are none."""
     missing = frozenset(voter.key for voter in quorum.in_doubt(*ABSENT))
     if not missing:
         return None

@@ -64,8 +64,8 @@ def _voter(voter: KnownVoter) -> Row:
 
 def quorum_in(row: Row) -> KnownQuorum:
     """The facts about the quorum in a row of gold.verdicts. Its conflicts name nodes without their
-    directories, and it doesn't name the leader who gave up. Its voters have stopped together only
-    where the verdict says so."""
+    directories, and it doesn't name the leader who gave up. KnownVoter.lived_on of its voters is
+    False where the verdict says that a majority has stopped, and True elsewhere."""
     rules = {rule for fact in row["facts"] for rule in fact["rules"]}
 
     def keys(name: str) -> Iterable[ReplicaKey]:
@@ -93,7 +93,7 @@ def quorum_in(row: Row) -> KnownQuorum:
     )
 
 
-def verdict_in(row: Row) -> Verdict:
+def verdict_in(row: Mapping[str, Any]) -> Verdict:
     """The verdict in a row of gold.verdicts."""
     at = row["at"]
     state = None

@@ -131,9 +131,9 @@ def voter_beliefs(
 def _reference(
     group: Row, members: Sequence[Row], stated: Mapping[str, Row]
 ) -> Sequence[Row] | None:
-    """The voters that one replica names. Of the replicas that name voters, it is the replica that
-    would win an election among them. Of replicas at the same position the last one of `members`
-    counts, as in Spark's max_by."""
+    """The voters that one replica names; None where no replica names voters. Of the replicas that
+    name voters, it is the replica that would win an election among them. Of replicas at the same
+    position the last one of `members` counts, as in Spark's max_by."""
     positions = {one["capture_id"]: one["position"] for one in group["progress"] or ()}
     ids = [one["capture_id"] for one in members if one["capture_id"] in positions]
     naming = [one for one in reversed(ids) if stated[one]["in_force"] is not None]
@@ -188,7 +188,8 @@ def _has(reference: Sequence[Row] | None, one: Row) -> bool | None:
 
 
 def _is(one: Row, other: Row) -> bool | None:
-    """Whether two voters may be the same. A voter without a directory id may have any."""
+    """Whether two voters may be the same; None where a node id is unknown. A voter without a
+    directory id may have any."""
     directories = (known_directory(voter["directory_id"]) for voter in (one, other))
     return all_true(
         (are_equal(one["voter_id"], other["voter_id"]), are_equal(*directories) is not False)

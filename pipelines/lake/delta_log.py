@@ -90,7 +90,8 @@ def _named(actions: list[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _size_of(action: dict[str, Any]) -> int | None:
-    """A file's size by the log, which may lack it where a file is removed."""
+    """A file's size in bytes by the log. None where the log lacks it, as it may where a file is
+    removed."""
     size = action.get("size")
     return size if isinstance(size, int) else None
 

@@ -46,8 +46,8 @@ def locked(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
 @contextmanager
 def locked_in_store(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
     """Holds the lock as `locked` does, but only for a lake in an object store: there commits of two
-    drivers to a table would overwrite each other. On a file system Delta refuses the second commit,
-    so no lock is held."""
+    drivers to a table would overwrite each other. On a file system Delta refuses the second commit.
+    There the lock is not held; if it is free, what killed runs left over is removed first."""
     if lake.is_remote:
         with locked(lake, waiting):
             yield

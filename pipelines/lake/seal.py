@@ -1,5 +1,5 @@
-"""Hashes of files in the form in which a lake shows them. Without the lake's key they don't tell
-the files' bytes.
+"""Hashes of files in the form in which a lake shows them. Without the lake's key nobody can check a
+guess of a file's content by them.
 
 A lake shows everything of a file except its secrets. With a plain hash, anybody could guess the
 secrets, compute the file's hash and compare. Sealed hashes are equal where the hashes are equal.

@@ -28,7 +28,7 @@ def note_written(lake: Lake, schema_version: int, *, is_new: bool) -> None:
 
 
 def release() -> str:
-    """This release of kraftlake."""
+    """This release of kraftlake, such as 1.2.0; "unknown" where kraftlake isn't installed."""
     try:
         return version("kraftlake")
     except PackageNotFoundError:

@@ -62,7 +62,7 @@ current folder."""
 
 
 class _Client(OpenLineageClient):
-    """A client that takes nothing from the current folder."""
+    """A client that reads no settings from the current folder."""
 
     @staticmethod
     def _find_yaml_config_path() -> str | None:

@@ -42,7 +42,7 @@ class OwnTable:
     """The file or package that defines it, for messages."""
     description: str
     keys: tuple[str, ...]
-    """The columns that tell one row from another."""
+    """The columns that identify a row."""
     reads: tuple[str, ...]
     """The tables that it is made from."""
     rows: Rows
@@ -61,11 +61,11 @@ class OwnTable:
         return contract_of(self.name, self.description, found, self.keys)
 
     def suite(self, contract: Contract) -> Suite:
-        """What is expected of the table."""
+        """The table's suite: the expectations of its definition and of the contract."""
         return suite(contract, *self.expectations)
 
     def table(self, contract: Contract, answer: pa.Table) -> pa.Table:
-        """The rows in the contract's types. Raises OwnTableError."""
+        """The rows in the contract's types. Raises the errors of `conforming`."""
         return conforming(answer, contract)
 
 

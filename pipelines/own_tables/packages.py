@@ -33,7 +33,7 @@ class PackageTable:
     """A line for each column, with its name, type and description, such as
     "node_id int: the broker". "int null" is the type of a column that a row may lack."""
     keys: Sequence[str]
-    """The columns that tell one row from another."""
+    """The columns that identify a row."""
     reads: Sequence[str]
     """The tables of silver and gold that it is made from, such as gold.findings."""
     function: Function
@@ -53,7 +53,8 @@ class PackageRows:
     """The value of the entry point, such as my_package.tables:BUSY_NODES."""
 
     def of(self, tables: Mapping[str, Dataset]) -> pa.Table:
-        """The rows. Raises OwnTableError, and whatever the function raises."""
+        """The rows. Raises OwnTableError where the entry point is no PackageTable, or its function
+        gives no pyarrow.Table; and whatever the function raises."""
         found = _loaded(EntryPoint(self.name, self.value, GROUP))
         answer = found.function({name: rows.to_table() for name, rows in tables.items()})
         if not isinstance(answer, pa.Table):

@@ -1,6 +1,6 @@
 """The own tables of a folder: NAME.sql, with one SELECT, is own.NAME.
 
-The comment lines at its top tell the rest of its contract:
+The comment lines at its top are the rest of its contract:
 
     -- How many findings of each severity a node has.
     -- keys: cluster_id, node_id, severity

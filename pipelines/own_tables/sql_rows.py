@@ -24,7 +24,8 @@ class SqlRows:
     """One SELECT of a user."""
 
     def of(self, tables: Mapping[str, Dataset]) -> pa.Table:
-        """The rows. Raises OwnTableError, also where this machine has no DuckDB."""
+        """The rows. Raises OwnTableError where the query is not one SELECT or fails, and where this
+        machine has no DuckDB."""
         try:
             import duckdb
 

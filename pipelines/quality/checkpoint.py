@@ -180,14 +180,15 @@ class _Nowhere(ValidationResultsStore):
 
 
 class _Definition(gx.ValidationDefinition):
-    """A validation definition that isn't stored, so it can't be older than what is stored."""
+    """A validation definition that isn't stored. Great Expectations would run only a stored
+    definition that nobody has changed since."""
 
     def is_fresh(self) -> ValidationDefinitionFreshnessDiagnostics:
         return ValidationDefinitionFreshnessDiagnostics(errors=[])
 
 
 class _Checkpoint(gx.Checkpoint):
-    """A checkpoint that isn't stored."""
+    """A checkpoint that isn't stored, as with _Definition."""
 
     def is_fresh(self) -> CheckpointFreshnessDiagnostics:
         return CheckpointFreshnessDiagnostics(errors=[])

@@ -103,7 +103,7 @@ class PendingDocs:
     number: int
 
     def pages(self) -> dict[str, bytes]:
-        """The pages by file name. Raises NoDataDocsError."""
+        """The pages by file name. Raises NoDataDocsError where the process has ended."""
         with _LOCK:
             told = self.process.answer(self.number)
         return {name: page.encode() for name, page in told["pages"].items()}

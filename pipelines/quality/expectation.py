@@ -118,7 +118,7 @@ class Beside:
     by: str
     """The column of ints that orders these rows, NULL first."""
     is_before: bool
-    """Whether it is the row before; the row behind otherwise."""
+    """Whether it is the row before; otherwise it is the row after."""
 
     @property
     def sql(self) -> str:

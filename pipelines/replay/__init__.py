@@ -1,5 +1,7 @@
 """The replay of the agreed branch: pure functions of rows, in any process.
 
+A large cluster is replayed in several parts. Each part has the entities of one bucket of keys.
+
 - `plan`: the runs without a hole, and the offsets of snapshots. `parts`: how a part walks the log.
   `reading`: the records of the branch, a piece at a time.
 - `columns`: the records that a part needs, chosen in columns; `entries`: records in columns, and as

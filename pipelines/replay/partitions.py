@@ -131,7 +131,8 @@ class Partitions:
                 of.changes.append((*what, "topic_created", None, value, commitment))
 
     def hand_over(self, of: PartitionsReplay, topic_id: str | None = None) -> None:
-        """Gives the replay the partitions that the kernel has changed, of one topic or of all."""
+        """Gives the replay the partitions that the kernel has changed: those of the topic, or with
+        None all."""
         if self._replay is None:
             return
         state = of.replay.state

@@ -142,8 +142,8 @@ def planned(
 
 
 def _base(start: int, end: int, begins: Sequence[PlannedSnapshot]) -> PlannedSnapshot | None:
-    """The oldest of the snapshots with which the run can begin. A run from offset 0 needs no
-    snapshot."""
+    """The oldest of the snapshots with which the run can begin; None where there is none. A run
+    from offset 0 needs no snapshot: None for it, too."""
     fits = (
         one
         for one in begins

@@ -110,8 +110,8 @@ class Replayed:
     """The results of a replay of the agreed branch."""
 
     written: pa.Table
-    """Rows of WRITTEN: the changes by each record of the agreed branch and of the branches that
-    lost."""
+    """Rows of WRITTEN: the changes by each record of the agreed branch and of superseded
+    branches."""
     compared: list[Row]
     """Rows of REPLAYED: the comparisons of snapshots with the log, and the records of the log that
     can't be applied."""
@@ -154,8 +154,8 @@ _Due: TypeAlias = tuple[int, str, PlannedSnapshot | LostTail]
 def rows_of(
     reader: BranchReader, log: BranchLog, plan: ReplayPlan, bucket: int, buckets: int
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one part of a cluster's replay, as Part takes them. Raises what delta-rs
-    raises."""
+    """The rows of one part of a cluster's replay, as Part takes them: the part of bucket number
+    `bucket` (from 0) of `buckets`. Raises what delta-rs raises."""
     due = _due(plan.snapshots, log.tails)
     beside = partial(_beside, reader, bucket=bucket, buckets=buckets)
     for piece in log.pieces:
@@ -196,8 +196,8 @@ def rows_of_one(
     bucket: int,
     buckets: int,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that one part needs of a piece of the branch, of a snapshot, or of a branch that
-    lost."""
+    """The rows that one part needs of a piece of the branch, of a snapshot, or of a superseded
+    branch."""
     if isinstance(of, LostTail):
         due: _Due = (of.position, OF_TAIL + of.tail_id, of)
     elif isinstance(of, PlannedSnapshot):

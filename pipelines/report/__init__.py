@@ -4,7 +4,8 @@ directories.
 - `source`: the port to the lake, and a query with its rows.
 - `queries`, `change_queries`: the SQL; `evidence`: what is known of one cluster.
 - `divergences`, `losses`: where logs diverge, and what replicas lost or would lose.
-- `verdict`: the answer in a sentence, by rules. `summary`: the first page.
+- `report_facts`: the facts of which the verdict is made. `clauses`, `loss_clauses`: what the logs
+  show besides check's verdict, as `clause`s. `verdict`: both. `summary`: the first page.
 - `svg`, `axis`: drawing; `lanes` with `epoch_lanes` and `leader_lanes`, `fork`, `activity`: the
   figures.
 - `record_rows`: records as `kraftlake dump` shows them. `meaning`: lost changes in words; `moved`:

@@ -104,8 +104,8 @@ class ActivityGroup:
 
 
 def groups(rows: Iterable[Row]) -> list[ActivityGroup]:
-    """The groups of rows of change_queries.activity. The groups with the most changes come
-    first."""
+    """The groups of rows of change_queries.activity. The groups with the most changes come first;
+    OTHER comes last."""
     found: dict[str, list[ActivityKind]] = defaultdict(list)
     for kind in kinds(rows):
         found[group_of(kind.name)].append(kind)

@@ -16,7 +16,8 @@ HEIGHT = 22
 
 
 def round_step(extent: float, ticks: int = _TICKS) -> int:
-    """The smallest 1, 2 or 5 times a power of ten that makes at most `ticks` steps; at least 1."""
+    """The smallest number that is 1, 2 or 5 times a power of ten and divides the extent into at
+    most `ticks` steps; at least 1."""
     wanted = max(extent / ticks, 1)
     power = 10 ** math.floor(math.log10(wanted))
     return int(next(times * power for times in (1, 2, 5, 10) if times * power >= wanted))

@@ -1,6 +1,6 @@
 """The SQL about activity and lost records. Activity: typed changes where the lake has them,
 otherwise records by type. Lost records: when they were written, which nodes keep them, and what
-they would have changed. And the number of partitions now.
+they would have changed. Voters: the sets that voters records name.
 
 Leader epoch and offset identify a record, because a leader writes one record at an offset.
 """

@@ -12,7 +12,7 @@ from pipelines.report.losses import LostRecordCount
 from pipelines.report.source import Figure, Row
 from pipelines.report.words import round_seconds
 from replica.doctor.health.refusals import Refusal
-from replica.doctor.verdict.verdict import Fact, Gap
+from replica.doctor.verdict.verdict import Fact, Verdict
 
 MAX_BUCKETS = 60
 MAX_PARTINGS_DECODED = 6
@@ -95,18 +95,18 @@ class KnownOutages(NamedTuple):
     outages: tuple[Outage, ...]
     """The outages, the oldest first."""
     is_sampled: bool
-    """Whether only some of the changes were looked at."""
+    """Whether only some of the changes were read."""
     has_partitions: bool
     """Whether there was any partition."""
     refusals: tuple[Refusal, ...] = ()
     """The times during which partitions with a leader refused writes, the oldest first; none where
-    only some of the changes were looked at."""
+    only some of the changes were read."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of one cluster: the tables' answers, or what its directories tell.
-    newest_changes, state_ranges, exposure, voter_sets: None where the lake lacks the table."""
+    """What is known of one cluster, from a lake's tables or from its directories. newest_changes,
+    state_ranges, exposure, voter_sets: None where the lake lacks the table."""
 
     cluster_id: str
     summary: Row
@@ -137,14 +137,15 @@ class Evidence:
     state_ranges: Figure | None = None
     exposure: Figure | None = None
     voter_sets: Figure | None = None
-    facts: tuple[Fact, ...] = ()
-    """The facts of check's verdict on the newest captures, the worst first."""
-    next_steps: tuple[str, ...] | None = None
-    """What to do, by the same verdict; None where the lake has no verdict on the cluster."""
-    gaps: tuple[Gap, ...] = ()
-    """What could not be judged, by the same verdict."""
+    judged: Verdict | None = None
+    """The verdict of check on the newest captures; None where the lake has none."""
     outages: KnownOutages | None = None
-    """What directories show of outages; for a lake its history does."""
+    """The outages that directories show; None for a lake, whose outages come from its history."""
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts of check's verdict, the worst first."""
+        return () if self.judged is None else self.judged.facts
 
     @property
     def known_ranges(self) -> tuple[Row, ...]:

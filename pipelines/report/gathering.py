@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from pipelines.dialects import DATA_FUSION, Sql
-from pipelines.gold.verdict_rows import facts_in, gaps_in
+from pipelines.gold.verdict_rows import verdict_in
 from pipelines.report import change_queries, queries
 from pipelines.report.divergences import partings_of, replica_of
 from pipelines.report.evidence import (
@@ -102,7 +102,7 @@ VERDICTS = "gold.verdicts"
 def verdict(cluster: str) -> Sql:
     """The verdict of `check` on the newest captures."""
     return f"""\
-SELECT facts, next_steps, not_judged
+SELECT cluster_id, level, headline, facts, next_steps, not_judged, notes, end_offset, at, source
 FROM {VERDICTS}
 WHERE cluster_id = {DATA_FUSION.cluster(cluster)}"""
 
@@ -111,7 +111,8 @@ EXPOSURE = "gold.failure_exposure"
 
 
 def exposure(cluster: str) -> Sql:
-    """The failures that would harm the newest known state, the worst first."""
+    """The failures after which the newest known state has harm: first no failure at all, then
+    single ones, then pairs; in each of these kinds the worst first."""
     return f"""\
 SELECT kind, gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority,
        since_offset, {ms("since")} AS since_ms, min_isr_unknown, count(*) OVER () AS total
@@ -144,7 +145,6 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
     ranges = source.figure_if_there(queries.STATE_RANGES, queries.state_ranges(cluster))
     lost = tuple(_lost(source, cluster, loss, ranges) for loss in found[:MAX_LOSSES_TOLD])
     verdicts = source.figure_if_there(VERDICTS, verdict(cluster))
-    judged = () if verdicts is None else verdicts.rows
     return Evidence(
         cluster,
         summary,
@@ -162,9 +162,7 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
         voter_sets=source.figure_if_there(
             change_queries.HISTORY, change_queries.voter_sets(cluster)
         ),
-        facts=tuple(fact for row in judged for fact in facts_in(row)),
-        next_steps=tuple(step for row in judged for step in row["next_steps"]) if judged else None,
-        gaps=tuple(gap for row in judged for gap in gaps_in(row)),
+        judged=next(map(verdict_in, () if verdicts is None else verdicts.rows), None),
     )
 
 

@@ -128,7 +128,8 @@ def _together(found: Iterable[LostRecordCount]) -> Iterable[LostRecordCount]:
 
 
 def _between(same: Iterable[LostRecordCount]) -> tuple[datetime | None, datetime] | None:
-    """`between` of losses of the same records: from the earliest start to the latest end."""
+    """`between` of losses of the same records: from the earliest start to the latest end. None
+    where no loss has it."""
     told = [loss.between for loss in same if loss.between is not None]
     if not told:
         return None

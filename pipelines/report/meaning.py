@@ -90,7 +90,8 @@ def _is_known(row: Row) -> bool:
 
 def never_made_text(effect: Effect) -> str:
     """The changes of records that another branch has superseded, such as `5 topics with 15
-    partitions were never created`; empty where they would have changed nothing."""
+    partitions were never created`, and what is not known about them; empty where it is known that
+    they would have changed nothing."""
     never = [(one, one.never) for one in effect.changes if one.never]
     again = sum(one.again for one in effect.changes)
     told = [

@@ -327,7 +327,7 @@ LIMIT {AFTER}"""
 
 
 def _judged_snapshots(cluster: str) -> Sql:
-    """A CTE: each snapshot once, with the worst verdict of any capture, or else the newest."""
+    """A CTE: each snapshot once, with its newest `invalid` verdict, else its newest verdict."""
     one = "PARTITION BY v.node_id, v.directory_id, v.end_offset, v.epoch"
     return f"""\
 judged AS (

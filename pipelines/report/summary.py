@@ -8,11 +8,11 @@ from itertools import groupby
 
 from pipelines.report.evidence import Evidence, KnownOutages, Outage
 from pipelines.report.moved import moved_text
+from pipelines.report.report_facts import ReportFacts
 from pipelines.report.source import Row, moment
 from pipelines.report.travel.cluster_history import ClusterHistory
 from pipelines.report.travel.steps import ABSENT, FENCED, SERVING, ReportSteps
 from pipelines.report.travel.strip import at_most, troubles
-from pipelines.report.verdict import ReportFacts
 from pipelines.report.words import duration_text
 from replica.doctor.check.catalogue.files import ELECTIONS_WITHOUT_WINNER
 from replica.doctor.check.catalogue.health import LEADER_GAVE_UP
@@ -32,6 +32,7 @@ _UNLED = {
     ELECTIONS_WITHOUT_WINNER.id: ", and no election is known that was won since",
 }
 """The end of the sentence about the newest leader, by the rule that shows that it leads no more."""
+_ONE_OF_TWO = ", in one of two histories"
 HIGH, LIMITED = "high", "limited"
 
 
@@ -62,19 +63,19 @@ def summary(
     history: ClusterHistory | None = None,
 ) -> Summary:
     """The sentences of a cluster. voters: node ids of the newest epoch that names voters. known:
-    None where nothing tells when partitions had no leader. history: None where the lake lacks it,
+    None where it is unknown when partitions had no leader. history: None where the lake lacks it,
     and for directories, whose page has a section of events."""
     found, refused = ((), ()) if known is None else (known.outages, known.refusals)
     hidden = tuple(_hidden(facts, evidence, voters))
     doubts = (*hidden, *_doubts(facts, known))
     impact = (
-        *_of_partitions(known, is_all=not hidden),
+        *_of_partitions(known, facts, is_all=not hidden),
         *_of_records(facts, is_all=not hidden),
-        *_now(evidence, is_all=not hidden),
+        *_now(evidence, facts, is_all=not hidden),
     )
     moves = () if history is None else moved_text(history.steps)
     return Summary(
-        (*_when_lost(facts), *_when_out(found), *moves, *_when_led(evidence)),
+        (*_when_lost(facts), *_when_out(found), *moves, *_when_led(evidence, facts)),
         impact,
         LIMITED if doubts else HIGH,
         doubts or tuple(_proofs(facts, voters)),
@@ -177,7 +178,7 @@ def _when_often_out(over: Sequence[Outage]) -> Iterator[str]:
     )
 
 
-def _when_led(evidence: Evidence) -> Iterator[str]:
+def _when_led(evidence: Evidence, facts: ReportFacts) -> Iterator[str]:
     led = [row for row in evidence.leaders.rows if row["commitment"] != "superseded"]
     if not led:
         return
@@ -185,25 +186,34 @@ def _when_led(evidence: Evidence) -> Iterator[str]:
     who = "an unknown node" if newest["leader_id"] is None else f"node {newest['leader_id']}"
     since = time_text(moment(newest["started_at"]))
     rules = {rule for fact in evidence.facts for rule in fact.rules}
-    is_over = leader_lacked(evidence.facts) != ""
+    is_over = leader_lacked(evidence.facts) != "" or facts.has_two_histories
     leads = "led" if is_over else "leads"
     began = f" {'from' if is_over else 'since'} {since}{' on' * is_over}" * bool(since)
     end = next((text for rule, text in _UNLED.items() if rule in rules), "")
+    end = _ONE_OF_TWO if facts.has_two_histories else end
     yield (
         f"The captures tell of {counted(len(led), 'leader epoch')}; in the newest, "
         f"{newest['epoch']}, {who} {leads}{began}{end}."
     )
 
 
-def _of_partitions(known: KnownOutages | None, *, is_all: bool) -> Iterator[str]:
+def _of_partitions(
+    known: KnownOutages | None, facts: ReportFacts, *, is_all: bool
+) -> Iterator[str]:
     """Sentences about the partitions that had no leader. is_all: whether the captures show all that
     the cluster knows."""
+    if facts.has_two_histories:
+        yield (
+            "There are two histories. Which partitions have no leader depends on which one is "
+            "right."
+        )
+        return
     if known is None:
         yield "Nothing tells what partitions were without leader."
         return
     chosen = " that were looked at" if known.is_sampled else ""
     if not known.outages:
-        if known.has_partitions:
+        if known.has_partitions and facts.may_reassure:
             none = "No partition was" if not chosen else f"None of the partitions{chosen} was"
             yield f"{none} {'ever' if is_all else 'seen'} without leader."
         return
@@ -227,14 +237,18 @@ def _of_partitions(known: KnownOutages | None, *, is_all: bool) -> Iterator[str]
 
 
 def _of_records(facts: ReportFacts, *, is_all: bool) -> Iterator[str]:
-    if not facts.losses:
+    if facts.has_two_histories:
+        yield "The changes of one history will be lost, whichever is chosen."
+        return
+    if not facts.losses and facts.is_put_back:
+        yield "Disks lack records that their nodes had: a start may lose changes of the cluster."
+    if not facts.losses and facts.may_reassure:
         yield (
             "No change of the cluster was lost."
             if is_all
             else "No lost change of the cluster was seen. Whether one was lost is not known: see "
             "Confidence."
         )
-        return
     for count, text in (
         (_most(facts, "committed"), "that were committed were lost, or will be: clients saw them"),
         (_most(facts, "unproven"), "may have been committed; nothing proves it"),
@@ -246,8 +260,7 @@ def _of_records(facts: ReportFacts, *, is_all: bool) -> Iterator[str]:
         if loss.is_kept:
             yield (
                 f"The copy of {facts.names.nodes(loss.replicas, limit=5)} went back by "
-                f"{counted(loss.committed, 'committed record')}, which other nodes keep: the "
-                "cluster lost none of them."
+                f"{counted(loss.committed, 'committed record')}, which other nodes keep."
             )
 
 
@@ -258,7 +271,7 @@ def _most(facts: ReportFacts, name: str) -> int:
     return max((int(getattr(loss, name)) for loss in taken), default=0)
 
 
-def _now(evidence: Evidence, *, is_all: bool) -> Iterator[str]:
+def _now(evidence: Evidence, facts: ReportFacts, *, is_all: bool) -> Iterator[str]:
     """Sentences about the newest state of the cluster."""
     rules = [row["rule"] for row in evidence.health.rows if row["severity"] != "info"]
     exposed = () if evidence.exposure is None else evidence.exposure.rows
@@ -272,7 +285,9 @@ def _now(evidence: Evidence, *, is_all: bool) -> Iterator[str]:
             "broker leads get no other leader."
         )
         return
-    if is_well:
+    if facts.has_two_histories:
+        return
+    if is_well and facts.may_reassure:
         yield f"{when} all partitions have a leader, and no rule about this state warns."
     yield from _if_one_failed(exposed)
 
@@ -281,8 +296,9 @@ _HARMS = (("leaderless", "without leader"), ("below_min_isr", "below min.insync.
 
 
 def _if_one_failed(exposed: Sequence[Row]) -> Iterator[str]:
-    """What the worst failure would add to the present harm: to partitions, and to the quorum. Two
-    brokers are told only if the failure of one adds nothing. exposed: the worst first."""
+    """What the worst failure would add to the present harm: to partitions, and to the quorum. The
+    failure of two brokers is only named if the failure of one adds nothing. exposed: the worst
+    first."""
     now = next((row for row in exposed if row["kind"] == NOTHING), None)
     harmful = [row for row in exposed if row["kind"] != NOTHING and any(_added(row, now))]
     of_one = [row for row in harmful if row["kind"] != PAIR] or harmful
@@ -322,9 +338,10 @@ def _if_gone(row: Row, now: Row | None) -> str:
 def _hidden(facts: ReportFacts, evidence: Evidence, voters: frozenset[int]) -> Iterator[str]:
     """What may hold more than the captures show, such as a voter that nobody captured."""
     missing = sorted(voters - {row["node_id"] for row in evidence.replicas.rows})
-    if facts.not_judged:
-        for gap in facts.not_judged:
-            step = "" if gap.next_step in (evidence.next_steps or ()) else f" {gap.next_step}"
+    if facts.judged is not None and facts.judged.not_judged:
+        steps = facts.judged.next_steps
+        for gap in facts.judged.not_judged:
+            step = "" if gap.next_step in steps else f" {gap.next_step}"
             yield (
                 f"{gap.what[0].upper()}{gap.what[1:]} can't be judged, because {gap.why}."
                 f"{step.rstrip()}"
@@ -342,6 +359,10 @@ def _hidden(facts: ReportFacts, evidence: Evidence, voters: frozenset[int]) -> I
 
 def _doubts(facts: ReportFacts, known: KnownOutages | None) -> Iterator[str]:
     """Further reasons for which the other sentences are uncertain."""
+    if facts.has_two_histories:
+        yield "There are two histories, and no log alone proves which one is right."
+    elif facts.is_put_back:
+        yield "Disks lack records that their nodes had: the other disks decide what can be kept."
     unproven = _most(facts, "unproven")
     if unproven:
         yield f"Nothing proves whether {counted(unproven, 'record')} were committed."

@@ -15,16 +15,16 @@ from pipelines.report.evidence import DecodedBranches, Evidence
 from pipelines.report.lanes import Fills
 from pipelines.report.queries import MAX_SUBJECTS
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
+from pipelines.report.report_facts import ReportFacts, RuleCount
 from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
 from pipelines.report.summary import Summary, known_outages, summary
 from pipelines.report.travel.cluster_history import ClusterHistory
 from pipelines.report.travel.shown import JourneyView, journey_view
-from pipelines.report.verdict import ReportFacts, ReportVerdict, RuleCount, verdict
+from pipelines.report.verdict import ReportVerdict, verdict
 from pipelines.report.words import Names
 from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.rule import Rule
-from replica.doctor.verdict.verdict import runbook_of_facts
 
 
 class NextStep(NamedTuple):
@@ -124,7 +124,7 @@ class ClusterView:
     @property
     def next_steps(self) -> tuple[NextStep, ...] | None:
         """What to do, by the verdict that every command gives; None where there is no verdict."""
-        if self.evidence.next_steps is None:
+        if self.evidence.judged is None:
             return None
         of_health, of_files = ({one.id for one in found} for found in (self.health, self.rules))
         return tuple(
@@ -138,7 +138,7 @@ class ClusterView:
                     if rule in of_health or rule in of_files
                 ),
             )
-            for step in self.evidence.next_steps
+            for step in self.evidence.judged.next_steps
         )
 
     @property
@@ -195,7 +195,7 @@ def cluster_view(
         summary=summary(
             facts, evidence, voters, evidence.outages or known_outages(history), history
         ),
-        runbook=runbook_of_facts(evidence.facts),
+        runbook=None if evidence.judged is None else evidence.judged.runbook,
         beside=beside,
     )
 
@@ -207,7 +207,7 @@ def _health(row: Row) -> HealthView:
 
 
 def _partings(evidence: Evidence) -> list[Parting]:
-    """All divergences. Branches are told apart by epoch; where they were decoded, by their
+    """All divergences. Branches are distinguished by epoch; where they were decoded, by their
     batches."""
     decoded = {
         (one.parting.capture_group, one.parting.offset, one.parting.relation): one.parting
@@ -257,8 +257,7 @@ def _facts(
         rounds=rounds,
         end_written_ms=max(written - {None}, default=None),
         known_to=max((row["to_offset"] for row in evidence.known_ranges), default=None),
-        not_judged=evidence.gaps,
-        now=evidence.facts,
+        judged=evidence.judged,
     )
 
 

@@ -30,7 +30,8 @@ class Names:
         return f"{replica.node_id} ({replica.directory_id[:_DIRECTORY_DIGITS]})"
 
     def nodes(self, replicas: Sequence[Replica], *, limit: int | None = None) -> str:
-        """The replicas' names in a text, such as `node 2` or `nodes 2 and 11`."""
+        """The replicas' names in a text, such as `node 2` or `nodes 2 and 11`. limit: the most
+        names; None for all."""
         return named("node", [self.name(one) for one in replicas], limit=limit)
 
 
@@ -47,7 +48,8 @@ def round_seconds(least: float) -> int:
 
 
 def duration_text(seconds: float) -> str:
-    """A duration to about two digits, in the largest unit of which it has at least one."""
+    """A duration in seconds as text: about three digits, in the largest unit of which it has at
+    least one."""
     for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

@@ -1,5 +1,5 @@
 """A row for each capture group of a cluster: the facts that replica.history derives from its logs.
-And the order of groups in time."""
+This module also orders the groups in time."""
 
 from __future__ import annotations
 

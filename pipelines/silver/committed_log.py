@@ -33,7 +33,7 @@ _COMMITMENTS = (_UNPROVEN, _PROVEN)
 _END = (1 << 63) - 1
 """A number above every offset."""
 _MOST_PIECES = 4_000_000
-"""The most equal pieces that are held at a time, besides pieces that differ."""
+"""The number of new pieces after which repeated pieces are removed. It bounds the memory."""
 
 Batch = tuple[int, int, int]
 """A batch as (base_offset, leader_epoch, crc)."""
@@ -111,8 +111,8 @@ class AgreedBranch(_Ranges):
         return None if place < 0 else int(self.leader_epoch[place])
 
     def is_contested(self, offset: int, epoch: int) -> bool:
-        """Whether the entry at an offset is of this epoch, and isn't proven although a group proves
-        the epoch: another history contradicts the entry."""
+        """Whether the entry at an offset is of this epoch, and isn't proven. For an epoch that a
+        group proves, this means that another history contradicts the entry."""
         (place,) = self.places(np.array([offset])).tolist()
         return place >= 0 and bool(self.leader_epoch[place] == epoch and not self.is_proven[place])
 

@@ -59,7 +59,8 @@ def snapshot_files(path: str) -> list[SourceFile]:
 
 def _files(path: str, kind: FileKind) -> list[SourceFile]:
     """The files of a kind in directories. A file that the path itself names may have any name
-    except a name of the other kind."""
+    except a name of the other kind. Raises UsageError for a file that is neither a segment nor a
+    snapshot."""
     if is_uri(path):
         found_there = remote_files(path)
         if [file.relative for file in found_there] == [""]:

@@ -115,7 +115,8 @@ class KraftLogReader(DataSourceReader):
         self.redaction = _redaction(self.redactor, options)
 
     def own_columns(self, options: Mapping[str, str]) -> Mapping[str, str]:
-        """The columns besides the owner's columns, with their types in Spark's DDL."""
+        """The columns besides the owner's columns, with their types in Spark's DDL. Raises
+        UsageError for an unknown value of `content`."""
         content = options.get("content", "records")
         if content not in _CONTENTS:
             raise UsageError(f"option content={content}: expected one of {', '.join(_CONTENTS)}")
@@ -190,7 +191,8 @@ class KraftLogDataSource(DataSource):
 
 
 def given_files(options: Mapping[str, str]) -> list[SourceFile] | None:
-    """The files of the option `files`; None where the source has to search in `path`."""
+    """The files of the option `files`; None where the source has to search in `path`. Raises
+    UsageError where `files` is malformed, or where neither option is given."""
     if "files" in options:
         try:
             return [SourceFile(*file) for file in json.loads(options["files"])]
@@ -203,7 +205,8 @@ def given_files(options: Mapping[str, str]) -> list[SourceFile] | None:
 
 def redactor_in(options: Mapping[str, str], default_key: bytes) -> Redactor | None:
     """The redactor that the options ask for; None where secrets are kept. The driver makes it, so
-    that all tasks share its key."""
+    that all tasks share its key. Raises UsageError for an empty key file and for malformed options,
+    and what read_file raises."""
     if _is_true(options, "keepSecrets"):
         return None
     keeps_crcs = _is_true(options, "keepCrcs")

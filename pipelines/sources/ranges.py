@@ -83,7 +83,8 @@ class Places:
 
     @staticmethod
     def read(file: SourceFile, start: int, end: int, expected: int | None) -> Places:
-        """The places in these bytes of the file. expected: the base offset of the first batch."""
+        """The places from byte `start` (inclusive) to `end` (exclusive) of the file. expected: the
+        base offset of the first batch."""
         data = read_range(file.path, start, end)
         scanned = BatchScan(data, start=start, expected_offset=expected)
         batches = pa.Table.from_batches(scanned, BATCH_SCHEMA)

@@ -130,7 +130,8 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self, path: str, begin: Position, size: int, max_bytes: int | None
     ) -> Position | None:
         """The position up to which a micro-batch reads: at least one batch, or one file, after
-        `begin`. None where there is nothing more to read."""
+        `begin`. None where there is nothing more to read. size: the file's size in bytes.
+        max_bytes: about how many bytes the micro-batch may read; None for no limit."""
 
     def _sizes(self) -> dict[str, int]:
         sizes = {}

@@ -43,7 +43,8 @@ def refuse_remote(command: str) -> None:
 
 def connected(address: str, app_name: str) -> SparkSession:
     """A session of the server, or the session that this process has already. Raises UsageError
-    where the server doesn't answer, sooner than pyspark, which would try for minutes."""
+    where packages are missing, and where the server doesn't answer: sooner than pyspark, which
+    would try for minutes."""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port or _PORT

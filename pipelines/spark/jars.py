@@ -104,7 +104,7 @@ def _intact(path: Path, jar: Jar) -> bool:
 
 def _fetch(wanted: JarSet) -> None:
     """Downloads the jars into a folder beside the cache's folder, checks them, and then renames
-    them.
+    them. Raises UsageError where a jar can't be fetched, or has another hash.
 
     Two processes may do this at the same time: a rename is atomic, and both have the same bytes.
     """

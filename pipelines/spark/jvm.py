@@ -25,7 +25,7 @@ _JVM_NOISE = (
     b"Picked up JAVA_TOOL_OPTIONS",
 )
 _LARGE_TASK = b"contains a task of very large size"
-"""A warning about the rows that pipelines.delta.few_rows reads: they go to executors with the task
+"""A warning about the driver's own rows, which are large here: they go to executors with the task
 that needs them."""
 _METRICS_MODE = "hadoop.metrics.init.mode"
 _STACK_FRAME = (b"\tat ", b"\t... ")
@@ -41,7 +41,8 @@ class EndedJvmError(KraftlakeError):
 
 
 def launch(conf: SparkConf) -> Any:
-    """Starts the JVM. Its output is filtered, and kept off stdout, which is for `--json`."""
+    """Starts the JVM. Its output is filtered, and kept off stdout, which is for `--json`. Raises
+    UsageError where the JVM doesn't start."""
     read_end, write_end = os.pipe()
     threading.Thread(
         target=_forward, args=(os.fdopen(read_end, "rb"),), name="spark-stderr", daemon=True

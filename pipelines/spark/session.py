@@ -112,7 +112,9 @@ def _given() -> dict[str, str]:
 
 
 def _adopt(session: SparkSession, asked: Mapping[str, str]) -> SparkSession:
-    """A session that other code made, with times in UTC. Its other settings stay as they are."""
+    """A session that other code made, with times in UTC. It takes a setting of `asked` only where
+    it has none; its other settings stay as they are. Raises UsageError for a session without
+    Delta."""
     if DELTA_EXTENSION not in (session.conf.get(EXTENSIONS, "") or ""):
         raise UsageError(
             "a Spark session without Delta is running in this process or on the server: stop it, "
@@ -129,7 +131,7 @@ def _adopt(session: SparkSession, asked: Mapping[str, str]) -> SparkSession:
 
 def _adopt_s3a(session: SparkSession) -> None:
     """Sets, for this session, the settings of s3a that the context lacks. Hadoop's readers see
-    these settings."""
+    these settings. Raises UsageError where the JVM lacks the jars of s3a."""
     if not has_s3a(SparkContext._jvm):
         raise UsageError(
             "the Spark session that runs in this process can't read S3: start it with the jars "

@@ -129,7 +129,8 @@ def bring_jars(
     """Adds the jars that a running JVM lacks.
 
     `spark.jars` alone would only reach the executors, because the driver's class path is made
-    before Python starts. So this function also tells the driver's class loader.
+    before Python starts. So this function also adds the jars to the driver's class loader. Raises
+    UsageError where that loader takes no jars.
     """
     jvm = SparkContext._jvm
     assert jvm is not None, "spark-submit's JVM is connected by _given()"

@@ -97,7 +97,7 @@ def is_local(master: str) -> bool:
 
 
 def offline_jars() -> str | None:
-    """The folder that the user has named for jars."""
+    """The folder that the user has named for jars; None where no folder is named."""
     return os.environ.get("KRAFTLAKE_JARS") or read_defaults(conf_directory()).jars_dir
 
 

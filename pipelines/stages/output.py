@@ -94,14 +94,14 @@ class Output:
         return UnitResult((*self.made,), (*self.judgements,), (*self.left_out,), facts)
 
     def note(self, judged: Judged) -> pa.Table:
-        """Keeps the judgements of rows that are only read. Returns the admitted rows."""
+        """Keeps the judgements and the rows that are left out. Returns the admitted rows."""
         self.judgements += judged.judgements
         self.left_out += judged.left_out
         return judged.admitted
 
     def put(self, contract: Contract, content: Content, context: Sequence[Row] = ()) -> None:
-        """Takes new rows of a table, judges them and writes them. context: rows before these, which
-        other units make.
+        """Takes new rows of a table, judges them and writes them. Rows that the table has already
+        may be left out. context: rows before these, which other units make.
 
         Raises OSError and UnwritableFileError where a file can't be written, and what delta-rs
         raises.

@@ -29,7 +29,7 @@ async def describe_quorum(
 ) -> DescribedQuorum:
     """Ask one node after the other, and the nodes that they name, until the leader has answered.
 
-    Raises NoLeaderError.
+    Raises NoLeaderError if none of these nodes answers as the leader.
     """
     reasons: dict[Address, str] = {}
     waiting = list(bootstrap)

@@ -47,7 +47,7 @@ EXPECTED = frozenset(
         ErrorCode.UNKNOWN_SERVER_ERROR,
     }
 )
-"""The errors that answers to fetches and offset lookups may have."""
+"""The error codes that answers to a reader's requests may have, including NONE."""
 
 NEWEST_FETCH_BY_NAME = 12
 """The newest version of Fetch that gives the topic by its name."""
@@ -84,7 +84,7 @@ def metadata_request(partition: TopicPartition) -> Message:
 
 def read_metadata(partition: TopicPartition, response: Message) -> Metadata:
     """The partition's metadata. Replicas on brokers that aren't live are left out, because no
-    client can connect to them."""
+    client can connect to them. Raises UnexpectedAnswerError as read_error does."""
     topics = [topic for topic in response["topics"] if topic["name"] == partition.topic]
     if topics and topics[0]["errorCode"]:
         return Metadata(None, error=read_error(topics[0]["errorCode"]))

@@ -98,7 +98,7 @@ class Fetched:
     log_start: int = UNDEFINED_OFFSET
     """The log start offset (inclusive)."""
     preferred: int | None = None
-    """The replica that the leader chose for this reader."""
+    """The replica that the leader chose for this reader; None if it chose none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +127,8 @@ class Metadata:
     """The answer to RefreshMetadata."""
 
     partition: PartitionView | None
-    """The partition's metadata; None if no node answered, or if `error` says that the partition
-    doesn't exist."""
+    """The partition's metadata; None if no node answered, or if `error` says why the answer has
+    none."""
     leader_epoch: int = UNDEFINED_EPOCH
     """The leader epoch; -1 if the answer has none."""
     topic_id: str = ZERO_UUID

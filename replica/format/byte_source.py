@@ -86,7 +86,7 @@ class OpenFile:
         self._handle.close_between_reads()
 
     def part(self, begin: int, size: int | None = None) -> OpenFile:
-        """A source of the file's bytes from `begin` on: all of them, or `size`."""
+        """A source of at most `size` bytes of the file from `begin` on; None for all bytes."""
         part = object.__new__(OpenFile)
         left = max(0, self.size - begin)
         part.path, part.size = self.path, left if size is None else min(size, left)

@@ -12,7 +12,7 @@ MAX_RAW_BYTES = 64 * 1024
 
 
 _BROKEN_DISK = frozenset(map(os.strerror, (errno.EIO, errno.EBADMSG, errno.ENXIO)))
-"""The error numbers by which the operating system reports a disk that is broken or gone."""
+"""The texts of the errors by which the operating system reports a disk that is broken or gone."""
 
 
 class DamageKind(StrEnum):

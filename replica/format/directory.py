@@ -140,7 +140,8 @@ class MetadataDirectory:
 
     @property
     def replica(self) -> ReplicaId | None:
-        """The replica that meta.properties names."""
+        """The replica that meta.properties names; None without a readable meta.properties that
+        names one."""
         return None if self.meta is None else self.meta.replica
 
     @property
@@ -178,7 +179,7 @@ class MetadataDirectory:
 
 
 def read_whole(relative: str, path: str, name: FileName) -> Resumed | None:
-    """The Resume of a caller that knows no files: each file is read whole."""
+    """The Resume of a caller that knows no files: returns None, so that each file is read whole."""
     return None
 
 

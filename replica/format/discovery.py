@@ -82,7 +82,8 @@ class DirectoryPath:
         *,
         hashed: bool = True,
     ) -> MetadataDirectory:
-        """The directory's content, as read_directory gives it, with `is_fragment` set."""
+        """The directory's content, as read_directory gives it, with `is_fragment` set. Raises the
+        errors of read_directory."""
         directory = read_directory(self.path, read=read, scan=scan, hashed=hashed)
         return replace(directory, is_fragment=self.is_fragment)
 

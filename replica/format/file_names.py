@@ -19,8 +19,9 @@ from replica.format.snapshot import SnapshotName
 
 METADATA_FOLDER = "__cluster_metadata-0"
 ARCHIVE_FOLDER = "archive"
-"""The folder beside a recorder's metadata folder that keeps what the log lost. Each loss has its
-own node's directory (replica.storage.archive)."""
+"""The folder beside a recorder's metadata folder that keeps the batches which left the log by a
+truncation or for a leader's snapshot. Each such loss has one folder in it, in the form of a node's
+log directory (replica.storage.archive)."""
 _MAX_OFFSET = 2**63 - 1
 
 

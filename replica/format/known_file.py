@@ -48,7 +48,7 @@ class KnownFile:
     """What is known about a file that was read before."""
 
     size_bytes: int
-    """The size of the whole file when it was read."""
+    """The size of the whole file in bytes when it was read."""
     content_hash: str
     """The hash of the whole file when it was read."""
     sound_bytes: int

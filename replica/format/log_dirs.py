@@ -50,7 +50,7 @@ class LogDir:
     meta: MetaProperties | None = None
     """Its meta.properties; None if the state is not READY."""
     reason: str = ""
-    """Why the directory is unusable."""
+    """Why the directory is unusable; "" if the state is not UNUSABLE."""
     has_metadata_log: bool = False
     """Whether the directory has a __cluster_metadata-0."""
     has_broken_place: bool = False

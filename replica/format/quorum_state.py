@@ -66,7 +66,8 @@ def new_state(
     voted_directory_id: str = ZERO_UUID,
     current_voters: tuple[int, ...] = (),
 ) -> QuorumState:
-    """A new state, with its keys in Kafka's order."""
+    """A new state, with its keys in Kafka's order. In version 0, clusterId is "" and appliedOffset
+    is 0, as Kafka writes them."""
     vote = {"leaderId": leader_id, "leaderEpoch": leader_epoch, "votedId": voted_id}
     if version == 0:
         voters = [{"voterId": voter} for voter in current_voters]

@@ -2,9 +2,10 @@
 
 A position is likely if its 61 bytes could be a header that Kafka wrote. In random bytes, one of
 2^30 positions is likely. A CRC is computed only at likely positions. A hostile file could have many
-false headers and so make the search slow. Therefore a search has a credit, in bytes: the bytes
+false headers and so make the search slow. Therefore a search has a credit, in bytes. The bytes
 whose CRC was computed for a false header are taken from it, and each passed byte adds a few. A
-batch that is longer than the rest of the credit is not checked; every other likely position is.
+batch that is longer than the rest of the credit is not checked. A batch that is longer than half
+of the credit is checked only if another header, or the end of the source, follows it.
 """
 
 from __future__ import annotations

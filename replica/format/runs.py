@@ -113,7 +113,7 @@ def runs(
     end_offset: int = _ENDLESS,
 ) -> Iterator[Run]:
     """Finds the batches of `data` that begin below `end_offset`, as `frames` does, and raises the
-    same errors.
+    same errors. See `frames` for start, expected_offset and epoch.
 
     room: a function that gives a number of bytes. The first batch that begins more than this number
         of bytes behind the beginning of the run gets an entry in the index; for a negative number,

@@ -2,7 +2,8 @@
 
 `scan` reads every byte of a source. Each byte belongs to a batch, to a damage, or to the zeros at
 the end of a preallocated segment. Behind a damaged frame the scan continues at the next whole batch
-with a valid CRC. The CRC doesn't cover the base offset, so the neighbouring batches judge it.
+with a valid CRC. The CRC doesn't cover the base offset, so it is compared with the offsets of the
+neighbouring batches.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class SegmentScan:
         return self.batches[-1 - len(self.new_batches)].header.next_offset
 
     def follows_unlisted(self, batch: LocatedBatch) -> bool:
-        """Whether `batches` may lack sound batches before this batch."""
+        """Whether `batches` may lack the sound batch directly before this batch."""
         return 0 < batch.position < self.sparse_until
 
     @property
@@ -175,13 +176,14 @@ class BatchWalk(AnyWalk):
 
 
 def scan(data: Source, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
-    """The batches and damages that a BatchWalk over `data` finds."""
+    """The batches and damages that a BatchWalk over `data` finds. The arguments are those of
+    JudgedWalk."""
     return collected(BatchWalk(data, start=start, expected_offset=expected_offset), None)
 
 
 def collected(walk: AnyWalk, most: int | None) -> SegmentScan:
     """The batches and damages that a walk finds. Raises TooManyBatchesError for more than `most`
-    batches."""
+    batches; None for no limit."""
     batches: list[LocatedBatch] = []
     for batch in walk:
         batches.append(batch)

@@ -20,8 +20,8 @@ class SnapshotContent:
     has_header: bool
     has_footer: bool
     last_contained_log_timestamp: int | None
-    """The time (ms) of the last log record that the snapshot contains; None if there is no
-    header."""
+    """The time of the last log record that the snapshot contains, in ms since 1970 (UTC); None if
+    there is no header."""
     record_count: int
 
 

@@ -196,8 +196,8 @@ def classify_compared(group: GroupComparison) -> Commitment:
 
 
 def losses(divergence: Divergence, commitment: Commitment) -> Losses | None:
-    """The records that the truncating replica loses, from the divergence to its log end; None if
-    neither replica truncates."""
+    """The numbers of records that the truncating replica loses, from the divergence to its log end.
+    None if neither replica truncates."""
     if divergence.truncating is None or divergence.divergence_offset is None:
         return None
     rest = OffsetRange(divergence.divergence_offset, END_OF_OFFSETS)
@@ -226,7 +226,8 @@ def divergence_columns(divergence: Divergence, lost: Losses | None) -> dict[str,
 
 def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
     """The proof by the highest entry of `log` that a majority holds, if no voter of the majority
-    except the entry's leader knows a newer epoch.
+    except the entry's leader knows a newer epoch, or that the leader wrote as the only voter. None
+    without such a proof.
 
     From the log end downwards, the set of holders changes only at the ends of the entries that
     another replica shares. So only the entries at these ends are checked.
@@ -258,10 +259,12 @@ def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
 def _only_voter(
     group: GroupComparison, log: ReplicaLog, offset: int, epoch: int
 ) -> ReplicaKey | None:
-    """The leader that wrote this entry of `log`, if it was the only voter when it was elected, and
-    still was with the entry; else None. Alone it was a majority, and it held what others have from
-    it: Kafka takes such an entry as committed once it is appended, before the flush. If a log of
-    this voter parted from `log` before the entry, it may have lost the entry before the flush."""
+    """The leader that wrote this entry of `log`, if it was the only voter at its election and at
+    the entry; else None. The only voter is a majority by itself. Kafka takes its entry as committed
+    once the entry is appended, before the flush. So another replica's copy of the entry is a proof.
+
+    None also if `log` is the leader's own log, or if a log of the leader differs from `log` at or
+    below the entry: the leader may have lost the entry before the flush."""
     elected = [change.voters for change in log.leader_changes if change.epoch == epoch]
     sets = voter_sets_in_force([log], group.logs, group.runs, offset, epoch) or ()
     only, *others = {voter.node_id for voters in (*elected, *sets) for voter in voters}
@@ -285,8 +288,8 @@ def _proves(group: GroupComparison, holders: Sequence[ReplicaLog], offset: int, 
 
 def _snapshot_proof(newest_first: Sequence[OffsetAndEpoch], log: ReplicaLog) -> Proof | None:
     """The proof by a valid snapshot of the group: the newest one that has an entry of its last
-    epoch in common with `log`. One leader wrote the whole epoch in order, so below the snapshot's
-    end `log` and the snapshot have the same entries of it."""
+    epoch in common with `log`. None if no snapshot has one. One leader wrote the whole epoch in
+    order, so below the snapshot's end `log` and the snapshot have the same entries of it."""
     for snapshot in newest_first:
         place = bisect_right(log.batches, snapshot.offset - 1, key=attrgetter("base_offset"))
         while place and log.batches[place - 1].epoch > snapshot.epoch:

@@ -56,7 +56,7 @@ class Comparison:
     conflict_offset: int | None
     """The first offset at which the two logs conflict: their entries have the same epoch and
     different bytes, or are equal again after the logs diverged. The cause is two leaders of one
-    epoch, or damage with a valid CRC."""
+    epoch, or damage with a valid CRC. None if the logs don't conflict."""
 
     @property
     def divergence_offset(self) -> int | None:
@@ -72,7 +72,7 @@ class Comparison:
     @property
     def agreement(self) -> OffsetRange | None:
         """The offsets from the first common offset to the first difference, or to the end of the
-        common offsets; None without a common offset."""
+        common offsets. None if there is no common offset, or if the first one differs."""
         if not self.spans or not self.spans[0].same:
             return None
         end = self.divergence_offset
@@ -94,8 +94,9 @@ class Divergence:
     epoch_b: int | None = None
     """The epoch at this offset in log b."""
     truncating: ReplicaKey | None = None
-    """The replica that would lose an election between the two, by the newer of its log and its
-    snapshot. None for a conflict, which Raft can't resolve, and if both are equally new."""
+    """The replica that would lose an election between the two. None for a conflict, which Raft
+    can't resolve, and if both are equally new. A replica is as new as its log or its newest
+    snapshot, whichever is newer."""
     truncation_offset: int | None = None
     """The log end (exclusive) of the truncating replica after the truncation."""
     fetch_rounds: int | None = None
@@ -103,8 +104,8 @@ class Divergence:
     draft_fetch_rounds: int | None = None
     """The number of answers OUT_OF_RANGE until the logs agree, in KIP-595's draft."""
     records_lost: int | None = None
-    """The number of offsets that this replica holds from the divergence to its log end. The other
-    replica holds none of these entries."""
+    """The number of offsets that the truncating replica holds from the divergence to its log end.
+    The other replica holds none of these entries."""
     conflict_offset: int | None = None
     snapshot_id: OffsetAndEpoch | None = None
     """The snapshot that the winner would send instead of a diverging epoch (see FetchOutcome); None

@@ -65,8 +65,8 @@ def kraft_end_offset_for(
 
 
 def last_fetched_epoch(entries: Epochs, log_start_snapshot_id: OffsetAndEpoch | None) -> int:
-    """The epoch of a follower's last record, as its fetch names it. It is 0 while the follower's
-    log is empty."""
+    """The epoch of a follower's last record, as its fetch names it. For a log without records, it
+    is the epoch of the snapshot at which the log starts, or 0 without such a snapshot."""
     if entries:
         return entries[-1].epoch
     return 0 if log_start_snapshot_id is None else log_start_snapshot_id.epoch

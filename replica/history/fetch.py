@@ -26,9 +26,11 @@ class LogView:
     """The log end offset (exclusive)."""
     epochs: Epochs
     earliest_snapshot: OffsetAndEpoch | None = None
-    """The lowest snapshot id in the folder, including the bootstrap snapshot."""
+    """The lowest snapshot id in the folder, including the bootstrap snapshot; None without a
+    snapshot."""
     latest_snapshot: OffsetAndEpoch | None = None
-    """The highest snapshot id in the folder, including the bootstrap snapshot."""
+    """The highest snapshot id in the folder, including the bootstrap snapshot; None without a
+    snapshot."""
 
     def end_offset_for(self, epoch: int) -> OffsetAndEpoch:
         """The result of kraft_end_offset_for on this log."""
@@ -128,7 +130,8 @@ class DraftOutOfRange:
 
     next_fetch_offset: int
     next_fetch_epoch: int
-    """The epoch at next_fetch_offset in the leader's log."""
+    """The epoch of the record before next_fetch_offset in the leader's log; at the log start, the
+    first epoch of that log."""
 
 
 def draft_validate_position(

@@ -113,7 +113,7 @@ class ReplicaLog:
     @property
     def newest_snapshot(self) -> OffsetAndEpoch | None:
         """The snapshot with the highest epoch and, among equal epochs, the highest offset (Kafka:
-        latestSnapshotId)."""
+        latestSnapshotId). None without a snapshot."""
         return max(self.snapshots, key=election_order, default=None)
 
     @property

@@ -36,8 +36,9 @@ class Uncommitted:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Case 2 of KIP-392: the replica doesn't hold the offset, although the offset is committed by
-    its leader's high watermark. The answer is OFFSET_NOT_AVAILABLE."""
+    """Case 2 of KIP-392: the replica doesn't hold the offset, but the offset may be committed: it
+    is at most the leader's high watermark, or no high watermark is known. The answer is
+    OFFSET_NOT_AVAILABLE."""
 
 
 @dataclass(frozen=True, slots=True)

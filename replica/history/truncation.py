@@ -3,7 +3,7 @@ agree.
 
 The released protocol is in ReplicatedLog.truncateToEndOffset, which
 KafkaRaftClient.handleFetchResponse calls. In the draft's protocol, the follower cuts its log at the
-NextFetchOffset of FetchQuorumRecords (KIP-595's first draft), which may need more rounds.
+NextFetchOffset of FetchQuorumRecords (KIP-595's first draft), which may need more fetches.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def truncated(log: LogView, end_offset: int) -> LogView:
 
 
 def _run_released(leader: LogView, follower: LogView) -> FetchOutcome | SnapshotNeeded:
-    """Run the rounds until the answer has records or names a snapshot."""
+    """Repeat the fetch until the answer has records or names a snapshot."""
     view = follower
     rounds = 0
     while True:

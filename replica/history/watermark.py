@@ -58,8 +58,8 @@ def follower_high_watermark(
 
 
 def checked_leader_watermark(named: int | None, leaders: int | None) -> int | None:
-    """`leaders`, the high watermark that a leader names in its epoch, unchanged. named: the high
-    watermark that it named before.
+    """`leaders`, the high watermark (exclusive) that a leader names in its epoch, unchanged; None
+    if it names none. named: the high watermark that the leader named before; None if it named none.
 
     Raises HighWatermarkRegressionError if `leaders` is lower than `named`, or missing although
     `named` isn't.

@@ -72,8 +72,8 @@ class BegunSnapshot:
 
 
 class Host:
-    """One replica with its storage. The constructor raises the errors of QuorumStateFile.read and
-    Raft.
+    """One replica with its storage. The constructor raises the errors of QuorumStateFile.read,
+    FileLog.facts and Raft.
 
     log: the log that open_log has recovered.
     store: the file quorum-state in the log's folder.
@@ -194,8 +194,8 @@ class Host:
     def end_snapshot(
         self, begun: BegunSnapshot, facts: SnapshotFacts, now_ms: int
     ) -> list[Effects]:
-        """Report to the core a snapshot that `begun.write` has written. If the log now begins above
-        its end, because the leader has sent a newer snapshot, remove this snapshot instead."""
+        """Report to the core a snapshot that `begun.write` has written. If the leader has sent a
+        newer one meanwhile, the log begins above this one's end: then remove this one instead."""
         begun.writer.close()
         self.log.snapshots.add(facts)
         if begun.snapshot_id.offset < self.raft.log.log_start:
@@ -294,8 +294,8 @@ class Host:
         """Put off the effects for the state machine, if they would take long or if earlier effects
         were put off. Returns the other effects.
 
-        The machine hears that this replica leads only after it has all older records. It hears of
-        another leader once no replay is in progress: while it leads, it may load no snapshot.
+        The effect leader_change names this replica only after the machine has all older records. It
+        names another leader once no replay is in progress: a leader's machine may load no snapshot.
         """
         if effects.commit is not None:
             self.commit_end = effects.commit

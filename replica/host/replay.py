@@ -1,4 +1,4 @@
-"""Gives a state machine that is far behind its records, in another thread."""
+"""Gives records to a state machine that is far behind the log, in another thread."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _array(read: _Read, value: Any) -> Value:
 
 def _of_type(kind: type, value: Any) -> Value:
     """The value, if it has this type; JSON's true and false don't count as numbers. Raises
-    CorruptDataError."""
+    TypeError for another type."""
     is_fitting = type(value) is kind
     if not is_fitting:
         raise TypeError
@@ -80,7 +80,8 @@ def _of_type(kind: type, value: Any) -> Value:
 
 
 def _double(value: Any) -> Value:
-    """The double, which may also be a string for NaN or an infinity. Raises CorruptDataError."""
+    """The double, which may also be a string for NaN or an infinity. Raises TypeError or ValueError
+    if the value is no number."""
     if isinstance(value, bool):
         raise TypeError
     return float(value)

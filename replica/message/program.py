@@ -2,8 +2,8 @@
 
 A program is a tuple of steps. The record's own steps are `steps[:width]`. A step of kind STRUCT
 names the range of its structure's steps, which come later in the tuple. The steps of a range are in
-declared order, the order of Kafka's JSON; `wire_order` gives the order of the bytes. All numbers
-are indexes of this tuple, so a bulk reader can lay it out as arrays.
+declared order, the order of Kafka's JSON; `wire_order` gives the order of the bytes. Steps refer to
+other steps by their indexes in the tuple, so a bulk reader can lay a program out as arrays.
 """
 
 from __future__ import annotations

@@ -262,7 +262,7 @@ def _text_part(step: FieldStep) -> Part:
 
 def _array_count(data: bytes, position: int, step: FieldStep, notes: Notes) -> tuple[int, int]:
     """(the number of elements, -1 for null; the position of the first element). Raises DataError if
-    the buffer can't hold this many elements."""
+    the buffer can't hold this many elements, and for a null that isn't allowed."""
     count, start = read_varint(data, position, step.name, notes)
     if count == 0 and not step.nullable:
         raise CorruptDataError(f"{step.name} is null", position)

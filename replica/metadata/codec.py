@@ -26,7 +26,8 @@ def decode(value: Buffer) -> MetadataRecord | UnknownRecord:
     """The record in the value of one log record.
 
     Raises TruncatedDataError or CorruptDataError, whose positions count from the start of `value`,
-    and UnsupportedDataError for a frame version other than 1.
+    and UnsupportedDataError for a frame version other than 1 or too many elements (MAX_ELEMENTS of
+    replica.message.reader).
     """
     data = value if type(value) is bytes else bytes(value)
     notes = Notes()

@@ -33,7 +33,7 @@ class Setting:
     offset: int | None = None
     """The offset of the record that set it; None if a snapshot or a file set it."""
     at: int | None = None
-    """The time of that record, in ms since 1970 (UTC)."""
+    """The time of that record, in ms since 1970 (UTC); None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,11 @@ class LogRecord:
     message: _Message
     """The decoded and redacted record. None if it can't be decoded, for the reason in `error`."""
     value: bytes | None
-    """The record's bytes; None if they are absent or hold a secret."""
+    """The record's bytes; None if they are absent or hold a secret. For a record that can't be
+    decoded: a fingerprint of the bytes, or the bytes if secrets are kept."""
     has_secret: bool
-    """Whether the record holds a secret, hidden or not."""
+    """Whether the record holds a secret, hidden or not. A record that can't be decoded counts as
+    one that does."""
     error: str | None = None
 
     @property
@@ -56,7 +58,8 @@ class LogRecord:
 
     @property
     def data(self) -> dict[str, Plain] | None:
-        """The record's fields as kafka-dump-log shows them, as JSON values."""
+        """The record's fields as kafka-dump-log shows them, as JSON values; None if the record
+        can't be decoded."""
         if self.message is None:
             return None
         if isinstance(self.message, MetadataRecord | UnknownRecord):
@@ -111,7 +114,7 @@ class LogRecordReader:
 
     def unreadable_value(self, value: bytes | None) -> bytes | None:
         """What is kept of a record that can't be decoded: a fingerprint, or all bytes if secrets
-        are kept."""
+        are kept. None for a record without a value."""
         if self.redactor is None or value is None:
             return value
         return self.redactor.fingerprint("unreadable", value).encode("ascii")

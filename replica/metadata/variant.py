@@ -65,7 +65,7 @@ class _Dictionary:
 def encode_variant(plain: Plain) -> tuple[bytes, bytes]:
     """(value, metadata): the arguments of pyspark's VariantVal.
 
-    Raises CorruptDataError for an integer beyond 64 bits.
+    Raises CorruptDataError for an integer beyond 64 bits, and for more than 4 GiB.
     """
     names: set[str] = set()
     _collect_names(plain, names)

@@ -1,12 +1,12 @@
 """A replica as a process: its settings, its directory, its listeners and its connections.
 
-To read it in order
+To read it in order:
 - `settings`: what Kafka's server.properties says about a KRaft node; `properties` reads its values,
   `listeners` its addresses.
 - `formatting`: what `replica format` writes.
 - `assembly` builds a node of its parts; `node` runs it. `driver`: the one task that steps the
   replica; every other task sends events to it. `threads` and `child`: work that takes too long for
-  the event loop. `garbage`: keeps the rounds of Python's garbage collector short.
+  the event loop. `garbage`: keeps each garbage collection of Python short.
 - Requests of others: `rpcs` has a row for each RPC; `serve` decides who may send it, and answers
   it; `authorizer` has the roles of principals; `exposure` finds listeners at which strangers may
   read; `local_processes` finds the process at the other end of a connection.

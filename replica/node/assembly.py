@@ -59,8 +59,9 @@ def opened(
 
     client: the config of connections to other replicas; None for the config of the settings.
 
-    Raises UsageError if the directory isn't formatted or is in use, or if a file of certificates or
-    credentials is invalid; DataError, which names file and byte, if the directory holds bytes that
+    Raises UsageError if the settings are unsafe or don't fit the directory, if the directory isn't
+    formatted or is in use, if a file of certificates or credentials is invalid, or if this process
+    may open too few files; DataError, which names file and byte, if the directory holds bytes that
     no replica writes; FileSystemError.
     """
     if settings.recording is None:
@@ -232,9 +233,9 @@ def check_open_listeners(settings: NodeSettings) -> None:
 
 
 def _check_voters(settings: NodeSettings) -> None:
-    """Raise UsageError if the settings name no principals of voters, but voters are on other
-    machines: without principals, a replica recognizes voters by their processes, which works only
-    on one machine."""
+    """Raise UsageError if the settings name no principals of voters, and this replica couldn't
+    recognize voters by their processes: voters are on other machines, or this system doesn't show
+    to which process a connection belongs."""
     local = {settings.node_id}
     if settings.authorizer.names_voters or set(settings.static_voters.ids) == local:
         return

@@ -37,7 +37,7 @@ class Child(Generic[T]):
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
-        """Raises LostChildError if the operating system makes no child."""
+        """Raises LostChildError on a system other than Linux, and if the system makes no child."""
         if not sys.platform.startswith("linux"):
             raise LostChildError("only Linux ends a child with its parent")
         prctl, parent = ctypes.CDLL(None).prctl, os.getpid()

@@ -147,7 +147,8 @@ class Driver:
 
     async def ask(self, message: PeerRequest) -> PeerResponse:
         """Give the core the request of a peer or of an administrator, and return its answer. The
-        wait may last as long as the request's own timeout."""
+        wait may last as long as the request's own timeout. Raises StoppedError if an error has
+        stopped the replica."""
         self.check()
         name = next(self._ids)
         future: asyncio.Future[PeerResponse] = asyncio.get_running_loop().create_future()

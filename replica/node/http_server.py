@@ -20,7 +20,8 @@ from replica.wire.limits import NodeLimits
 MAX_CONNECTIONS = 16
 MAX_REQUEST_BYTES = 8 * 1024
 WITHIN_S = 5.0
-"""The time (s) that the server waits for a request, and then for the client to take the answer."""
+"""The time (s) in which a client must send its request and take the answer. Then the server closes
+the connection."""
 
 OK, UNAVAILABLE = "200 OK", "503 Service Unavailable"
 

@@ -48,7 +48,7 @@ def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener,
 
 def protocol_of(properties: Properties, name: str) -> str:
     """The protocol (one of PROTOCOLS) of the listener `name`, which may be a listener of another
-    node."""
+    node. Raises UsageError."""
     default = name if name in PROTOCOLS else "PLAINTEXT"
     return _protocols(properties).get(name, default)
 

@@ -98,8 +98,9 @@ class Peers:
         return side.read(self._partition, answer.message, answer.version)
 
     async def _check_owner(self, connection: Connection) -> None:
-        """Refuse a connection to another user's process: this user may have taken the port of a
-        voter that isn't running."""
+        """Close a connection to a process of another user: this user may have taken the port of a
+        voter that isn't running. Raises AuthenticationError then, and UnreachablePeerError if the
+        process is unknown."""
         ends = connection.ends
         if is_supported() and is_within(*ends):
             uid = await asyncio.to_thread(peer_uid, *ends)

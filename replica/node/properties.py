@@ -95,7 +95,8 @@ class Properties:
         raise self.error(key, f"{found!r}: expected {', '.join(choices[:-1])} or {choices[-1]}")
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """The value true or false, which `one_of` reads."""
+        """Whether the value is `true`, in upper or lower case; `default` if the value is missing or
+        empty. Raises UsageError for a value other than true and false."""
         return self.choice(key, ("true", "false"), str(default).lower()) == "true"
 
     def has_any(self, endings: tuple[str, ...]) -> bool:

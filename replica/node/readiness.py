@@ -37,9 +37,10 @@ class ReplicaSample:
     leads: bool
     """Whether this replica is the leader."""
     answered_at: float | None
-    """The time of the last answer: see Heard."""
+    """The time (s) at which a leader last answered this replica; None before that (see Heard)."""
     described_at: float | None
-    """The time of the last description of the quorum: see Heard."""
+    """The time (s) at which another node last showed that there is a leader; None before that (see
+    Heard)."""
     high_watermark: int | None
     """The high watermark (exclusive); None while it is unknown."""
     log_end: int
@@ -110,7 +111,8 @@ class Readiness:
         return Wedge.NOT_FETCHING not in self.wedges()
 
     def lines(self) -> list[str]:
-        """A line for each fault, for people."""
+        """Lines for people: one for each fault, and one until the log has reached the high
+        watermark."""
         told = [f"{wedge}: for {seconds:.0f} s" for wedge, seconds in self.wedges().items()]
         if not self.has_caught_up:
             told.append("catching-up: the log has not reached the high watermark yet")

@@ -33,7 +33,8 @@ class AppendLoad:
 Commits = list[tuple[float, int]]
 """The commits since the last report: for each append the time (ms) from append to commit, and the
 number of its records. The list has an entry for each append, not for each record, because sorting
-so many entries would delay the next records. An append whose leadership was lost has no entry."""
+so many entries would delay the next records. An append has no entry if it was refused, or if this
+replica stopped leading before the commit."""
 
 
 def figures(commits: Commits, load: AppendLoad, took_s: float) -> Notice:
@@ -55,8 +56,8 @@ def figures(commits: Commits, load: AppendLoad, took_s: float) -> Notice:
 
 
 async def run_load(driver: Driver, load: AppendLoad, report: Report) -> None:
-    """Append until cancelled. The load doesn't wait for each commit, but it waits while too many
-    records are uncommitted."""
+    """Append until cancelled. The load waits for no commit. While too many records wait to be
+    appended, further appends are refused, and their records are left out."""
     value = os.urandom(load.record_bytes)
     loop = asyncio.get_running_loop()
     commits: Commits = []

@@ -5,7 +5,7 @@ gives, and calls again no later than `Raft.next_deadline`. The core reads no clo
 number of its own and holds no log bytes: it knows where the log's batches, epochs and snapshots
 lie, but not what the records say.
 
-What a host imports
+What a host imports:
 - `Raft`: one replica. `Config`: its settings.
 - `inputs`: the module of all that can happen to a replica.
 - `Effects`: what a step asks the host to do. `Send`, `Reply`: two of its parts, for the network.
@@ -15,7 +15,7 @@ What a host imports
   call that no correct host makes.
 docs/explanation/a-host-in-sixty-lines.md has a whole host.
 
-To read it in order
+To read it in order:
 - `inputs`: everything that can happen to a replica. `effects`: what a step asks the host to do, and
   what has to wait for a flush. `messages`: requests and responses of peers, without wire versions.
 - `roles`: one frozen value for each role in an epoch, and what a leader knows about each replica's
@@ -36,14 +36,15 @@ To read it in order
 - `snapshots` and `log_start` serve leaders and followers alike. `ports`: the state machine.
   `config`: the settings. `connections`: one request in flight for each peer.
 
-Three offsets say what is committed. `Core.committed` is what this replica knows. `high_watermark`
-is what it tells others: a new leader tells nothing until a record of its own epoch is committed.
-`leader_watermark` is what a follower's leader told it, and may lie above the follower's log end.
+Three offsets (exclusive) say what is committed. Below `Core.committed` this replica knows all
+records to be committed. `high_watermark` is the value that it sends to others: a new leader sends
+none until a record of its own epoch is committed. `leader_watermark` is the value that the leader
+has sent to a follower, and may lie above the follower's log end.
 
 In two situations a quorum of Kafka's own core stops for good, and a quorum of this core goes on. A
 removed voter stands in elections until its removal is committed (`Core.may_stand`). An observer
 finds its leader again even if the leader is not among its bootstrap servers (`follower.fetching`).
-A replica waits before it asks again if an answer told it nothing new.
+A replica that learned nothing new from an answer waits before it asks again.
 
 Sources: KIP-595, 630, 853, 996 and 1166, and Kafka's raft module for what these KIPs leave open.
 """

@@ -102,7 +102,8 @@ class PeerConnections:
         self._connections[node_id] = PeerConnection(None, now_ms + self._retry_backoff_ms)
 
     def reset(self) -> None:
-        """Forget all requests, so that late answers are ignored. Each change of role calls this."""
+        """Forget all requests, so that late answers are ignored. Each change of role calls this,
+        except a vote for another replica."""
         self._connections.clear()
         self._newest.clear()
 
@@ -119,7 +120,8 @@ class PeerConnections:
 
     def next_bootstrap_at(self, bootstrap_ids: Sequence[int], now_ms: int) -> int:
         """The time (ms) from which a request may be sent to a bootstrap server: the end of the wait
-        for the request in flight, if there is one, else the end of the shortest pause."""
+        for the request in flight, if there is one, else the end of the shortest pause; FOREVER if
+        there is no bootstrap server."""
         ends = self._ends_of_waits(now_ms) or [self.ready_at(node) for node in bootstrap_ids]
         return min(ends, default=FOREVER)
 

@@ -120,7 +120,8 @@ class Core(View):
 
         The host persists the new role before it sends anything. A leader that stops leading refuses
         the fetches and the change of voters that are waiting, and drops the records that wait for
-        the end of the linger. Answers to requests of the old role are ignored.
+        the end of the linger. Answers to requests of the old role are ignored, except after a vote
+        for another replica.
         """
         former = self.role
         check(former, cause, role, self.local_id)

@@ -102,7 +102,8 @@ def handle_request(core: Core, event: Request) -> None:
 
 
 def handle_response(core: Core, event: Response) -> None:
-    """Take a peer's answer, if the core still waits for it."""
+    """Take a peer's answer, if the core still waits for it. Raises ClusterAuthorizationError, and
+    the errors of handle_fetch_response."""
     if not core.connections.expects(event.node_id, event.correlation_id, core.now):
         return
     asked = core.connections.asked(event.node_id)
@@ -117,7 +118,7 @@ def handle_response(core: Core, event: Response) -> None:
 
 
 def handle_failed(core: Core, event: Failed) -> None:
-    """Note that no answer to a request will come."""
+    """Note that no answer to a request will come. Raises ClusterAuthorizationError."""
     if not core.connections.expects(event.node_id, event.correlation_id, core.now):
         return
     core.connections.pause(event.node_id, core.now)

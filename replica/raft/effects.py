@@ -93,7 +93,7 @@ class Effects:
     """What the host has to do. A field that is None or empty asks for nothing.
 
     Only the core changes this value, and only during the step: handlers fill in the fields of
-    Core.effects, because a new frozen value for each effect took a sixth of the core's time.
+    Outbox.effects, because a new frozen value for each effect took a sixth of the core's time.
     Raft.step returns the value at the end of the step, and the core begins a new one. After that
     the value never changes, so a host may keep it. A step that raises returns no value: the fields
     that it has filled in come with the next step.

@@ -34,7 +34,8 @@ from replica.raft.transitions import Role, TransitionCause
 
 
 def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) -> None:
-    """Grant the vote or refuse it. A newer epoch is adopted in both cases."""
+    """Grant the vote or refuse it. In both cases a newer epoch is adopted, if elections can explain
+    it and the sender may be a voter."""
     if _stands_again(core, request):
         _refuse_again(core, request_id, request)
         return
@@ -133,6 +134,7 @@ def handle_pre_vote_unsupported(core: Core) -> None:
 
 def poll_unattached(core: Core, role: Unattached) -> int:
     """Ask other nodes who leads, one after the other. A voter does so until its election timeout.
+    Returns when (ms) the next step is due.
 
     Kafka's observer asks the bootstrap servers alone, and finds no leader once none of these
     servers is a voter. An observer of this core also asks the voters that its log names.
@@ -154,7 +156,7 @@ def poll_unattached(core: Core, role: Unattached) -> int:
 
 def poll_prospective(core: Core, role: Prospective) -> int:
     """Ask all voters for a pre-vote until the election timeout, then go back to the role that this
-    replica had before.
+    replica had before. Returns when (ms) the next step is due.
 
     This replica also asks the leader of an older epoch, if an answer has named one. That leader may
     lead voters that the local log doesn't name yet: all voters may have been replaced while this
@@ -172,7 +174,7 @@ def poll_prospective(core: Core, role: Prospective) -> int:
 
 def poll_candidate(core: Core, role: Candidate) -> int:
     """Ask all voters for their vote until the election timeout, then begin the next pre-vote. After
-    a lost election, wait for the timeout and ask nobody."""
+    a lost election, wait for the timeout and ask nobody. Returns when (ms) the next step is due."""
     if core.shutdown_deadline is not None:
         return min(core.shutdown_deadline, _ask(core, role))
     if role.election_deadline <= core.now:
@@ -200,7 +202,8 @@ def become_prospective(core: Core) -> None:
 
 
 def _stand(core: Core, cause: TransitionCause) -> None:
-    """Become a candidate in the next epoch, and vote for itself."""
+    """Become a candidate in the next epoch, with a vote of its own. In the last epoch, follow the
+    former leader again or become unattached."""
     assert core.local_key is not None
     role = core.role
     if role.epoch >= MAX_EPOCH:  # there is no higher epoch

@@ -122,7 +122,7 @@ class FetchResponse(_Response):
     log_start: int = 0
     diverging: OffsetAndEpoch | None = None
     """For a follower whose log differs: an epoch and its end offset (exclusive) in the leader's
-    log."""
+    log. None if the log doesn't differ."""
     snapshot_id: OffsetAndEpoch | None = None
 
 
@@ -261,7 +261,7 @@ class FetchQuorumRecordsResponse(_Response):
     """The answer to the draft's fetch."""
 
     next_fetch_offset: int = -1
-    """The offset at which the sender has to truncate its log; -1 unless the error is
+    """The log end (exclusive) to which the sender has to truncate its log; -1 unless the error is
     OFFSET_OUT_OF_RANGE."""
     next_fetch_epoch: int = -1
     """The epoch of the record before that offset; -1 unless the error is OFFSET_OUT_OF_RANGE."""

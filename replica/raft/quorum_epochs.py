@@ -55,7 +55,8 @@ def handle_end(core: Core, request_id: Hashable, request: EndQuorumEpochRequest)
 
 
 def handle_end_response(core: Core, node_id: int) -> bool:
-    """Note that a voter knows that this leader has resigned."""
+    """Note that a voter knows that this leader has resigned. Returns True, because no answer to
+    EndQuorumEpoch is bad."""
     role = core.role
     if isinstance(role, Resigned):
         core.keep(replace(role, unacked=role.unacked - {node_id}))
@@ -78,7 +79,7 @@ def resigned(core: Core, epoch: int, successors: tuple[ReplicaKey, ...] = ()) ->
 
 def poll_resigned(core: Core, role: Resigned) -> int:
     """Send EndQuorumEpoch to the voters that have not answered yet. After the election timeout
-    become unattached in the next epoch."""
+    become unattached in the next epoch. Returns when (ms) the next step is due."""
     deadline = role.election_deadline
     if core.shutdown_deadline is not None:
         deadline = core.shutdown_deadline

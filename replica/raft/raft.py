@@ -147,8 +147,8 @@ class Raft:
 
     @property
     def leader_watermark(self) -> int | None:
-        """The high watermark (exclusive) that the leader named last. It may lie above the local log
-        end (KIP-392)."""
+        """The high watermark (exclusive) that the leader named last; None while it is unknown. It
+        may lie above the local log end (KIP-392)."""
         role = self._core.role
         return role.leader_watermark if isinstance(role, Follower) else self._core.high_watermark
 

@@ -117,7 +117,8 @@ class Prospective:
     tally: VoteTally
     election_deadline: int
     leader_id: int = NO_NODE
-    """The leader that the voter followed before, and follows again if it doesn't win."""
+    """The leader of this epoch; NO_NODE if it is unknown. If the voter knows the leader's endpoints
+    and doesn't win, it follows the leader again."""
     leader_endpoints: Endpoints = ()
     """The endpoints of that leader."""
     voted: ReplicaKey | None = None
@@ -168,10 +169,12 @@ class Follower:
     """The time (ms) at which a voter starts a pre-vote. Every good answer of the leader moves it
     on."""
     update_voter_deadline: int
-    """When (ms) to check whether the voter set has this voter's current endpoints and versions."""
+    """When (ms) to check whether the voter set has this voter's current endpoints and versions; for
+    an observer that may join, when to ask for it."""
     voted: ReplicaKey | None = None
     has_fetched: bool = False
-    """Whether this leader has given a good answer; from then on this replica refuses pre-votes."""
+    """Whether this leader has given a good answer. From then on this replica refuses pre-votes,
+    until the leader resigns."""
     has_resigned: bool = False
     """Whether the leader said that it has resigned. A leader never leads again in the same
     epoch."""
@@ -202,7 +205,7 @@ class PendingChange:
     deadline: int
     """When (ms) to stop waiting and answer REQUEST_TIMED_OUT."""
     voter: Voter | None = None
-    """The voter to be added."""
+    """The voter to be added; None for any other change."""
     last_offset: int | None = None
     ack_when_committed: bool = True
     """Whether the request is answered at the commit; if False, it is answered at the append."""

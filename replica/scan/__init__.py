@@ -11,11 +11,12 @@ segments              whole files for replica.format.directory, by the faster re
 bulk_replay           BulkReplay: replays the records of chunks, as replica.metadata.image.Replay
                       does
 stored_replay         BulkReplay for a state machine, over the stored batches of a log or snapshot
-replay_tables         the tables of its kernel. replay_slots makes their arrays; replay_state writes
-                      them back
+replay_tables         the tables of the replay kernel. replay_slots makes their arrays; replay_state
+                      writes them back
 log_bytes             the bytes of the log to which BulkReplay's references point
 partition_versions    PartitionVersions: versions and changes of partitions, as columns
-version_tables        the tables and reports of its kernel. version_input makes the kernel's input
+version_tables        the tables and reports of the kernel of PartitionVersions. version_input makes
+                      the kernel's input
 compiled_runs         runs of batches, for replicas with large logs
 compact               the batches of a large file as columns; secret_batches: batches that may hold
                       a secret
@@ -36,7 +37,8 @@ store                 stores compiled code on disk. target names the CPU; compil
                       kernel in its own process, compiling compiles all of them
 
 A process loads compiled code from disk: it neither imports numba nor compiles. If no code is on
-disk, the scalar reader reads everything, until there is much to read.
+disk, the scalar reader reads everything. Only much data makes a process compile the
+kernels.
 
 The two readers give the same result. A kernel takes only bytes that it can prove valid: a whole
 batch at the expected offset, with a valid CRC and plain records; a value of a known version whose

@@ -100,8 +100,8 @@ class BulkReplay:
         return self._replay.image()
 
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
-        """Apply one record, as Replay does. The kernel's tables are written into the replay
-        first."""
+        """Apply one record, as Replay does. The kernel's tables are written into the replay first.
+        Returns a Refusal if the record can't be applied, else None."""
         if isinstance(record, MetadataRecord):
             self._leave_kernel()
         return self._replay.apply(offset, record)
@@ -155,7 +155,8 @@ class BulkReplay:
         return row, int(slots.state[t.STATE_STOP]), int(slots.state[t.STATE_REFUSED])
 
     def _one(self, chunk: Chunk, row: int, stop: int) -> Refusal | None:
-        """Replay one row by the scalar replay. Raises DataError if the row can't be decoded."""
+        """Replay one row by the scalar replay. Returns a Refusal if the record can't be applied,
+        else None. Raises DataError if the row can't be decoded."""
         record = chunk.record(row)
         message = self._read(record, is_control=chunk.is_control(row))
         if self._slots is None:

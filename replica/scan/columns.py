@@ -130,7 +130,7 @@ def scalar_table(read: Sequence[tuple[LocatedBatch, ScalarRow]]) -> pa.RecordBat
 
 def row_error(row: ScalarRow) -> str | None:
     """The reason why the row has no payload or no value: the reader's error, or a cell that is too
-    large."""
+    large. None if both fit and the reader reported no error."""
     return row.error if _fits(row.payload) and _fits(row.value) else TOO_LARGE
 
 

@@ -34,9 +34,9 @@ class _Column(NamedTuple):
     """A column of numbers."""
 
     least: int
-    """The smallest number."""
+    """The smallest number; 0 if the differences to it would need 64 bits."""
     above: np.ndarray | None
-    """The difference of each number to the smallest; None if all numbers are equal."""
+    """The difference of each number to `least`; None if all numbers are equal."""
 
     @staticmethod
     def of(values: Longs) -> _Column:
@@ -90,7 +90,8 @@ class _Piece(NamedTuple):
         return [base + delta + more for base, delta in both]  # a sum may exceed 64 bits
 
     def array(self, name: str) -> Any:
-        """The numbers of one column as a NumPy array for replica.format.segment.places_where."""
+        """The numbers of one column as a NumPy array for replica.format.segment.places_where. A sum
+        that exceeds 64 bits becomes the largest number of 64 bits."""
         if name == "crc_valid":
             return self.array_of("crc_valid") != 0
         if name == "is_control":
@@ -185,7 +186,7 @@ class CompactBatches(ColumnBatches):
 
 
 def compacted(regions: Iterable[Region], most: int | None) -> CompactBatches:
-    """The batches that a walk of the kernels finds. Raises TooManyBatchesError for more than `most`
+    """The batches of these regions of a file. Raises TooManyBatchesError for more than `most`
     batches."""
     pieces: list[_Piece] = []
     single: list[LocatedBatch] = []

@@ -37,7 +37,7 @@ def compiled_run(
     view: memoryview, place: Place, epoch: int, room: int, interval: int
 ) -> Run | None:
     """The run that plain_run finds, except that it ends behind DUES batches with an entry in the
-    index."""
+    index. None as for plain_run."""
     at, start, expected, end_offset = place
     if len(view) - at < max(SMALL_BYTES, HEADER.size) or expected < 0:
         return plain_run(view, place, epoch, room, interval)

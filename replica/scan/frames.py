@@ -1,5 +1,5 @@
 """The limits of a chunk, and its two tables, which replica.scan.kernels.frames.walk_frames fills.
-At the end, the tables of runs of batches."""
+The last part of the module describes the tables of runs of batches."""
 
 from __future__ import annotations
 

@@ -51,9 +51,10 @@ def ready() -> bool:
 def expect(size_bytes: int) -> bool:
     """Announce that this many bytes will be read. Returns `ready()`.
 
-    If the kernels aren't compiled and numba is installed, this function compiles them for at least
-    WAITS_BYTES. If all announced bytes are at least PAYS_BYTES, another process compiles them in
-    the background. Raises KraftlakeError if a compiler for which it waits fails.
+    If the kernels aren't compiled, numba is installed and `size_bytes` is at least WAITS_BYTES,
+    this function compiles them. For a smaller size, another process compiles them in the background
+    once all announced bytes are at least PAYS_BYTES. Raises KraftlakeError if a compiler for which
+    it waits fails.
     """
     if ready() or find_spec("numba") is None:
         return _Readiness.is_ready

@@ -30,7 +30,7 @@ class SlotArrays:
     replay_tables). Larger arrays replace them when they must grow."""
 
     def __init__(self, slots: Longs, arena: Bytes, state_items: int) -> None:
-        """slots, arena: the first arrays, in which no item is used."""
+        """slots, arena: the first arrays. At first `state` counts none of their items as used."""
         self.slots = slots
         self.arena = arena
         self.state: Longs = np.zeros(state_items, np.int64)

@@ -24,7 +24,8 @@ class ScalarRow:
 
     offset: int
     timestamp: int | None
-    """The timestamp of the record, in ms since 1970 (UTC)."""
+    """The timestamp of the record, in ms since 1970 (UTC); None in the row that stands for records
+    whose ends can't be found."""
     record_type: str
     record_version: int | None
     payload: Payload

@@ -130,5 +130,6 @@ SLOTS: there is no room for the slots that the row makes, or for their bytes in 
 
 SLOTS_OF_ROW = 11
 ARENA_OF_ROW, ARENA_PER_BYTE, ARENA_PER_REPLICA = 256, 16, 48
-"""The needs of a row: slots, of which the last is the spare slot; and bytes in the arena, with more
-bytes for each byte of the row's value, and for each former replica of its partition."""
+"""What a row may need: slots, of which the last is the spare slot, and bytes in the arena. OF_ROW:
+for each row. PER_BYTE: for each byte of the row's value. PER_REPLICA: for each former replica of
+the row's partition."""

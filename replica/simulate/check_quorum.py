@@ -50,8 +50,9 @@ class CheckQuorum:
         self._terms.pop(key_of(host), None)
 
     def stepped(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """Check a step of a leader. After a slow disk has stopped the machine, the time starts
-        again, because the fetches that arrived meanwhile still wait."""
+        """Check a step of a leader. If a slow disk has stopped the machine, the time without a
+        majority is counted from this step on, because the fetches that arrived meanwhile still
+        wait."""
         role, now = host.raft.role, host.taken_at
         if not isinstance(role, Leader):
             return

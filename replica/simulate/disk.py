@@ -256,7 +256,7 @@ class SimulatedDisk(FileSystem):
         self._folders.setdefault(folder, _Folder())
 
     def _change(self, path: str, change: NameChange) -> None:
-        """Create, rename or remove. Power may be lost before it or after it."""
+        """Create, rename or remove a name. Power may be lost before the change or after it."""
         folder = self._folder(_parts(path)[0])
         rate = self.faults.write_error_rate
         self._call(path, rate, UnwritableFileError, lambda: folder.change(change))

@@ -238,7 +238,8 @@ class Invariants:
 
     def _check_watermark(self, host: SimulatedHost, shadow: Shadow) -> None:
         """Check that the high watermark of a leader never falls, that a majority holds everything
-        below it, and that a record of the leader's epoch is below it."""
+        below it, and that a record of the leader's epoch is below it. Also check that a leader
+        whose removal is committed no longer leads."""
         role = host.raft.role
         if not isinstance(role, Leader) or role.high_watermark is None:
             return
@@ -267,9 +268,9 @@ class Invariants:
     def _check_committed(
         self, host: SimulatedHost, shadow: Shadow, loaded: OffsetAndEpoch | None
     ) -> None:
-        """Check that exactly the ledger's batches were committed, and that the state machine has
-        the state of the batches that it got. loaded: the snapshot that it has loaded in this step.
-        """
+        """Check that exactly the ledger's batches were committed, that the state machine has the
+        state of the batches that it got, and that it loads no snapshot while the replica leads.
+        loaded: the snapshot that it has loaded in this step; None for no snapshot."""
         end, ledger, key = host.commit_end, self.ledger, key_of(host)
         if loaded is not None:
             leads = host.leader is not None and host.leader.leader_id == key.node_id

@@ -96,7 +96,7 @@ class Shadow:
         return max(found, key=election_order)
 
     def first_of(self, epoch: int) -> LedgerBatch | None:
-        """The first batch of an epoch."""
+        """The first batch of an epoch; None if the log has no batch of it."""
         index = bisect_left(self.entries, epoch, key=lambda entry: entry.epoch)
         found = self.entries[index : index + 1]
         return found[0] if found and found[0].epoch == epoch else None

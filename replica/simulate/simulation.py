@@ -204,11 +204,13 @@ class Simulation:
         """Called when a replica has shut down by itself. Its node stays down."""
 
     def _strike(self) -> SimulatedMachine | None:
-        """Cause a fault. Only a run with random faults schedules this event."""
+        """Cause a fault. Only a run with random faults schedules this event. Returns the node at
+        which the fault happened, if any."""
         return None
 
     def _propose(self) -> SimulatedMachine | None:
-        """Let a client append at a node whose role is leader."""
+        """Let a client append at a node whose role is leader. Returns this node; None if no node
+        leads."""
         self.schedule.after(self.random.randrange(1, self.pause_ms), Propose())
         leaders = self.leaders()
         if not leaders:
@@ -270,7 +272,7 @@ class Simulation:
         return max(node.syncs), False
 
     def _plan(self, node: SimulatedMachine, host: SimulatedHost) -> None:
-        """Schedule the flush that the replica owes, and its next deadline."""
+        """Schedule the flush the replica owes, the replay it is behind with, and its deadline."""
         if host.owes_flush and not node.flush_due:
             node.flush_due = True
             delay = self.random.randrange(200 if node.is_slow else 3)
@@ -300,7 +302,7 @@ class Simulation:
                 self._post(node.node_id, asker, boot, response)
 
     def _refuse(self, node: SimulatedMachine, message: inputs.Input) -> None:
-        """Tell the sender of a request that the node is down, or at random tell nothing."""
+        """Let the sender of a request learn that the node is down, or at random learn nothing."""
         if isinstance(message, inputs.Request) and isinstance(message.request_id, tuple):
             asker, asked, correlation_id, boot = message.request_id
             if self.random.random() < self.network.refusals:

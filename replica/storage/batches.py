@@ -50,7 +50,8 @@ def batches_of(
 
 
 def batch_in(data: Buffer, frame: Frame, start: int = 0) -> Batch:
-    """The batch of a frame. start: the position in the file at which `data` begins."""
+    """The batch of a frame. start: the position in the file at which `data` begins. Raises
+    DataError for a control record that can't be decoded."""
     at = frame.position - start
     whole = bytes(memoryview(data)[at : at + frame.size])
     records: tuple[ControlRecord, ...] = ()

@@ -105,7 +105,7 @@ class FileLog:
         return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self._checkpoint.entries))
 
     def facts(self) -> LogFacts:
-        """The facts of the log, as they are now."""
+        """The facts of the log, as they are now. Raises DataError for damaged control batches."""
         return LogFacts(
             log_start=self.log_start,
             log_end=self.log_end,
@@ -225,7 +225,7 @@ class FileLog:
 
     def batches(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
         """The batches from `start_offset` (inclusive) to `end_offset` (exclusive), each with its
-        `data`, for a state machine."""
+        `data`, for a state machine. Raises DataError for damaged bytes."""
         assert self.log_start <= start_offset, "an offset the log doesn't hold"
         newest = self._newest.between(start_offset, min(end_offset, self.log_end))
         if newest is not None:
@@ -386,11 +386,11 @@ def _as_written(data: bytes, frame: Frame) -> Batch:
 
 
 def _located(batch: Batch) -> tuple[bytes, Frame]:
-    """The bytes to write, and their frame at position 0.
+    """The bytes to write, and their frame at 0. Raises CorruptDataError if they aren't one batch.
 
     The CRC of a fetched batch was checked when it arrived, because a wrong CRC is then the leader's
-    fault. It is checked again before the bytes go to disk, because the memory may have changed
-    them. The CRC of a batch that a client proposed is checked here first.
+    fault. It is checked again before the write, because the memory may have changed. The CRC of a
+    batch that a client proposed is checked here first.
     """
     data = bytes_of(batch)
     found = tuple(frames(data, start=0, expected_offset=batch.base_offset))

@@ -68,7 +68,7 @@ class NewestBatches:
         return memoryview(b"".join(pieces))
 
     def _index_of(self, offset: int) -> int | None:
-        """The index of the batch that holds an offset."""
+        """The index of the batch that holds an offset; None if that batch isn't kept."""
         if not self._batches or offset < self._batches[0].base_offset:
             return None
         index = bisect_right(self._ends, offset)

@@ -134,7 +134,7 @@ class _Opening:
 
     def _without_segments(self, saved: Epochs | None) -> FileLog:
         """The log of a new directory, or of a directory after a crash while a snapshot replaced the
-        log."""
+        log. Raises DataError if the checkpoint shows that segments are missing."""
         newest = self.place.snapshots.newest
         if saved and (
             newest is None or not is_newer_than_log(newest, saved[-1].start_offset, saved[-1].epoch)

@@ -13,7 +13,8 @@ from replica.storage.batches import message_of
 from replica.storage.filesystem import FileSystem
 
 BATCH_BYTES = 1024 * 1024
-"""The most bytes of values in one batch. Kafka's limit for a batch of metadata is 8 MiB."""
+"""A batch ends with the value at which its values reach this size (bytes). Kafka's limit for a
+batch of metadata is 8 MiB."""
 _VERSION = 0
 
 

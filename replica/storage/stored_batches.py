@@ -21,7 +21,7 @@ class StoppedReadError(KraftlakeError):
 @dataclass(slots=True)
 class FileBatches:
     """The batches of open files (StoredBatches), which stay readable after a file is removed.
-    Iteration raises StoppedReadError after `stop`."""
+    Iteration raises StoppedReadError after `stop`, and DataError for damaged bytes."""
 
     files: tuple[BatchFile, ...]
     _is_stopped: bool = False

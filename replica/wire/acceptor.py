@@ -1,8 +1,8 @@
 """Listens, and accepts connections.
 
 asyncio's own servers accept up to a hundred connections at once, and try again without a pause when
-the process has no free file descriptor. Here each round of the event loop accepts at most AT_ONCE
-connections, and after an error the acceptor pauses for PAUSE_S.
+the process has no free file descriptor. Here each iteration of the event loop accepts at most
+AT_ONCE connections, and after an error the acceptor pauses for PAUSE_S.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from replica.wire.limits import ListenerLimits
 BACKLOG = 512
 """The most connections that wait in the operating system to be accepted."""
 AT_ONCE = 8
-"""The most connections that are accepted in one round of the event loop."""
+"""The most connections that are accepted in one iteration of the event loop."""
 PAUSE_S = 0.2
 """The pause in seconds after an error of accept, which usually means that the process has no free
 file descriptor."""

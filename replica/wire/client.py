@@ -112,9 +112,10 @@ class Connection:
         """Connect, learn the node's versions, authenticate.
 
         expected: the node that the caller wants to reach; None accepts any node. Nodes from Kafka
-            4.4 on compare it with their own identity. Raises UnreachablePeerError
-            (MisroutedConnectionError if another node answers), AuthenticationError and
-            UnsupportedByPeerError.
+            4.4 on compare it with their own identity.
+
+        Raises UnreachablePeerError (MisroutedConnectionError if another node answers),
+        AuthenticationError and UnsupportedByPeerError.
         """
         address = address_text(host, port)
         timeout_s = config.connect_timeout_s or config.timeout_s
@@ -166,8 +167,8 @@ class Connection:
         """Send a request and wait for its answer. version: None for the newest version that both
         sides know.
 
-        Raises UnreachablePeerError and UnsupportedByPeerError. The caller checks the error code in
-        the answer.
+        Raises UnreachablePeerError, UnsupportedByPeerError, and AuthenticationError if the node
+        refuses this client's certificate. The caller checks the error code in the answer.
         """
         used = self.version_of(api) if version is None else version
         return WireResponse(used, await self._exchange(api, used, message))
@@ -206,8 +207,8 @@ class Connection:
         return await future
 
     async def _negotiate(self, expected: Identity | None) -> None:
-        """Send ApiVersions in the newest version. If the node lacks it, send the newest version
-        that the node knows."""
+        """Send ApiVersions in the newest version. If the node lacks this version, send the newest
+        version that the node knows. Then authenticate, if the config has a SASL mechanism."""
         us: Message = {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
         if expected is not None:
             us |= {"clusterId": expected.cluster_id, "nodeId": expected.node_id}

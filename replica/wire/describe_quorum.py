@@ -60,8 +60,8 @@ class DescribedQuorum:
 
     @property
     def leader(self) -> DescribedReplica | None:
-        """The leader's own entry. If the leader has been removed from the voters, its entry is
-        among the observers until the removal is committed."""
+        """The leader's own entry; None if the answer has none. If the leader has been removed from
+        the voters, its entry is among the observers until the removal is committed."""
         found = (each for each in self.replicas if each.key.node_id == self.leader_id)
         return next(found, None)
 

@@ -13,9 +13,9 @@ _RECEIVED_BYTES = 64 * 1024
 _JOINED_BYTES = 64 * 1024
 """Pieces of a frame are copied into one part up to this size."""
 _SENT_BYTES = 256 * 1024
-"""The size of the largest part of a frame that is given to the socket at once. Each part costs a
-round of the event loop. asyncio copies the bytes of a part that the socket doesn't take at once, so
-it copies at most one part for each connection."""
+"""The size of the largest part of a frame that is given to the socket in one call. Each part costs
+an iteration of the event loop. asyncio copies the bytes of a part that the socket doesn't take at
+once, so it copies at most one part for each connection."""
 
 
 async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | None:
@@ -45,7 +45,8 @@ async def read_size(reader: asyncio.StreamReader, max_bytes: int) -> int | None:
 
 
 async def read_rest(reader: asyncio.StreamReader, size: int) -> bytes:
-    """The rest of a frame, after its size was read."""
+    """The rest of a frame, after its size was read. Raises TruncatedDataError if the stream ends
+    inside the frame."""
     try:
         return await reader.readexactly(size)
     except asyncio.IncompleteReadError as error:
@@ -56,7 +57,8 @@ async def read_charged(
     reader: asyncio.StreamReader, size: int, charge: Callable[[int], Awaitable[None]]
 ) -> bytearray:
     """The rest of a frame, after its size was read, with limited memory. charge: awaited with the
-    number of bytes that have arrived, before more bytes are read."""
+    number of bytes that have arrived, before more bytes are read. Raises TruncatedDataError if the
+    stream ends inside the frame."""
     parts = bytearray()
     while len(parts) < size:
         part = await reader.read(min(_RECEIVED_BYTES, size - len(parts)))

@@ -46,11 +46,11 @@ class Tls:
     for clients' certificates. A client needs a certificate only if servers ask for it."""
 
     certificate: str | PemText | None = None
-    """This node's certificate, with its chain and its private key."""
+    """This node's certificate, with its chain and its private key; None for no certificate."""
     authorities: str | PemText | None = None
-    """The trusted certificates. A client without them trusts the system's certificates."""
+    """The trusted certificates. A client without them (None) trusts the system's certificates."""
     password: str | None = field(default=None, repr=False)
-    """The password of the private key."""
+    """The password of the private key; None if the key isn't encrypted."""
     versions: tuple[str, ...] = tuple(VERSIONS)
     """The allowed versions of TLS: names in VERSIONS, without a gap."""
 

@@ -1,6 +1,6 @@
 """Decides which client's request is handled next.
 
-One event loop does all work of a node. Each round of the loop begins at most one request of a
+One event loop does all work of a node. Each iteration of the loop begins at most one request of a
 client that isn't a voter. After this request the loop begins no other client's request for as long
 as this one took. Voters' requests and the node's timers therefore wait for at most one request, and
 get half of the time.
@@ -54,8 +54,8 @@ class Turns:
         loop.call_soon(self._rest, loop.time())
 
     def _first(self) -> asyncio.Future[None] | None:
-        """The next waiter of the address whose last turn is the oldest. The address moves to the
-        end of the queue."""
+        """The next waiter of the address whose last turn is the oldest; None if nobody waits. The
+        address moves to the end of the queue."""
         while self._waiting:
             address, turns = next(iter(self._waiting.items()))
             del self._waiting[address]

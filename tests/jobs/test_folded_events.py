@@ -105,3 +105,18 @@ def test_a_full_page_leaves_out_the_light_events_and_then_the_old_ones() -> None
     assert [one.at for one in gravest(events, 5)] == [0, 1, 2, 3, 4]
     assert [one.at for one in gravest(events, 4)] == [0, 2, 3, 4]
     assert [one.at for one in gravest(events, 2)] == [0, 3]
+
+
+def test_a_restart_with_another_event_in_it_is_told_in_two_places() -> None:
+    """A combined node takes the quorum's leader with it: the election lies between its stop and
+    its return."""
+    election = event(3, "election", "node 2", "leads epoch 2")
+    stop, came = fenced(1, 11), back(5, 11)
+    alone = ["broker fenced: broker 11 in other words", "controller registered: controller 1 "]
+    for lines in (
+        told(stop, controller(2, 1), election, came),
+        told(stop, controller(2, 1), election, controller(4, 3), came),
+    ):
+        assert [one.startswith(text) for one, text in zip(lines, alone, strict=False)] == [True] * 2
+        assert lines[2] == "election: node 2 leads epoch 2"
+        assert lines[-1] == "broker unfenced: broker 11 in other words"

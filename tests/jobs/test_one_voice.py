@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli.directories.verdict_text import describe_verdict, verdict_in_short
+from jobs.cli.directories.verdict_text import ON_PAGE, describe_verdict, verdict_in_short
 from replica.doctor.verdict.verdict import Fact, Level, decide
 from replica.severity import Severity
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
@@ -122,7 +122,7 @@ def test_a_header_hides_no_outage_and_not_what_weighs_most_of_the_rest() -> None
         "            and 2 more: `kraftlake check` lists them",
         "next        Mend a.",
     ]
-    on_page = [*describe_verdict(told, on_page=True)]
+    on_page = [*describe_verdict(told, form=ON_PAGE)]
     assert "first       A disk is old. Keep it stopped." in on_page, "one shape in each text"
     lines = [*describe_verdict(told)]
     facts = (*down, risk, less[0])

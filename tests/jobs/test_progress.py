@@ -81,7 +81,9 @@ def test_a_report_of_directories_shows_one_line_that_goes_away_before_the_verdic
     text = terminal.rest()
     terminal.close()
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
-    assert not any("\r" in one or one.startswith(("ingest: ", "build: ")) for one in lines[1:]), text
+    assert not any("\r" in one or one.startswith(("ingest: ", "build: ")) for one in lines[1:]), (
+        text
+    )
     assert lines[-1] == str(page)
     *redrawn, verdict = lines[0].split("\r")
     assert all(re.fullmatch(r"(ingest|build): \d+:\d\d .*| *", one) for one in redrawn), redrawn

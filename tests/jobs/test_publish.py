@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,35 @@ def test_follow_ends_in_order_when_it_is_told_to(lake: Path, tmp_path: Path, num
         process.send_signal(number)
         assert process.stderr.read() == f"publish: 2 changes of {CHANGES} published\n"
         assert process.wait(60) == 0
+
+
+_WAITING = """
+import os
+import pyarrow as pa
+from jobs.publish import _wait
+from tests.bench.memory import resident
+
+def read(times):
+    table = pa.table({"a": pa.array(range(300_000)).cast(pa.string())})
+    for _ in range(times):
+        table = pa.concat_tables([table, table]).combine_chunks().sort_by([("a", "ascending")])
+
+read(1)
+_wait(0)
+before, _ = resident(os.getpid())
+read(3)
+_wait(0)
+after, _ = resident(os.getpid())
+print((after - before) // 2**20)
+"""
+"""A process that reads a table, waits for the next version, and prints by how many MiB it grew."""
+
+
+def test_a_process_that_waits_gives_back_the_memory_of_reading() -> None:
+    grown = subprocess.run(
+        [sys.executable, "-c", _WAITING], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    assert int(grown.stdout) < 20, grown.stdout
 
 
 def test_new_errors_go_to_the_webhook_and_no_secret_is_shown(

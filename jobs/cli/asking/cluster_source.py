@@ -142,8 +142,8 @@ def _reading_of(examined: Examined, release: str) -> NodeReading:
 
 
 class _Known(NamedTuple):
-    """A cluster of directories that were captured together. directories: all directories. verdict:
-    None where the command doesn't want it."""
+    """The state of a cluster at one capture. directories: all directories that the user named, of
+    other clusters too. verdict: None where the command doesn't want it."""
 
     told: ClusterState
     cluster: Cluster | None
@@ -162,7 +162,8 @@ def _known(
 
 
 def _chosen(known: Sequence[_Known], asked: AskedCluster, several: Sequence[str]) -> _Known:
-    """The cluster that the user asks about. several: from disks_of_several. Raises UsageError."""
+    """The cluster that the user asks about. several: the results of disks_of_several, for the
+    messages of errors. Raises UsageError."""
     cluster_id = asked.cluster
     why = "".join(f". {one}" for one in several)
     wanted = [one for one in known if cluster_id in (None, one.told.cluster_id)]

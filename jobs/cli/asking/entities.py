@@ -134,7 +134,7 @@ def _not_proven(branch: Branch, end: int) -> Iterator[str]:
 
 def _end(branch: Branch, moment: Moment, proven_end: int | None) -> int:
     """The moment as an end offset (exclusive). proven_end: the end of what is proven committed;
-    None where unproven records count too."""
+    None where unproven records count too. Raises UsageError for a moment outside of the log."""
     log_end = branch.log.end_offset if proven_end is None else proven_end
     if moment.at_offset is not None and moment.at_offset > log_end:
         raise UsageError(f"--at-offset {moment.at_offset}: the log end offset is {log_end}")

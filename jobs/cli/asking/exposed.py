@@ -80,7 +80,7 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
 
 
 def _of_two_histories(cluster: Cluster) -> str:
-    """Why nothing is judged where there are two histories; "" where there are none."""
+    """Why nothing is judged where the logs have two histories; "" where they have one."""
     if cluster.quorum is None or not cluster.quorum.is_conflicting:
         return ""
     why = "different records of one offset are proven to be committed"
@@ -105,7 +105,8 @@ class _Found(NamedTuple):
 
     now: Exposure
     of: Mapping[str, Sequence[Exposure]]
-    """The exposures by the kind of failure: of pairs of brokers only the worst, else all."""
+    """The exposures by the kind of failure. Pairs of brokers have only their worst exposures here,
+    the other kinds all of theirs."""
     totals: Mapping[str, int]
     """The number of the exposures of each kind."""
 
@@ -221,8 +222,8 @@ def _rests_on(source: ClusterSource) -> Iterator[_Note]:
 
 
 def _of_voters(cluster: Cluster) -> Iterator[str]:
-    """Sentences about the voters: which of them are counted for a majority, of which of these no
-    directory was given, and why the other voters are not counted."""
+    """Sentences about the voters: which voters are counted for a majority, which counted voters
+    have no directory here, and why the other voters are not counted."""
     left = cluster.voters_up
     if left:
         told = f"counts {_voters(left)}, of which no log shows that they run"

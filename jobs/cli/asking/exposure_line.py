@@ -11,12 +11,13 @@ from replica.doctor.health.exposure import Exposure, Harm
 from replica.words import counted, listed, sentence
 
 _NAMED = 3
-"""The most brokers, or voters, that are named where their failures do the same harm."""
+"""At most so many brokers or voters are named where the failures of several do the same harm."""
 
 
 def worst_first(exposure: Exposure) -> tuple[bool, int, int, int, int]:
     """The sort key: failures without a majority first, then by the number of partitions without a
-    leader, then by the number of partitions below min.insync.replicas."""
+    leader, then by the number of these that need an unclean election, then by the number of
+    partitions that are, or may be, below min.insync.replicas."""
     harm = exposure.harm
     return (
         exposure.has_majority is not False,
@@ -35,8 +36,9 @@ def exposure_line(
     *,
     is_conditional: bool = False,
 ) -> str:
-    """The line. brokers, voters: the exposures to the failure of each of them. is_conditional:
-    whether the figures rest on what no log shows."""
+    """The answer as one line. now: the exposure without a further failure. brokers, voters: the
+    exposures to the failure of each broker and of each voter. is_conditional: whether the figures
+    depend on facts that no log shows."""
     total = len(cluster.partitions)
     worst = _worst_of(now, brokers) if total else ()
     told = [_of_brokers(total, now, worst, is_live=bool(brokers))]
@@ -112,8 +114,8 @@ def _now(count: int, *others: str) -> str:
 def _of_voters(
     now: Exposure, voters: Sequence[Exposure], told: Collection[tuple[str, ...]]
 ) -> Iterator[str]:
-    """The voters without any one of which the quorum has no majority; nothing where all of them are
-    in `told`: the brokers of which the line has said so already."""
+    """A clause that names each voter without which the quorum has no majority. Nothing where `told`
+    has all of these voters. told: the failures of which the line says so already."""
     if now.has_majority is False:
         return  # see _of_leader
     needed = [one.failure.gone[0] for one in voters if one.has_majority is False]

@@ -125,7 +125,7 @@ class ClusterHistory:
 
     @cached_property
     def queries(self) -> OwnQueries:
-        """The queries of the lake for all that is asked about the cluster."""
+        """Runs the queries about the cluster. All of them read the same version of a table."""
         return OwnQueries(self.lake)
 
     def end_offset(self, moment: Moment) -> int:
@@ -224,8 +224,9 @@ class ClusterHistory:
         return found
 
     def _newest_capture(self) -> tuple[datetime, int, datetime]:
-        """(captured_at, end, time of the last record) of the newest built capture whose replica
-        agrees with the branch to its end."""
+        """(captured_at, end (exclusive), time of the last record) of the newest built capture whose
+        replica agrees with the branch to its end. Raises UsageError where there is no such
+        capture."""
         mine = self.mine("s.")
         query = (
             "SELECT max(s.captured_at), max(e.end_offset), max(s.last_append_time) "
@@ -272,12 +273,14 @@ class ClusterHistory:
         return self.queries.rows(query)
 
     def mine(self, table: Sql = "") -> Sql:
-        """The condition, in SQL, that a row is of this cluster. table: such as `c.`."""
+        """The condition, in SQL, that a row is of this cluster. table: the table's alias with a
+        dot, such as `c.`."""
         return f"{table}cluster_id = {DATA_FUSION.cluster(self.cluster_id)}"
 
 
 def cluster_history(lake: Lake, cluster: str | None, *, committed_only: bool) -> ClusterHistory:
-    """The lake's only cluster, or the named cluster. Raises UsageError where it doesn't exist."""
+    """The lake's only cluster, or the named cluster. Raises UsageError where it doesn't exist, or
+    where no name is given and the lake has several clusters."""
     names = clusters_of(lake, cluster)
     if cluster is None and len(names) != 1:
         raise UsageError(f"the lake has {len(names)} clusters: --cluster {' or '.join(names)}")

@@ -20,7 +20,8 @@ def answer_of(judged: Preflight) -> str:
 
 
 def plan_line(judged: Preflight) -> str:
-    """The line."""
+    """The answer about one change as one line. It ends with the first step before the change, if
+    there is one."""
     told = [f"{answer_of(judged)}: {judged.action}: {_why(judged)}", *_first(judged.first)]
     return " ".join(map(sentence, told))
 

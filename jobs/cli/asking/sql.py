@@ -49,7 +49,9 @@ def ask(options: SqlOptions) -> int:
 
 
 def run(options: SqlOptions, form: str) -> int:
-    """Print the answer in a form of write_answer. Returns 0."""
+    """Prints the answer to the query, or the list of tables or of ready-made questions, in a form
+    of write_answer. Returns 0. Raises UsageError for wrong options, and QueryError where the query
+    fails."""
     if options.engine not in ENGINES:
         raise UsageError(
             f"--engine {options.engine}: choose {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
@@ -96,7 +98,9 @@ def run(options: SqlOptions, form: str) -> int:
 
 
 def _views(options: SqlOptions, wanted: Sequence[str], in_lake: Sequence[str]) -> tuple[View, ...]:
-    """The views that the query names, unless the lake has tables of these names."""
+    """The views that the query names, unless the lake has tables of these names. Raises UsageError
+    where a moment or a cluster is given and no view is named, and QueryError where the lake lacks
+    the table below the views."""
     views = views_in(name for name in wanted if name not in in_lake)
     if (options.moment != NOW or options.cluster is not None) and not views:
         raise UsageError(
@@ -112,8 +116,8 @@ def _views(options: SqlOptions, wanted: Sequence[str], in_lake: Sequence[str]) -
 
 
 def _ends(options: SqlOptions) -> dict[str, int] | None:
-    """The end offsets for LakeQuery. Raises UsageError for a moment that the lake doesn't know,
-    whatever the engine."""
+    """The end offsets for LakeQuery; None for the state of all clusters at their logs' ends. Raises
+    UsageError for a moment that the lake doesn't know, whatever the engine."""
     from jobs.cli.asking.lake_history import ClusterHistory, cluster_history, clusters_of
 
     if options.cluster is not None:
@@ -170,7 +174,8 @@ def _list(options: SqlOptions, form: str) -> int:
 
 
 def _query(options: SqlOptions) -> str:
-    """The query's text, from the argument, a file, stdin or the ready-made questions."""
+    """The query's text, from the argument, a file, stdin or the ready-made questions. Raises
+    UsageError where the options don't give exactly one query, or where it can't be read."""
     given = (options.query, options.file, options.question)
     if sum(one is not None for one in given) != 1:
         raise UsageError(

@@ -55,12 +55,14 @@ def answer(query: LakeQuery) -> QueryResult:
 
 
 def rows(lake: Lake, sql: str) -> Iterator[Sequence[Any]]:
-    """The rows of a query of kraftlake, which names only tables that the lake has."""
+    """The rows of one of kraftlake's own queries. The lake must have all tables that the query
+    names."""
     return OwnQueries(lake).rows(sql)
 
 
 def named_rows(lake: Lake, sql: str) -> Iterator[dict[str, Any]]:
-    """The rows of a query of kraftlake, as dictionaries by column name. The names must differ."""
+    """The rows of one of kraftlake's own queries, as dictionaries by column name. The names must
+    differ."""
     return OwnQueries(lake).named_rows(sql)
 
 
@@ -82,8 +84,9 @@ class OwnQueries:
         return self.answer(sql).by_name()
 
     def answer(self, sql: str, tables: Collection[str] | None = None) -> QueryResult:
-        """Run a query, which may only read. tables: the tables of the lake that it names; None
-        where the lake has all that it names. Raises QueryError as `answer` does."""
+        """Run a query, which may only read. tables: the lake's tables that the query names. With
+        None they are found in its text, and the lake must have all of them. Raises QueryError as
+        the function `answer` does."""
         if self._builder is None:
             self._builder = _builder(default_bound(), {})
         named = tables_named(sql) if tables is None else tables
@@ -219,7 +222,8 @@ def _values(column: Any, convert: Callable[[Any], Any] | None, name: str) -> lis
 
 
 def _converter(field: Any) -> Callable[[Any], Any] | None:
-    """The function that converts a column's values; only VARIANT needs one."""
+    """The function that converts a column's values; None where they need no conversion: only a
+    VARIANT needs one. Raises QueryError for an interval."""
     kind = str(field.type)
     if "Interval" in kind or "Duration" in kind:
         raise QueryError(f"column {field.name} is an interval: cast it to VARCHAR")

@@ -301,7 +301,8 @@ def statements(
 
 
 def select(view: View, dialect: Dialect, valid: Sql, history: Sql = HISTORY) -> Sql:
-    """The query behind a view. history: the name of HISTORY where the query runs."""
+    """The query behind a view. valid: the condition that a version is shown. history: the name
+    under which the query finds gold.metadata_history."""
     return (
         f"WITH all_held AS (SELECT * FROM {history} WHERE {valid}), "
         f"held AS (SELECT * FROM all_held WHERE entity = {dialect.text_of.literal(view.entity)}) "

@@ -99,10 +99,11 @@ class StateOptions:
     the log, or the lake's history, backward, and adds the record since which a failure has had
     these figures.
 
-    --effective shows the value of each config that is in force for a topic, a broker or a group:
-    its own, that of all brokers, that of --broker-config, or Kafka's default; what set it, since
-    when, and which values it hides. A topic or group that doesn't set a config has one more row for
-    each broker that sets it for itself.
+    --effective shows the value of each config that is in force for a topic, a broker or a group. It
+    is the value of the topic, broker or group itself, that of all brokers, that of --broker-config,
+    or Kafka's default. The command also shows what set the value, since when, and which values it
+    hides. A topic or group that doesn't set a config has one more row for each broker that sets it
+    for itself.
 
     \b
     Examples:

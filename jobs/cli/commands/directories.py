@@ -165,9 +165,10 @@ class CheckOptions:
     directories, formatting (standalone, initial-controllers, static, no-voters), voters, epoch,
     records. The last line has the kind summary and, in the field summary: level (the worst),
     checked, errors, warnings, notes (of all findings, shown or not), exit_code; directories with
-    directory, cluster_id, node_id, directory_id, role (voter, observer), partition, verdict (ok,
-    no-fault-found, warning, error), errors, warnings, notes (of the findings about files that name
-    the directory), log_start_offset, log_end_offset, epoch, snapshots (how many are valid, invalid,
+    directory, cluster_id, node_id, directory_id, role (voter, observer), role_by_own_log,
+    partition, verdict (ok, no-fault-found, warning, error), errors, warnings, notes (of the
+    findings about files that name the directory), log_start_offset, log_end_offset, epoch,
+    lag_records and lag_ms (behind the newest log), snapshots (how many are valid, invalid,
     unverifiable); health with cluster_id, directory, end_offset, is_whole (the state is known to
     the log's end), verdict (healthy, warning, error, null where no state is known), errors,
     warnings, notes; and quorums with cluster_id, voters and not_checked (voters whose directory was
@@ -273,15 +274,16 @@ class RecoverOptions:
     """Plan which of the remaining replicas a broken quorum should continue from, and what is lost.
 
     Use it after disks were lost. Stop nothing that still runs, format nothing, and name every
-    directory that is left, of voters and observers. The first step starts whole disks where this
-    may give the quorum a leader, for that loses nothing. The plan ranks them by Raft's rule: the newest
-    last epoch first, then the longest log. A longer log of an older epoch may hold records that
-    were truncated elsewhere. Only voters can be elected. With a majority of the voters left, the
-    best voter comes first. Without one, the best of all replicas comes first, and new nodes in the
-    place of the lost voters get copies of its log. For each other replica the plan counts the
-    records that the first one lacks, as committed, never committed or unknown (in --json the last
-    two are superseded and unproven), and says what happens to the replica. The steps are commands
-    to paste, of Kafka 3.7 and newer and of kraftlake. recover changes nothing itself.
+    directory that is left, of voters and observers. The first step starts whole disks where
+    this may give the quorum a leader, for that loses nothing. The plan ranks them by Raft's
+    rule: the newest last epoch first, then the longest log. A longer log of an older epoch may
+    hold records that were truncated elsewhere. Only voters can be elected. With a majority of
+    the voters left, the best voter comes first. Without one, the best of all replicas comes
+    first, and new nodes in the place of the lost voters get copies of its log. For each other
+    replica the plan counts the records that the first one lacks, as committed, never committed
+    or unknown (in --json the last two are superseded and unproven), and says what happens to
+    the replica. The steps are commands to paste, of Kafka 3.7 and newer and of kraftlake.
+    recover changes nothing itself.
 
     \b
     The answer for each cluster, and `answer` in --json:
@@ -298,12 +300,15 @@ class RecoverOptions:
       no plan                        (refused) a file could not be read: run as Kafka's user
     The answer is about the logs. Partitions may be down all the same: the verdict says so.
 
-    --json: rank, directory, cluster_id, node_id, directory_id, is_voter, last_epoch,
+    --json: for each cluster a line with the verdict, as `check` prints it; then, with the kind
+    replica, rank, directory, cluster_id, node_id, directory_id, is_voter, last_epoch,
     log_end_offset, relation, at_risk ([first, end) pairs), committed_lost, unproven_lost,
-    superseded_lost, answer, has_majority, missing, reasons, partition, wins_election,
-    truncates_to (this log's end once it follows the first replica), on_no_voter ([first, end)
-    pairs: offsets that the first replica, an observer, has and no voter in these directories),
-    needs (what the answer relies on, and no file shows).
+    superseded_lost, answer, has_majority, missing, reasons, partition, wins_election, truncates_to
+    (this log's end once it follows the first replica), on_no_voter ([first, end) pairs: offsets
+    that the first replica, an observer, has and no voter in these directories), may_win (an
+    election of the voters that are left), may_lose ([first, end) pairs: offsets that are lost if a
+    voter without them wins), doubt (why it may not count as a voter; null where it counts), needs
+    (what the answer relies on, and no file shows).
 
     --rehearse also plays the steps in the simulator, on copies, as `kraftlake rehearse` does, and
     compares the plan with the outcomes: who leads, what each node truncates and loses. --json then

@@ -42,13 +42,13 @@ class WhatHappenedOptions:
 
     --json: each line has a kind. verdict: as of `kraftlake check --json`. event: as of `kraftlake
     timeline --json`. outage: cluster_id, began and ended (ms; ended is null where partitions still
-    have no leader), most (partitions without leader at one time). majority_stopped: cluster_id, at
-    (ms), offset of the first change that the voters lack, voters (node ids). leader_gave_up:
-    cluster_id, at (ms, of the newest record), node_id (of the last leader). gap: cluster_id,
-    detail (what the directories don't show). changes: cluster_id, until (ms, the log's last time),
-    last_hour and last_day (the number of changes in each, by what changed: topic, config, acl,
-    quota, scram). Exit codes: 0, 1 something is wrong (outage, at-risk or attention, as of
-    `kraftlake check`), 2 usage.
+    have no leader), most (partitions without leader at one time). refused: the same, of partitions
+    that refused writes with acks=all. majority_stopped: cluster_id, at (ms), offset of the first
+    change that the voters lack, voters (node ids). leader_gave_up: cluster_id, at (ms, of the
+    newest record), node_id (of the last leader). gap: cluster_id, detail (what the directories
+    don't show). changes: cluster_id, until (ms, the log's last time), last_hour and last_day (the
+    number of changes in each, by what changed: topic, replicas, config, acl, quota, scram). Exit
+    codes: 0, 1 something is wrong (outage, at-risk or attention, as of `kraftlake check`), 2 usage.
     """
 
     paths: options.Paths

@@ -258,9 +258,9 @@ class ForgetOptions:
     Removed rows stay on disk in earlier versions of the tables. If they must not, because they hold
     secrets, use --vacuum: it builds, and then deletes every file of an earlier version, so that no
     earlier version can be read. --vacuum may also be used alone, later. For 30 days more, the
-    tables' transaction logs keep statistics of the deleted files: of the least and the greatest
-    text in each column the first 32 characters. forget removes nothing from backups, or from
-    messages that were published.
+    tables' transaction logs keep statistics of the deleted files. These have the first 32
+    characters of the least and of the greatest text in each column. forget removes nothing from
+    backups, or from messages that were published.
 
     \b
     Examples:
@@ -307,7 +307,7 @@ class DemoOptions:
     equal. The local engine needs no Java. The logs come with kraftlake. The lakes and, outside a
     checkout, the logs stay in .demo.
 
-    Exit codes: 0, 1 when an answer is not the expected one, 2 usage.
+    Exit codes: 0, 1 when a log can't be read, or when the tables of the two lakes differ, 2 usage.
     """
 
     engine: options.Engine = None

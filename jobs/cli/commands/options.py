@@ -54,8 +54,8 @@ def html_file(
 
 
 def uuid_of(run_id: str | None) -> str | None:
-    """The value of --run-id in the form of OpenLineage and of the tables. Raises UsageError where
-    it is no UUID."""
+    """The value of --run-id in the form of OpenLineage and of the tables; None where it is not
+    given. Raises UsageError where it is no UUID."""
     try:
         return None if run_id is None else str(UUID(run_id))
     except ValueError as error:
@@ -235,7 +235,8 @@ PASS_OVER_NONE = "none"  # noqa: S105 - no password
 
 
 def check_passed_over_by_builds(text: str | None) -> str | None:
-    """The value of `build --pass-over`. Raises UsageError."""
+    """The value of `build --pass-over`; None where it is not given. Raises UsageError for a value
+    that names no types."""
     return text if text == PASS_OVER_NONE else _check_passed_over(text)
 
 

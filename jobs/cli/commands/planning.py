@@ -42,11 +42,11 @@ class PlanOptions:
       kraftlake plan --roll --decommission 4 node1/
       kraftlake explain --runbook before-you-change
 
-    --json: action, answer, is_conditional, end_offset, reasons (answer, subject, detail, offset),
-    needs, first (what to do before), order, runbook, a line for each change. Exit codes: 0 safe or
-    nothing to do, 1 unsafe (or a quorum, or directories, that can't be read), 3 unknown, 4 safe or
-    nothing to do if its needs hold (0 with --needs-checked), 2 usage. Of several changes the
-    gravest counts: 1, 3, 4, 0.
+    --json: a line with the verdict, as `check` prints it; then, with the kind plan, action, answer,
+    is_conditional, end_offset, reasons (answer, subject, detail, offset), needs, first (what to do
+    before), order, runbook, a line for each change. Exit codes: 0 safe or nothing to do, 1 unsafe
+    (or a quorum, or directories, that can't be read), 3 unknown, 4 safe or nothing to do if its
+    needs hold (0 with --needs-checked), 2 usage. Of several changes the gravest counts: 1, 3, 4, 0.
     """
 
     paths: options.PathsOfAState = None

@@ -58,13 +58,14 @@ class RehearseOptions:
     the start of the other nodes, and prints its outcomes below. The exit code is that of the start
     of all nodes.
 
-    --json: kind (answer, outcome, recommended_answer, recommended_outcome, smallest_loss), a line
-    each. answer: cluster_id, answer, is_conditional (safe if its needs hold), reasons, needs, runs,
-    seeds, voters, leaders, start (node ids; null with --scenario). outcome: outcome, seeds, leader,
-    away (voters of whose disks nothing is known), epochs, committed_lost and unproven_lost ([first,
-    end) pairs), nodes (node_id, truncated, epochs, replaced_by, lost, other, committed_lost,
-    unproven_lost, superseded_lost, is_behind, has_new_disk, is_partly_known: the true counts may be
-    higher), failed. smallest_loss: bound, sets, seeds_of_each, away, dead, empty, seed, leader,
+    --json: a line with the verdict, as `check` prints it; then kind (answer, outcome,
+    recommended_answer, recommended_outcome, smallest_loss), a line each. answer: cluster_id,
+    answer, is_conditional (safe if its needs hold), reasons, needs, runs, seeds, voters, leaders,
+    start (node ids; null with --scenario). outcome: outcome, seeds, leader, away (voters of whose
+    disks nothing is known), epochs, committed_lost and unproven_lost ([first, end) pairs), nodes
+    (node_id, truncated, epochs, replaced_by, lost, other, committed_lost, unproven_lost,
+    superseded_lost, is_behind, has_new_disk, is_partly_known: the true counts may be higher),
+    failed. smallest_loss: bound, sets, seeds_of_each, away, dead, empty, seed, leader,
     committed_lost, scenario, may_lose (dead, empty, unproven_lost: fewer failures that may lose
     records). Exit codes: 0 safe, 1 unsafe (or nothing that was named can be read), 3 unknown, 4
     safe if its needs hold (0 with --needs-checked), 2 usage.

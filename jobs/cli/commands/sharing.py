@@ -28,8 +28,9 @@ class ReportOptions:
       kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
 
     --json: file, cluster_id, level (as of check; recovered: the incident is over, and nothing
-    committed was lost), headline (what is wrong now; empty where nothing is), sentence, clauses,
-    findings, a line per cluster.
+    committed was lost), headline, next_steps, runbook and not_judged (as of check), sentence,
+    clauses, findings, refused and refused_next (about writes that were refused and are accepted
+    again, and what to look at; empty where none were), a line per cluster.
 
     Exit codes: 0, 1 the lake is broken, 2 usage (also a lake that was not built).
     """

@@ -1,7 +1,8 @@
 """The command for the user's shell: completion, by typer.
 
-The script in a shell calls kraftlake at each Tab, with an environment variable. So it knows this
-release's commands, with their help texts where the shell shows them.
+The script in a shell calls kraftlake at each Tab, with an environment variable. So the completions
+are always those of the installed release. They have the commands' help texts where the shell shows
+these.
 """
 
 import os

@@ -91,7 +91,7 @@ from replica.severity import Severity
 
 def run(options: CheckOptions) -> int:
     """Prints the verdict on each cluster and the findings. Returns 1 where a finding has the
-    severity fail_on or worse, else 0."""
+    severity fail_on or worse, or where --family asks for health and a state is unknown; else 0."""
     checking = _Checking(options)
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())
@@ -199,7 +199,8 @@ class _Checking:
     ) -> None:
         """Reads the directories of a group and judges them together. unread: findings about files
         beside them that could not be read. formatted: log directories without a metadata log beside
-        them. capture: the place among several captures, from 1 for the oldest."""
+        them. capture: the number of the group's capture, 1 for the oldest; None where there is only
+        one capture, or where the group is of single files."""
         found = tuple(found)
         for _ in range(MAX_READS):
             examined, damages = examine_all(found, self.progress.show, self.passed_over)

@@ -224,8 +224,8 @@ def _cells(node: FormattedNode) -> tuple[str, ...]:
 
 
 def _first_election_weight(record: str) -> tuple[bool, bool, str]:
-    """The sort key of a record: types in which nodes may differ come first, which are credentials
-    and the metadata.version."""
+    """The sort key of a record. SCRAM credentials come first, then the metadata.version, because
+    the nodes may differ in these."""
     return not record.startswith("SCRAM"), not record.startswith(METADATA_VERSION), record
 
 
@@ -246,8 +246,8 @@ def first_election_rows(nodes: Sequence[FormattedNode]) -> Iterator[dict[str, An
 
 
 def brokers_not_given(judged: JudgedCluster) -> Iterator[str]:
-    """A sentence about the registered brokers without a directory, where those of others were
-    given. A missing directory of a voter is a gap of the verdict."""
+    """A sentence about the registered brokers whose directories were not given, where the
+    directories of other brokers were. A missing directory of a voter is a gap of the verdict."""
     if judged.cluster is None:
         return
     registered, given = {*judged.cluster.values("brokers")}, {*nodes_of_cluster(judged)}

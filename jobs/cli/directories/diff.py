@@ -59,8 +59,9 @@ class LogDifference:
 
     @cached_property
     def settled_losses(self) -> tuple[Losses | None, bool]:
-        """The result of replica.doctor.check.lineage.settled_losses. For two moments of one
-        replica, the losses are counted only by what the two logs prove."""
+        """The losses of the truncating replica; None where no replica truncates. Then whether some
+        lost records count as never committed only if no node ran while the directories were copied.
+        For two moments of one replica, the losses are counted only by what the two logs prove."""
         if self.same_replica:
             return losses(self.divergence, self.logs.commitment), False
         return settled_losses(self.divergence, self.logs)
@@ -138,7 +139,7 @@ _AGREEING = (Relation.IDENTICAL, Relation.PREFIX)
 
 def run(options: DiffOptions) -> int:
     """Prints the comparison of A and B. Returns 0 where the logs are equal up to the end of the
-    shorter one, else 1."""
+    shorter one, and no damage may hide a difference; else 1."""
     redactor = make_redactor(options.keep_secrets, None, options.show_config or ())
     for _ in range(MAX_READS):
         difference = compare_directories(examine_one(options.a), examine_one(options.b))

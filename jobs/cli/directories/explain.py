@@ -118,8 +118,8 @@ def _pages() -> dict[str, Traversable]:
 
 
 def _occasions(overview: str) -> Iterator[tuple[str, str]]:
-    """(runbook, when it helps) of each row of the overview's tables: what you see, then what you
-    are about to do."""
+    """(runbook, when it helps) for each row of the overview's tables. The first table lists what
+    you see, the second what you are about to do."""
     before = ""
     for line in overview.splitlines():
         if line.startswith("| you are about to "):

@@ -19,8 +19,8 @@ _MAX_TIMES = 5
 
 
 def folded(events: Sequence[Event]) -> Iterator[list[Event]]:
-    """The events in their order, as lists. A list has the events that one line tells: restarts
-    without another event between them, or the changes of features at one time."""
+    """The events in their order, as lists. A list has the events of one line: restarts without
+    another event between them, or the changes of features at one time."""
     restarts = _restarts(events)
 
     def kind(numbered: tuple[int, Event]) -> object:
@@ -29,8 +29,26 @@ def folded(events: Sequence[Event]) -> Iterator[list[Event]]:
             return "restart"
         return ("features", event.at) if event.event in FEATURES else number
 
-    for _, together in groupby(enumerate(events), kind):
-        yield [event for _, event in together]
+    for _, numbered in groupby(enumerate(events), kind):
+        together = [event for _, event in numbered]
+        if _is_whole(together):
+            yield together
+        else:
+            yield from ([event] for event in together)
+
+
+def _is_whole(together: Sequence[Event]) -> bool:
+    """Whether each broker that stopped in one of these events came back in a later one, and
+    each that came back had stopped. Another event may lie between the two."""
+    stopped: set[str] = set()
+    for event in together if len(together) > 1 else ():
+        if event.event == FENCED:
+            stopped.add(event.name)
+        elif event.event == UNFENCED:
+            if event.name not in stopped:
+                return False
+            stopped.remove(event.name)
+    return not stopped
 
 
 def _restarts(events: Sequence[Event]) -> set[int]:

@@ -98,15 +98,16 @@ class Incident:
     """The offset from which on there are two histories; None where there is one."""
 
     def whose(self, event: Event) -> str:
-        """Of which history an event is, as the end of a sentence; "" where there is one, or where
-        the event is that they parted."""
+        """The history that an event belongs to, as the end of a sentence; "" where there is only
+        one history, or where the event is the divergence itself."""
         if self.parted is None or event.offset < self.parted or event.event == DIVERGENCE:
             return ""
         return f", in the history of {named('node', [*map(str, event.nodes)])}"
 
     def weight_of(self, event: Event) -> Weight:
-        """How grave an event is. Of two histories people ask what happened since they parted, and
-        which topics each has."""
+        """How grave an event is. Where there are two histories, people ask what happened after they
+        diverged, and which topics each history has. So earlier events are light, and changes of
+        topics are not."""
         weight = _weight(event)
         if self.parted is None or weight is Weight.GRAVE:
             return weight
@@ -133,7 +134,8 @@ class Incident:
 
     @property
     def end_ms(self) -> int | None:
-        """The time of the newest record of the state that is known, in ms since 1970."""
+        """The time of the newest record of the known state, in ms since 1970; None where no state
+        or no time is known."""
         state = self.verdict.state
         return None if state is None else state.at_ms
 
@@ -187,14 +189,16 @@ class IncidentEvent(NamedTuple):
 
 
 def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
-    """The gravest of the events, and of equally grave ones the newest, in their order."""
+    """At most `most` of the events: the gravest, and of equally grave ones the newest, in their
+    order."""
     graded = sorted(range(len(events)), key=lambda number: (events[number].weight, -number))
     return [events[number] for number in sorted(graded[:most])]
 
 
 def _if_kept(whose: str) -> str:
-    """What an unclean election's text adds where there are two histories: in which one it was, and
-    where its lost records may still be. whose: the result of Incident.whose."""
+    """The end of a text about an unclean election where there are two histories: the history that
+    had it, and the folders in which its lost records may still be. whose: the result of
+    Incident.whose."""
     return f"{whose}; folders *-delete or *-stray may still hold records" if whose else ""
 
 
@@ -203,9 +207,9 @@ def _more(count: int) -> str:
 
 
 def _harmful(recent: Sequence[Event]) -> list[Event]:
-    """The latest changes that may be what users notice, the newest first: deleted topics, access
-    that was taken away, and new values of what existed before. What was created, and the configs
-    that a topic was created with, harm nobody."""
+    """The changes that may be what users notice, at most _MAX_NAMED: first deleted topics and
+    access that was taken away, then new values of what existed before; of each the newest first.
+    What was created, and the configs that a topic was created with, harm nobody."""
     created = {one.at for one in recent if one.event == "topic_created"}
     found = [
         one

@@ -55,8 +55,8 @@ class PlayedStart:
 
     @property
     def away(self) -> str:
-        """Such as ` without voter 1`: the voters of whose disks nothing is known, and that are away
-        in all runs; "" where there are none."""
+        """The voters of whose disks nothing is known, so that no run starts them, such as ` without
+        voter 1`; "" where there are none."""
         away = unknown_voters(self.rehearsal)
         return f" without {named('voter', [str(one) for one in away])}" if away else ""
 

@@ -92,8 +92,8 @@ def run(options: RecoverOptions) -> int:
 def _verdicts(
     judged: Mapping[str | None, Judged], clusters: Sequence[str]
 ) -> tuple[Sequence[str], dict[str, Verdict]]:
-    """(the lines above all plans, which are the verdict on all clusters, the verdict above the
-    first plan of each cluster). clusters: their ids, in the order of their plans."""
+    """(the verdict on all clusters, as the lines above all plans; the verdict of each cluster,
+    which is printed above its first plan). clusters: their ids, in the order of their plans."""
     ids = [*dict.fromkeys(clusters)]
     worst = sorted(ids, key=lambda one: judged[one].verdict.level.rank)
     whole = one_verdict(
@@ -252,7 +252,8 @@ def given_nodes(
     *,
     all_damages: bool = False,
 ) -> GivenNodes:
-    """The directories of all paths, each read once.
+    """The directories of all paths, each read once. Raises what find_newest_inputs raises,
+    UnreadableFileError where no directory can be read, and UsageError where no plan can use any.
 
     stack: bundles stay unpacked until this stack closes.
     notices: gets a line for each directory that no plan can use, and for each damage.

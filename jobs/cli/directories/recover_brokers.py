@@ -28,13 +28,15 @@ class BrokerSteps(NamedTuple):
 
 
 def steps_of_brokers(cluster: Cluster, verdict: Verdict) -> BrokerSteps:
-    """The steps."""
+    """The steps about the cluster's brokers. verdict: has the text about their start, and the start
+    of the voters."""
     return BrokerSteps(_copy_of(cluster), _start_of(cluster, verdict), verdict.start)
 
 
 def _copy_of(cluster: Cluster) -> RecoverStep | None:
-    """The copy of the log directories whose records a start discards, also of nodes that are
-    voters, too. It is a step without a start, so that whoever pastes a step has the copy first."""
+    """The step that copies log directories before a start discards their records, also those of
+    brokers that are voters, too. This step starts nothing, so that whoever pastes its commands has
+    the copy first. None where no start discards records."""
     copies = copies_first(cluster)
     if not copies:
         return None
@@ -52,9 +54,9 @@ def _copy_of(cluster: Cluster) -> RecoverStep | None:
 
 
 def _start_of(cluster: Cluster, verdict: Verdict) -> RecoverStep | None:
-    """The start; None where no broker's start gives a partition a leader. It says what the verdict
-    says of the same brokers, and which of them comes first. Nodes that are voters, too, start with
-    the quorum."""
+    """The step that starts the brokers; None where no broker's start gives a partition a leader.
+    Its text is that of the verdict, which says which broker starts first. Brokers that are voters,
+    too, are not in it: they start with the quorum."""
     text = next((fact.once_led for fact in verdict.facts if fact.once_led), "")
     if not text:
         return None

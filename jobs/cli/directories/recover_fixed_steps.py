@@ -15,8 +15,8 @@ from replica.shell_text import Shell, line, noted
 from replica.words import counted, listed, named
 
 CONTROLLER_FILE = "config/controller.properties"
-"""The path in Kafka's own archive. A comment in each command says where to put a node's own
-file."""
+"""The path of a controller's properties in Kafka's release archive. An operator replaces it by the
+path of the node's own file."""
 COMBINED_FILE = "config/server.properties"
 """The path of the same file for a node that is a broker, too."""
 
@@ -34,10 +34,10 @@ class RecoverStep:
     makes_stand_ins: bool = False
     """Whether the step copies the winner's log."""
     moves: tuple[ReplicaKey, ...] = ()
-    """The logs that the step moves away, because their nodes have others."""
+    """The logs that the step moves away, because their nodes have other metadata logs."""
     plays: tuple[rehearsal.ScenarioStep, ...] = ()
-    """The steps of a rehearsal in place of this step; empty where the step changes nothing, or its
-    outcome is unknown."""
+    """The steps that a rehearsal plays in place of this step; empty where the step changes nothing,
+    or its outcome is unknown."""
 
 
 FIND_OUT_WHY_NOBODY_LEADS = RecoverStep(
@@ -124,9 +124,10 @@ def lost_replicas(voter: ReplicaKey, replicas: Sequence[HostedReplica]) -> str:
 
 
 def _places(voter: ReplicaKey, replicas: Sequence[HostedReplica], where: str) -> str:
-    """The replicas in the directory of the metadata log, and the replicas that may be in it: for
-    some replicas, and for static voters, the state names no directory. where: the consequence for
-    these replicas."""
+    """Sentences that count the node's partition replicas: those in the directory of the metadata
+    log, those that may be there, and those in other directories. A replica may be there where the
+    state names no directory for it, or for the voter. where: what happens to the replicas in that
+    directory."""
     is_known = voter.directory_id != ZERO_UUID
     own = [one for one in replicas if is_known and one.directory_id == voter.directory_id]
     unsure = [one for one in replicas if not is_known or one.directory_id is None]

@@ -27,7 +27,8 @@ def is_of_voters(quorum: KnownQuorum) -> bool:
 
 
 def choose_a_history(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
-    """The steps."""
+    """The steps until a person has chosen one of the histories, and the step that continues with
+    it."""
     yield _stop(quorum)
     yield _copy_disks(quorum)
     yield from quorum.keep()
@@ -59,7 +60,7 @@ def _copy_disks(quorum: PlannedQuorum) -> RecoverStep:
 
 
 def _one_of_each(quorum: PlannedQuorum) -> list[str]:
-    """A directory of each history, as the user would write it: of the longest log."""
+    """For each history, the directory of its longest log, as the user would write it."""
     sides, found = sides_of(quorum.plan.quorum.conflicts), []
     for side in sides:
         logs = [one.log for one in quorum.plan.ranking if one.log.key.node_id in side]

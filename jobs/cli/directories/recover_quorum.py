@@ -88,7 +88,7 @@ class PlannedQuorum:
 
     @property
     def _asked(self) -> int:
-        """The node on which the tools run: their commands name files of this node's Kafka."""
+        """The id of the node on which the tools run: commands name files of its Kafka."""
         return next(iter((*self.left, *self.voters, self.plan.winner.key))).node_id
 
     def on(self, node_id: int, *words: str, note: str = "") -> Shell:

@@ -22,7 +22,7 @@ class SecondLogs:
     """The metadata logs of one node."""
 
     kept: Examined
-    """The one with which the node goes on: that of the voter, else the newest."""
+    """The log that the node keeps: the log that belongs to the voter, else the newest log."""
     others: tuple[Examined, ...]
 
     @property

@@ -148,8 +148,8 @@ def _by_node(members: Sequence[Examined]) -> dict[int, Examined]:
 
 
 def _voters(members: Sequence[Examined], logs: dict[int, ReplicaLog]) -> tuple[VoterSet, bool]:
-    """(the voters in force at the end of the newest log, whether the nodes' configuration names
-    them)."""
+    """(the voters in force at the end of the newest log, whether only the nodes' configuration
+    names them). Raises UsageError where no file names voters."""
     ranked = sorted(
         members, key=lambda one: election_order(logs[one.owner.node_id].position()), reverse=True
     )

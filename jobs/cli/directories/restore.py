@@ -92,7 +92,8 @@ def run(options: RestoreOptions) -> int:
 
 
 def broker_map(text: str | None) -> dict[int, int]:
-    """Old ids to new ones, from 1=11,2=12. Raises UsageError."""
+    """The new id of each broker by its old id, from a text such as 1=11,2=12; empty for None.
+    Raises UsageError for another text."""
     found: dict[int, int] = {}
     for part in text.split(",") if text else ():
         old, equals, new = (piece.strip() for piece in part.partition("="))
@@ -124,7 +125,8 @@ def _is_in_the_log(release: str) -> bool:
 def _control_records(options: RestoreOptions) -> tuple[ControlMessage, ...]:
     """The records of kraft.version and of the voters, from the checkpoint 0-0 of the formatted
     directory. Empty where no such directory was given, and for a release that boots from
-    bootstrap.checkpoint, which doesn't hold such records."""
+    bootstrap.checkpoint, which doesn't hold such records. Raises UsageError where the checkpoint
+    can't be read."""
     if options.formatted is None or not _is_in_the_log(options.release):
         return ()
     path = os.path.join(options.formatted, _CHECKPOINT)

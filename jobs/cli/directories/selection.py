@@ -33,7 +33,8 @@ class Selection:
     from_time: int | None = None
     to_time: int | None = None
     types: tuple[str, ...] = ()
-    """Patterns of names in plain form."""
+    """Patterns of the names of record types, in upper case and without underscores (see _plain);
+    empty for all types."""
     _matched: dict[str, bool] = field(default_factory=dict)
 
     @property

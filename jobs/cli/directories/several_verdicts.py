@@ -13,7 +13,7 @@ from replica.doctor.verdict.verdict import Fact, Verdict, runbook_of_facts
 from replica.words import counted, named
 
 _MAX_CLUSTERS = 5
-"""The most clusters that are named above the blocks."""
+"""The most clusters that the lines above all verdicts name."""
 _MAX_SHARED = 2
 
 
@@ -58,8 +58,8 @@ def _shared(verdicts: Sequence[Verdict]) -> tuple[Fact, ...]:
 
 
 def _without(verdict: Verdict, told: frozenset[str]) -> Verdict:
-    """The verdict without facts that were printed above. Its level stays, even where nothing else
-    is wrong."""
+    """The verdict without facts that were printed above. Its level is that of the first fact that
+    remains; where none remains, the level stays."""
     left = tuple(fact for fact in verdict.facts if fact.text not in told)
     if len(left) == len(verdict.facts):
         return verdict

@@ -143,8 +143,8 @@ def starting_nodes(
 
 
 def _log_of(node: NodeFiles, logs: Mapping[str, NodeLog]) -> NodeLog | None:
-    """What is known about the node's log; where its directory was only formatted, that there is no
-    log."""
+    """What is known about the node's log. An empty NodeLog where its directory was only formatted
+    and has no log; None where nothing is known."""
     for own in node.dirs[:1]:
         found = logs.get(os.path.realpath(own.shown))
         if found is not None:

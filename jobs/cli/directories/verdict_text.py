@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jobs.cli.output import coloured, write_either
 from replica.doctor.verdict.verdict import Fact, Gap, Level, Verdict, shown_of
 from replica.shell_text import line
 from replica.terminal_text import one_line
-from replica.words import sentence
+from replica.words import counted, sentence
 
 _COLOURS = {
     Level.OUTAGE: "red",
@@ -46,38 +47,94 @@ def only_line(verdict: Verdict) -> str:
     return f"{verdict_line(verdict)} Before any start: {one_line(hidden[0].text)}"
 
 
+@dataclass(frozen=True)
+class VerdictForm:
+    """How describe_verdict differs between commands."""
+
+    steps: int | None = None
+    """The most lines that say what to do; None for all. The first fact has such a line always."""
+    left: str = "listed below"
+    """Where the facts are that are only counted."""
+    notes: str = "-v"
+    """The command or option that lists the notes."""
+
+
+OF_CHECK = VerdictForm()
+ON_PAGE = VerdictForm(0, "`kraftlake check` lists them", "`kraftlake check -v`")
+"""The form for a page that has the steps below, and that lists no findings."""
+
+
 def describe_verdict(
-    verdict: Verdict, *, on_page: bool = False, capture: str = ""
+    verdict: Verdict, *, form: VerdictForm = OF_CHECK, capture: str = ""
 ) -> Iterator[str]:
     """About ten lines: what is wrong and what to do, what else is wrong, what could not be
-    judged, and the moment of the verdict. on_page: whether the steps follow below, on a page that
-    lists no findings. capture: the name of the judged capture, where there are several."""
-    steps = not on_page
-    yield from _of_other_clusters(verdict, steps=steps)
+    judged, and the moment of the verdict. capture: the name of the judged capture, where there are
+    several."""
+    steps = _Steps(form.steps)
+    yield from _of_other_clusters(verdict, steps)
     yield verdict_line(verdict)
-    first = verdict.facts[:1]
-    weighty, counted = verdict.besides
-    more = shown_of(len(counted), max(MIN_ALSO - len(weighty), 0))
-    shown, left = (*weighty, *counted[:more]), len(counted[more:])
+    yield from _below(verdict, steps, form, capture)
+
+
+def beside_worse(verdict: Verdict, *, form: VerdictForm) -> Iterator[str]:
+    """The lines of describe_verdict below a first line that says something worse than the
+    verdict's headline."""
+    steps = _Steps(form.steps)
+    yield from _of_other_clusters(verdict, steps)
+    yield from (labelled("also", fact.text) for fact in verdict.facts[:1])
+    yield from _below(verdict, steps, form, "")
+
+
+class _Steps:
+    """The lines that say what to do about facts. After `most` lines, steps are only counted."""
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self.shown: dict[str, None] = {}
+        self.left: dict[str, None] = {}
+
+    def first(self, fact: Fact) -> Iterator[str]:
+        """The step of the first fact, which is never left out."""
+        if fact.next_step not in self.shown:
+            self.shown[fact.next_step] = None
+            yield from step_lines(fact)
+
+    def of(self, fact: Fact) -> Iterator[str]:
+        """The step of another fact. Where steps are counted, no step stands there twice."""
+        if self._most is None:
+            yield from step_lines(fact)
+        elif fact.next_step and fact.next_step not in self.shown:
+            is_room = len(self.shown) < self._most
+            (self.shown if is_room else self.left)[fact.next_step] = None
+            yield from step_lines(fact) if is_room else ()
+
+
+def _below(verdict: Verdict, steps: _Steps, form: VerdictForm, capture: str) -> Iterator[str]:
+    """The lines below the headline."""
+    weighty, others = verdict.besides
+    more = shown_of(len(others), max(MIN_ALSO - len(weighty), 0))
+    shown, left = (*weighty, *others[:more]), len(others[more:])
     held = verdict.read_first
     yield from _read_first(verdict)
-    for fact in first:
-        yield from step_lines(fact) if not held or fact.next_step != held.next_step else ()
+    if held is not None:
+        steps.shown[held.next_step] = None
+    for fact in verdict.facts[:1]:
+        yield from steps.first(fact)
     for fact in shown:
         if fact is held:
             continue
         yield labelled("also", fact.text)
-        yield from step_lines(fact) if steps else ()
+        yield from steps.of(fact)
     if left:
-        where = "`kraftlake check` lists them" if on_page else "listed below"
-        yield labelled("", f"and {left} more, {where}")
+        yield labelled("", f"and {left} more, {form.left}")
+    if form.steps and steps.left:
+        yield labelled("", f"and {counted(len(steps.left), 'more step')} on the page")
     yield from _runbook(verdict)
     if verdict.not_judged:
         yield labelled("not judged", " ".join(map(_gap, verdict.not_judged)))
     if verdict.state is not None:
         yield labelled("as of", verdict.state.text)
-    how = "`kraftlake check -v`" if on_page else "-v"
-    identity = ", ".join((*_identity(verdict, how), *filter(None, [capture])))
+    identity = ", ".join((*_identity(verdict, form.notes), *filter(None, [capture])))
     if identity:
         yield labelled("cluster", identity)
 
@@ -88,13 +145,13 @@ def _read_first(verdict: Verdict) -> Iterator[str]:
         yield labelled("first", held.with_step)
 
 
-def _of_other_clusters(verdict: Verdict, *, steps: bool) -> Iterator[str]:
+def _of_other_clusters(verdict: Verdict, steps: _Steps) -> Iterator[str]:
     """The text about disks of another cluster, which comes before everything else, even before an
     outage. Nothing where the verdict begins with that fact."""
     for fact in verdict.of_other_clusters:
         if fact is not verdict.facts[0]:
             yield level_line(fact.level, fact.text)
-            yield from step_lines(fact) if steps else ()
+            yield from steps.of(fact)
 
 
 def verdict_in_short(verdict: Verdict, answer: Sequence[str] = ()) -> Iterator[str]:
@@ -105,17 +162,17 @@ def verdict_in_short(verdict: Verdict, answer: Sequence[str] = ()) -> Iterator[s
     and then what to do first. The last line names the runbook. What is wrong with the disks of
     several clusters comes first, with what to do.
     """
-    yield from _of_other_clusters(verdict, steps=True)
+    yield from _of_other_clusters(verdict, _Steps(None))
     yield verdict_line(verdict)
     yield from answer
     for fact in verdict.facts[:1]:
         yield from step_lines(fact) if fact.is_of_other_clusters else ()
-    weighty, counted = verdict.besides
+    weighty, others = verdict.besides
     gaps, held = verdict.not_judged, verdict.read_first
     yield from _read_first(verdict)
     yield from (labelled("also", fact.text) for fact in weighty if fact is not held)
-    if counted:
-        yield labelled("", f"and {len(counted)} more: `kraftlake check` lists them")
+    if others:
+        yield labelled("", f"and {len(others)} more: `kraftlake check` lists them")
     elif not weighty and gaps and verdict.level is not Level.INCOMPLETE:
         yield labelled("not judged", _gap(gaps[0]))
     if verdict.facts and not verdict.facts[0].is_of_other_clusters:
@@ -180,7 +237,7 @@ def verdict_row(verdict: Verdict) -> dict[str, Any]:
         "facts": [_fact_row(fact) for fact in verdict.facts],
         "next_steps": list(verdict.next_steps),
         "runbook": verdict.runbook,
-        "not_judged": [_gap_row(gap) for gap in verdict.not_judged],
+        "not_judged": gap_rows(verdict),
         "notes": verdict.notes,
         "end_offset": None if state is None else state.end_offset,
         "at": None if state is None else state.at_ms,
@@ -198,5 +255,7 @@ def _fact_row(fact: Fact) -> dict[str, Any]:
     }
 
 
-def _gap_row(gap: Gap) -> dict[str, Any]:
-    return {"what": gap.what, "why": gap.why, "next_step": gap.next_step}
+def gap_rows(verdict: Verdict | None) -> list[dict[str, Any]]:
+    """What could not be judged, in the form of --json; empty without a verdict."""
+    gaps = () if verdict is None else verdict.not_judged
+    return [{"what": gap.what, "why": gap.why, "next_step": gap.next_step} for gap in gaps]

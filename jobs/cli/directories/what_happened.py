@@ -23,7 +23,7 @@ from jobs.cli.directories.incident_page import incident_page
 from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.partition_folders import not_asked_for
 from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
-from jobs.cli.directories.verdict_text import describe_verdict, labelled, verdict_row
+from jobs.cli.directories.verdict_text import ON_PAGE, describe_verdict, labelled, verdict_row
 from jobs.cli.output import (
     ProgressLine,
     complain,
@@ -176,7 +176,7 @@ def _gave_up(cluster: Cluster) -> LeaderGaveUp | None:
 
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
     """The verdict, the newest events, the first steps, and what isn't known, as lines."""
-    yield from describe_verdict(incident.verdict, on_page=True)
+    yield from describe_verdict(incident.verdict, form=ON_PAGE)
     yield from (labelled(label, text) for label, text in incident.beside(clock))
     told = incident_events(incident, clock)
     leads = len(told) > len(incident.recent)

@@ -59,7 +59,8 @@ def _read(
     printing: _Printing,
     options: ConsumeOptions,
 ) -> None:
-    """Reads without an end, or with --until-end up to the log end in the first answer."""
+    """Reads without an end, or with --until-end up to the high watermark in the first answer.
+    Raises NoRecordsError where no node answers within the timeout."""
     end: int | None = None
     heard_at, heard, told = time.monotonic(), 0, False
     while True:

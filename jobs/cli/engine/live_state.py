@@ -123,7 +123,8 @@ class LiveQuorum:
 def live_quorum(
     bootstrap: str, timeout_s: float, command_config: str | None, passed_over: PassedOver
 ) -> Iterator[LiveQuorum]:
-    """A quorum whose log lies in a temporary folder while the context is open."""
+    """A quorum whose log lies in a temporary folder while the context is open. command_config: a
+    client's properties file; None for the defaults."""
     with TemporaryDirectory(prefix="kraftlake-plan-") as folder:
         yield LiveQuorum(bootstrap, f"{folder}/log", timeout_s, command_config, passed_over)
 

@@ -14,7 +14,8 @@ LOG_FORMATS = ("text", "json")
 
 
 def reporter(log_format: str) -> Report:
-    """A function that writes notices to stderr, each with its time."""
+    """A function that writes notices to stderr, each with its time. Raises UsageError for an
+    unknown log_format."""
     if log_format not in LOG_FORMATS:
         raise UsageError(f"--log-format {log_format}: expected one of {', '.join(LOG_FORMATS)}")
 

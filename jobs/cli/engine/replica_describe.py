@@ -49,7 +49,7 @@ async def _look(
     bootstrap: Sequence[Address], config: ClientConfig, options: DescribeOptions
 ) -> DescribedQuorum:
     """One description of the quorum. It waits for the end of a running election while there is
-    time."""
+    time. Raises NoLeaderError where no leader is elected in that time."""
     deadline = time.monotonic() + options.timeout_s
     while True:
         try:

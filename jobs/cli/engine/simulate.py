@@ -86,7 +86,8 @@ def campaign(options: SimulateOptions, seeds: range) -> int:
 
 def results(plans: Iterable[PlannedRun], events: int, processes: int) -> Iterator[Result]:
     """The results in the order of the plans. Only a few runs begin before earlier results exist,
-    because a plan may depend on earlier results."""
+    because a plan may depend on earlier results. events: the number of events of a run. processes:
+    how many processes share the runs. Raises LostProcessError where the system ends one of them."""
     one = partial(carry_out, events=events)
     if processes == 1:
         yield from map(one, plans)
@@ -126,8 +127,8 @@ def _name(result: Result) -> str:
 
 
 def forks_in(text: str, event_count: int) -> tuple[Fork, ...]:
-    """The forks in the text of --forks. Raises UsageError where they don't ascend, or where one is
-    after the end of the run."""
+    """The forks in the text of --forks. event_count: the number of events of the run. Raises
+    UsageError where the forks don't ascend, or where one is after the end of the run."""
     if not text:
         return ()
     found = re.findall(r"(\d{1,18})\.(\d{1,18})", text, re.ASCII)

@@ -96,7 +96,8 @@ def _show(request: ExportOptions, counts: Mapping[str, int]) -> int:
 
 
 def _form(request: ExportOptions) -> str:
-    """The form of --to, or of the ending of -o."""
+    """The form that --to names, else the form of the ending of -o. Raises UsageError where neither
+    gives a form."""
     if request.form is not None:
         if request.form not in FORMS:
             raise UsageError(f"--to {request.form}: choose one of {', '.join(FORMS)}")
@@ -138,7 +139,8 @@ def _table(query: LakeQuery, name: str, in_lake: Sequence[str]) -> Exported:
 
 @contextmanager
 def _in_one_line(name: str) -> Iterator[None]:
-    """Errors of the database and of the disk become one line that begins with the name."""
+    """Raises, for errors of the disk and of the database, UnwritableFileError and QueryError with a
+    text of one line that begins with the name."""
     try:
         yield
     except KraftlakeError:
@@ -153,7 +155,7 @@ def _in_one_line(name: str) -> Iterator[None]:
 
 
 def _replaced(request: ExportOptions) -> AbstractContextManager[Path]:
-    """A place beside -o, as export_draft.replaced gives it. Raises UsageError where -o can't be
+    """A draft of -o, as export_draft.draft_of gives it. Raises UsageError where -o must not be
     replaced."""
     output = Path(request.output)
     if os.path.lexists(output) and not request.overwrite:

@@ -45,7 +45,8 @@ def draft_of(output: Path) -> Iterator[Path]:
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
     """Makes the folder, and locks it until the block ends. Raises BusyError where another process
-    has the lock, OSError."""
+    has the lock, UsageError where another user made the folder, and OSError for an error of the
+    disk."""
     while True:
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700)

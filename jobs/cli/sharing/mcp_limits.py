@@ -79,7 +79,8 @@ async def output_of(
 
 
 async def _read(process: Process, limits: CallLimits) -> tuple[list[dict[str, Any]], str]:
-    """(the first rows, the limit that the rest exceeds)."""
+    """(the first rows, the limit that the rest exceeds; "" where all rows are within the
+    limits)."""
     rows: list[dict[str, Any]] = []
     size = 0
     if process.stdout is None:

@@ -36,7 +36,7 @@ _FINDINGS = {
     "warning": "SELECT * FROM gold.findings WHERE severity IN ('warning', 'error')",
     "error": "SELECT * FROM gold.findings WHERE severity = 'error'",
 }
-"""The findings in a lake, of this severity or worse."""
+"""By severity, the query for the findings in a lake of that severity or worse."""
 
 Severity = Literal["info", "warning", "error"]
 Cluster = Annotated[str | None, Field(description="Id of the cluster, where there are several")]
@@ -178,7 +178,8 @@ def _add_what_is_wrong(server: MCPServer, served: Served) -> None:
 
     @server.tool(annotations=_READS)
     async def runbook(name: str) -> dict[str, Any]:
-        """A runbook, step by step. A verdict and the answer about a change name theirs."""
+        """A runbook, step by step. A verdict, and the answer about a change, have the name of their
+        runbook."""
         return await served.rows_of(["explain", "--json", f"--runbook={name}"])
 
 

@@ -18,7 +18,14 @@ from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import lake_unless, names_in
 from jobs.cli.commands.sharing import ReportOptions
 from jobs.cli.directories import what_happened
-from jobs.cli.directories.verdict_text import labelled, level_line, runbook_text, step_lines
+from jobs.cli.directories.verdict_text import (
+    VerdictForm,
+    beside_worse,
+    describe_verdict,
+    gap_rows,
+    labelled,
+    level_line,
+)
 from jobs.cli.output import complain, is_standard_output, write_json, write_line, write_text
 from jobs.cli.page_file import write_page
 from pipelines.lake import Lake
@@ -26,7 +33,6 @@ from pipelines.lake.tables import tables_of
 from pipelines.sql_text import tables_named
 from replica.errors import UnreadableFileError, UsageError
 from replica.installation import line_that_adds, release
-from replica.words import counted
 
 if TYPE_CHECKING:
     from pipelines.report.page import Report
@@ -99,8 +105,8 @@ def _can_make_a_lake() -> bool:
 
 def _of_directories(options: ReportOptions) -> Report | None:
     """The report of directories without a lake. None where no cluster of theirs is known: then the
-    page of what-happened, which says why, is written instead. Raises UsageError where --json wants
-    rows of it."""
+    page of what-happened, which says why, is written instead. Raises UsageError where --json asks
+    for rows of that page."""
     from jobs.cli.directories.reported.pages import report_of
 
     paths = [*(options.paths or ())]
@@ -146,39 +152,36 @@ def _print(report: Report, line: Callable[[str], None]) -> None:
     for number, view in enumerate(report.clusters):
         if number:
             line("")
-        for text in _described(view):
+        for text in lines_of(view):
             line(text)
     if report.more:
         line(f"and {report.more} more clusters: --cluster C makes the page of one")
 
 
-_STEPS_SHOWN = 3
+_FORM = VerdictForm(3, "`kraftlake check` lists them", "`kraftlake check -v`")
 
 
-def _described(view: ClusterView) -> Iterator[str]:
-    """The lines of the verdict, in the form that `check` gives it, with what to do."""
-    verdict = view.verdict
-    for fact in verdict.of_other_clusters:
-        yield level_line(fact.level, fact.text)
-        yield from step_lines(fact)
-    first = [verdict.read_first] if verdict.read_first is not None else []
-    said = {fact.next_step for fact in (*verdict.of_other_clusters, *first)}
-    steps = [step.text for step in view.next_steps or () if step.text not in said]
-    worst, *others = verdict.beside_first.statements
-    short, _, more = worst.partition(". ")
-    yield level_line(verdict.level, f"{short.removesuffix('.')}.")
-    yield from (labelled("first", fact.with_step) for fact in first)
-    yield from (labelled("  next", step) for step in steps[:_STEPS_SHOWN])
-    if len(steps) > _STEPS_SHOWN:
-        yield labelled("", f"and {counted(len(steps) - _STEPS_SHOWN, 'more step')} on the page")
-    yield from (labelled("also", one) for one in (more, *others) if one)
+def lines_of(view: ClusterView) -> Iterator[str]:
+    """The lines of the verdict, as `check` prints them, and then what the report knows besides."""
+    verdict, judged = view.verdict, view.verdict.judged
+    leading = verdict.leading
+    if leading is not None:
+        yield level_line(verdict.level, verdict.headline)
+    if judged is None:
+        identity = labelled("cluster", view.cluster_id)
+    elif leading is None:
+        *lines, identity = describe_verdict(judged, form=_FORM)
+        yield from lines
+    else:
+        *lines, identity = beside_worse(judged, form=_FORM)
+        yield from lines
     if view.summary.refused:
         yield labelled("refused", view.summary.refused)
     if view.summary.refused_step:
         yield labelled("  next", view.summary.refused_step)
-    if view.runbook is not None:
-        yield labelled("runbook", runbook_text(view.runbook))
-    yield labelled("cluster", view.cluster_id)
+    if verdict.of_logs:
+        yield labelled("logs", verdict.of_logs)
+    yield identity
 
 
 def _plain(view: ClusterView) -> dict[str, Any]:
@@ -187,6 +190,9 @@ def _plain(view: ClusterView) -> dict[str, Any]:
         "level": view.verdict.level.value,
         "headline": view.verdict.headline,
         "sentence": view.verdict.sentence,
+        "next_steps": [step.text for step in view.next_steps or ()],
+        "runbook": view.runbook,
+        "not_judged": gap_rows(view.verdict.judged),
         "clauses": [
             {"level": clause.level.value, "text": clause.text} for clause in view.verdict.clauses
         ],

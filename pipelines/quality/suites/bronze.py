@@ -1,8 +1,7 @@
 """The expectations of bronze.
 
-Bronze holds the content of any disk, so contradictions between its rows are seldom more than a
-warning: damaged captures are what the lake is for. Rows from which nothing right can be derived are
-left out.
+Bronze holds the content of any disk, also of a damaged one. So contradictions between its rows are
+seldom more than a warning. Rows from which nothing right can be derived are left out.
 """
 
 from __future__ import annotations

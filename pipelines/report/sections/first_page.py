@@ -26,12 +26,14 @@ def summary(c: ClusterView, *, is_one_of_several: bool) -> Html:
         if first is None
         else [element("p", element("strong", "First:"), f" {first.text} ", ticks(first.next_step))]
     )
+    others = (*c.verdict.beside, *filter(None, [c.verdict.of_logs]))
     return element(
         "section",
         element("p", title, class_=f"level {level}", id=f"{c.identity}-verdict"),
         *above,
-        element("p", c.verdict.beside_first.sentence, class_="sentence"),
+        element("p", c.verdict.headline, class_="sentence"),
         *below,
+        *(element("p", one) for one in others),
         element("dl", *_points(c), class_="points"),
         class_=f"verdict {level}",
         aria_labelledby=f"{c.identity}-verdict",
@@ -65,7 +67,7 @@ def _steps(c: ClusterView) -> Html:
         return element("p", ticks(unknown.format(line("kraftlake", "build"))))
     if c.summary.refused_step and not c.next_steps:
         return element("p", ticks(c.summary.refused_step))
-    if not c.next_steps and c.evidence.gaps:
+    if not c.next_steps and c.evidence.judged is not None and c.evidence.judged.not_judged:
         return element("p", "No step is known that tells what could not be judged.")
     if not c.next_steps:
         return element("p", "No finding in the newest captures asks for anything.")

@@ -47,7 +47,7 @@ _FATES = {
 
 
 class _Texts:
-    """Texts by their places."""
+    """Collects texts, each once. A text is known by its place among them."""
 
     def __init__(self) -> None:
         self.places: dict[str, int] = {}

@@ -68,7 +68,8 @@ def _asked(history: ClusterHistory) -> Iterator[tuple[str, str]]:
 
 
 def _start(history: ClusterHistory, evidence: Evidence) -> int:
-    """The step at which logs first diverged; the newest step where no logs diverged."""
+    """The step at the first offset of all losses, or the next step after it; the last step where
+    nothing was lost."""
     last = len(history.steps.offsets) - 1
     first = min((loss.first for loss in evidence.losses), default=None)
     return last if first is None else min(history.steps.place(first), last)

@@ -3,8 +3,10 @@
     examined = examine(found)              # a directory, read whole: examined
     judged = judge_group([examined, ...])  # findings and snapshot verdicts: group
 
-Every rule is a value in `catalogue`. A module here finds the violations of some rules:
+Every rule is a value in `catalogue`. These modules find the violations of the rules:
 
+  directory         calls the modules below for one directory
+  group             judges several directories, and compares them
   damaged           rules of catalogue.log about bytes that the readers could not read
   epochs            leader epochs by LeaderChange records and batches; the sizes of
                     batches; epochs that follow each other too fast
@@ -15,20 +17,26 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
                     bulk_replaying finds them in large files
   snapshot_validity rules of catalogue.snapshots, and the verdict on each snapshot
   epoch_checkpoint, indexes, state_files   rules of catalogue.files
-  membership, lineage, same_snapshots   rules of catalogue.groups; formatted judges those about log
-                    directories without a metadata log, first_election those about a quorum that
-                    never had a leader. group_member defines what membership
-                    compares, mixture finds the disks of one cluster in the places of another's
-  directory         calls all of these for one directory, group for several
+  membership, lineage, same_snapshots   rules of catalogue.groups
+  formatted         rules of catalogue.groups about log directories without a metadata log
+  first_election    rules of catalogue.groups about a quorum that never had a leader
+  registered        controllers that registered when their logs were longer than now
 
-`rule` defines Rule and Finding; `examined` defines a directory with the bytes of its logs, and
-`history_log` gives its log as a value for replica.history.
-`partition` finds of which partition a directory is, `newest` the newest state among directories,
-`readable` what an older release can't read in a directory, `registered` controllers that registered
-with more of the log than their disks have, `known_quorum` what directories prove about their
-quorum, `other_logs` what they prove about one directory's elections; `behind` how far logs are
-behind the newest log; `put_back` which of two histories was there before; `landmarks` chooses what
-a second reading of a directory may skip.
+These modules define values, or help the modules above:
+
+  rule              Rule and Finding
+  examined          a directory with the bytes of its logs; history_log: its log for replica.history
+  group_member      what membership compares
+  mixture           directories of one cluster that lie where another cluster's belong
+  partition         the partition of which a directory is a replica
+  newest            the newest state among directories
+  readable          what an older release of Kafka can't read in a directory
+  known_quorum      what directories prove about their quorum
+  other_logs        what other logs prove about the elections in one directory's log
+  behind            how far logs are behind the newest log
+  put_back          which of two conflicting histories is the older one
+  landmarks         the files that need not be read whole again
+
 replica.doctor.health judges the rules of catalogue.health.
 
 Judging reads no file and changes nothing: it takes values and returns findings.

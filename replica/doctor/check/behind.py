@@ -14,10 +14,12 @@ from replica.model.keys import ReplicaKey
 def behind_newest(
     logs: Sequence[Examined], partings: Iterable[LogParting], beside: Collection[ReplicaKey] = ()
 ) -> tuple[Behind | None, ...]:
-    """For each of these logs of one cluster how far it is behind the newest of them; None where
-    that isn't known: for a file, a copy that breaks off, a log without records, and a log of
-    another history. partings: the places where these logs diverge. beside: the replicas whose logs
-    are another history."""
+    """How far each of these logs of one cluster is behind the newest of them, in the same order.
+
+    A value is None if it isn't known. This is so for a single file, for a copy that breaks off, for
+    a log without records, and for a log of another history. partings: the places where these logs
+    diverge. beside: the replicas whose logs are of another history.
+    """
 
     def is_compared(own: Examined) -> bool:
         is_beside = own.replica is not None and own.owner.key in beside
@@ -43,8 +45,8 @@ def behind_newest(
 
 
 def behind(own: Examined, common_end: int, newest: Examined) -> Behind:
-    """How far a log is behind the newest one: see Behind. common_end: the end (exclusive) of what
-    it has in common with that log."""
+    """How far the log `own` is behind the newest log. common_end: the end (exclusive) of the part
+    that `own` has in common with the newest log."""
     goes_to = newest.directory.log_end_offset
     end = min(common_end, goes_to)
     last = own.time_at(end - 1)
@@ -54,7 +56,8 @@ def behind(own: Examined, common_end: int, newest: Examined) -> Behind:
 
 
 def own_ends(members: Iterable[Examined]) -> dict[int, OwnEnd]:
-    """For each node of these directories the last record in its log: see own_ends_of."""
+    """The last record in the log of each node, by node id. Directories without a known replica, or
+    without a batch that has a time, are left out. See own_ends_of."""
     return own_ends_of(_ends(members))
 
 

@@ -64,8 +64,8 @@ def large_snapshot_image(
     read: RecordReader = meaning,
     growth: Growth | None = None,
 ) -> Image | None:
-    """The state in a large snapshot without damage, as replaying.snapshot_image gives it. read:
-    decodes a record for the replay."""
+    """The state in a large snapshot without damage; None if a record can't be read or applied, as
+    in replaying.snapshot_image. read: decodes a record for the replay."""
     replay = BulkReplay(read=read)
     inflation = Inflation(content.size)
     for region in _regions(content, snapshot, 0):

@@ -181,8 +181,8 @@ def _finding(rule: Rule, file: SegmentFile | SnapshotFile, damage: Damage) -> Fi
 
 
 def _place(scan: SegmentScan, position: int) -> tuple[int | None, int | None]:
-    """(offset, epoch) of the batch at a byte. If no batch begins there, the expected offset, and
-    None."""
+    """(offset, epoch) of the batch at a byte. If no batch begins there: the offset that was
+    expected there, and None. Both are None before the first batch."""
     following = bisect_right(scan.batches, position, key=lambda batch: batch.position)
     if not following:
         return None, None

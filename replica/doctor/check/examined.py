@@ -48,8 +48,9 @@ class Examined:
     location: DiscoveredPath
     directory: MetadataDirectory
     contents: Mapping[str, FileContent]
-    """The bytes of segments and snapshots, by their path relative to the node's log directory. For
-    a known file, contents has only the bytes of the listed batches and the new bytes."""
+    """The bytes of segments and snapshots, by their path relative to the node's log directory. If
+    an earlier reading of a file is reused (replica.format.known_file), only the batches of its scan
+    and the bytes behind the known part are here."""
     room: FileRoom = DEFAULT_ROOM
     """The limit of memory for the content of each file."""
     passed_over: PassedOver = NOTHING
@@ -62,8 +63,8 @@ class Examined:
 
     @property
     def is_directory(self) -> bool:
-        """Whether a whole directory was examined. Of a fragment or single files, none counts as
-        missing."""
+        """Whether a whole directory was examined. If not (single files, or a fragment of a log), no
+        file counts as missing."""
         is_whole = isinstance(self.location, DirectoryPath) and self.location.is_whole
         return is_whole and not self.directory.is_fragment
 

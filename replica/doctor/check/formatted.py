@@ -23,9 +23,9 @@ Judged = tuple[ReplicaId, str]
 def judge_formatted(
     formatted: Sequence[FormattedDirectory], judged: Sequence[Judged]
 ) -> Iterator[Finding]:
-    """A finding about each directory, except further log directories of a node whose metadata log
-    was judged, if they name its cluster. judged: the directories that were checked together with
-    them."""
+    """Findings about the directories without a metadata log, one for each directory. A directory
+    gets no finding if it is a further log directory of a judged node and names the node's cluster.
+    judged: the directories with a metadata log that were checked together with these."""
     clusters = {replica.cluster_id for replica, _ in judged}
     for one in formatted:
         node_id, cluster_id = one.replica.node_id, one.replica.cluster_id
@@ -49,8 +49,8 @@ def judge_formatted(
 def judge_emptied(
     quorum: KnownQuorum, without_log: Mapping[int, FormattedDirectory]
 ) -> Iterator[Finding]:
-    """A finding about each voter that led or voted, and whose node was given only by a directory
-    without a metadata log. without_log: these directories, by node."""
+    """Findings about voters that led or voted, but for whose nodes only directories without a
+    metadata log were given. without_log: these directories, by node id."""
     for voter in quorum.in_doubt(VoterDoubt.NO_LOG):
         if voter.attested_epoch is not None:
             node_id, epoch = voter.key.node_id, voter.attested_epoch

@@ -58,11 +58,11 @@ class JudgedDirectory:
     examined: Examined
     partition: PartitionFolder
     role: QuorumRole | None
-    """The role of the directory's node by the newest voter set in its cluster's logs (see
-    role_of)."""
+    """The role of the directory's node by the newest voter set in its cluster's logs; None if
+    unknown (see role_of)."""
     role_by_own_log: QuorumRole | None
-    """The role by the node's own files, in which the node starts. It differs from `role` if the
-    node's log lacks the newest voter set."""
+    """The role by the node's own files; None if unknown. The node starts in this role. It differs
+    from `role` if the node's log lacks the newest voter set."""
     findings: tuple[Finding, ...]
     """All findings about the directory, the worst first. They name files relative to the node's log
     directory."""
@@ -204,7 +204,7 @@ def judge_group(
 def _naming(
     gathered: Sequence[DirectoryFacts], telling: Collection[int]
 ) -> Iterator[DirectoryFacts]:
-    """The directory of each cluster that names its voters: the directory with the newest log or,
+    """For each cluster, the directory that names its voters: the directory with the newest log or,
     before the first record, the first directory that names voters. telling: as in _logs_by_cluster.
     """
     known = {cluster_id_of(one.examined) for one in gathered if id(one.examined) in telling}
@@ -332,8 +332,8 @@ def _judged(facts: DirectoryFacts, replayed: FoldedImages, logs: _ClusterLogs) -
 def _logs_by_cluster(
     gathered: Sequence[DirectoryFacts], replays: Sequence[FoldedImages], telling: Collection[int]
 ) -> dict[str | None, _ClusterLogs]:
-    """The metadata logs of each cluster, by cluster id; None stands for directories of no known
-    cluster. telling: the ids of the directories with the newest logs."""
+    """The metadata logs of each cluster, by cluster id. The key None stands for directories of an
+    unknown cluster. telling: Python's id() of each directory with its cluster's newest log."""
     clusters: dict[str | None, list[tuple[DirectoryFacts, FoldedImages]]] = {}
     for facts, replayed in zip(gathered, replays, strict=True):
         clusters.setdefault(cluster_id_of(facts.examined), []).append((facts, replayed))

@@ -37,10 +37,11 @@ class GroupMember:
     """The voters that 0-0.checkpoint names; empty if the node was formatted without initial voters,
     or belongs to a static quorum."""
     first_offset: int | None = None
-    """The first offset in the directory's log; None for an empty log."""
+    """The first offset in the directory's log; None for an empty log, and if the log was not read
+    (see members_of)."""
     entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
-    """The batches of this log that contain the first offset of any log of the group, by their base
-    offsets."""
+    """The batches of this log that are also the first batch of a log of the group, by their base
+    offsets; empty if the logs were not read."""
     voters: frozenset[int] = frozenset()
     """The node ids of the voters that the directory's files name."""
     log_end: OffsetAndEpoch | None = None

@@ -44,7 +44,7 @@ class ComparedLogs:
     left_out: tuple[Examined, ...] = ()
     """The directories whose logs are not compared."""
     went_back: tuple[WentBack, ...] = ()
-    """For each replica that had more in an earlier round than now: the evidence."""
+    """For each replica whose disk went back since an earlier round: the evidence."""
 
     @property
     def round(self) -> ComparedRound:
@@ -52,14 +52,14 @@ class ComparedLogs:
 
     @cached_property
     def settled(self) -> Commitment:
-        """The commitment by which every command counts the losses of a log, as in recover's plan
-        for these directories. It says more than `commitment`, and holds if no node ran while the
-        directories were copied."""
+        """The commitment by which every command counts the lost records of a log. It comes from the
+        recovery plan for these directories. It decides some records that `commitment` leaves
+        unproven, and is right only if no node ran while the directories were copied."""
         return self.commitment if self._plan is None else self._plan.commitment
 
     @cached_property
     def outvoted(self) -> frozenset[ReplicaKey]:
-        """The replicas that can't become leader, by the same plan."""
+        """The replicas that can't become leader, by the recovery plan for these directories."""
         return frozenset() if self._plan is None else self._plan.outvoted
 
     @cached_property
@@ -79,8 +79,8 @@ EarlierRounds = Mapping[str, tuple[ComparedRound, ...]]
 
 
 def with_round(earlier: EarlierRounds, compared: Iterable[ComparedLogs]) -> EarlierRounds:
-    """The earlier rounds, and this round. A round in which no replica has more than in a later
-    round is left out."""
+    """The earlier rounds, and this round. An earlier round is left out if this round has all of its
+    replicas, and the disk of none of them went back since."""
     rounds = dict(earlier)
     for logs in compared:
         cluster_id, now = logs.members[0][0].owner.cluster_id, logs.round
@@ -97,7 +97,7 @@ def with_round(earlier: EarlierRounds, compared: Iterable[ComparedLogs]) -> Earl
 def went_back_since(
     earlier: EarlierRounds, cluster_id: str, now: ComparedRound
 ) -> tuple[WentBack, ...]:
-    """The replicas that lack now what earlier rounds of the cluster show, each replica once."""
+    """The replicas whose disk went back since an earlier round of the cluster, each once."""
     rounds = earlier.get(cluster_id, ())
     return tuple(each_once(one for then in rounds for one in went_back(then, now)).values())
 

@@ -1,10 +1,11 @@
 """Chooses the files of a judged directory that need not be read whole when the directory is read
 again.
 
-The known part of a file is sound: it has whole batches in sequence from its first byte on, and no
-rule has a finding about it or its indexes, except notes. A file with records that this release
-doesn't know can be sound. An old batch that a rule needs is kept as a landmark. So the rules give
-the same findings if the known bytes of a directory are not read again.
+What is kept about such a file is a KnownFile. The known part of the file is sound: it has whole
+batches in sequence from the file's first byte on, and no rule has a finding about the file or its
+indexes, except notes. A file with records that this release doesn't know can be sound. An old batch
+that a rule needs is kept as a landmark. So the rules give the same findings if the other bytes of
+the known part are not read again.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def known_files(
 
 
 def _sound(batches: Sequence[LocatedBatch], segment: SegmentFile) -> Sequence[LocatedBatch]:
-    """The listed batches, before the first batch that doesn't begin at the end of the previous
-    batch."""
+    """The batches before the first one that isn't sound: it has a wrong CRC, or it lies behind a
+    damage, or its position, offset or epoch doesn't follow the previous batch."""
     first_damage = min((d.position for d in segment.scan.damages), default=None)
     end, offset, epoch = 0, segment.base_offset, -1
     names = ("position", "size_bytes", "base_offset", "next_offset", "leader_epoch", "crc_valid")

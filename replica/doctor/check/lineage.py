@@ -42,14 +42,15 @@ class LogParting:
     an election."""
     records: int | None
     """The number of records that the log of `loser` loses by this truncation; None if
-    `truncates_to` is."""
+    `truncates_to` is None."""
     lost: Losses | None
-    """The lost records, counted by their commitment; None if `truncates_to` is."""
+    """The lost records, counted by their commitment; None if `truncates_to` is None."""
     if_stopped: bool = False
     """Whether some lost records count as never committed only if no node ran while the directories
     were copied (see ComparedLogs.settled)."""
     others: tuple[int, ...] = ()
-    """The nodes of the other logs; empty if they aren't gathered."""
+    """The nodes of the other logs. Empty while the caller passes them separately (see partings_of).
+    """
 
 
 def judge_lineage(clusters: Iterable[ComparedLogs]) -> Iterator[Finding]:
@@ -100,8 +101,9 @@ def partings_of(logs: ComparedLogs) -> dict[LogParting, list[int]]:
 def settled_pairs(
     logs: ComparedLogs,
 ) -> Iterator[tuple[ReplicaKey, ReplicaKey, Divergence, Losses | None, bool]]:
-    """Each pair of logs, with its divergence in view of all logs, and its settled_losses. A pair in
-    which no replica will follow the better log has no truncating replica."""
+    """Each pair of logs, with its divergence in view of all logs, and its settled_losses. If no
+    replica will follow the log that wins between the two, the divergence names no truncating
+    replica."""
     for a, b, divergence in _divergences(logs):
         yield a, b, *_among_all(a, b, divergence, logs)
 
@@ -109,8 +111,8 @@ def settled_pairs(
 def _among_all(
     a: ReplicaKey, b: ReplicaKey, divergence: Divergence, logs: ComparedLogs
 ) -> tuple[Divergence, Losses | None, bool]:
-    """The pair's divergence among all logs, with its settled_losses. If nobody follows the better
-    log of the two, neither is truncated to the other."""
+    """The pair's divergence among all logs, with its settled_losses. If no replica will follow the
+    log that wins between the two, neither log is truncated to the other."""
     lost, if_stopped = settled_losses(divergence, logs)
     leader = a if divergence.truncating == b else b
     if lost is None or not lost.committed or leader not in logs.outvoted:
@@ -142,8 +144,8 @@ def _voters_behind(logs: ComparedLogs) -> Iterator[Finding]:
 
 
 def judge_voters(quorum: KnownQuorum) -> Iterator[tuple[KnownVoter, Finding]]:
-    """The findings about voters whose directories are older than their own actions or than an
-    earlier capture, or whose logs end long before the newest log. The caller adds the files."""
+    """The findings about voters whose directories are older than the voters' own actions or than
+    an earlier capture, or whose logs end long before the newest log. The caller adds the files."""
     for voter in (*quorum.voters, *quorum.leaving):
         if voter.doubt is VoterDoubt.STALE:
             yield voter, _stale(voter, quorum.log_end)
@@ -184,9 +186,8 @@ def _parting(
 
 
 def judge_conflict(offset: int, epoch: int | None, others: Sequence[int]) -> Finding:
-    """A finding about a log that conflicts with the logs of other nodes. offset: the first one at
-    which they differ, so that each command names one and the same. The caller adds file and
-    byte."""
+    """A finding about a log that conflicts with the logs of other nodes. offset: the first offset
+    at which the logs differ; every command names this offset. The caller adds file and byte."""
     verb = "holds" if len(others) == 1 else "hold"
     message = f"from offset {offset} on {_nodes(others)} {verb} other records"
     return groups.CONFLICT.at("", message, offset=offset, epoch=epoch)

@@ -126,8 +126,9 @@ def judge_membership(group: Sequence[GroupMember]) -> Iterator[DirectoryFinding]
 
 
 def _judge_disks(mixture: ClusterMixture, renamed: Collection[int]) -> Iterator[DirectoryFinding]:
-    """Findings about the disks of several clusters, in each cluster that they touch. renamed: the
-    id() of each member that already has a finding about its cluster id (_judge_clusters)."""
+    """Findings about disks that lie in the place of another cluster's disks: for the cluster of the
+    disk, and for the cluster that lacks a disk. renamed: Python's id() of each member that already
+    has a finding about its cluster id (_judge_clusters)."""
     for quorum in mixture.formatted_apart:
         ids = {one.replica.cluster_id for one in quorum}
         each = listed([f"node {one.replica.node_id} {one.replica.cluster_id}" for one in quorum])
@@ -168,8 +169,9 @@ def _about(finding: Finding, nodes: Iterable[int]) -> Finding:
 def _judge_node_ids(
     cluster: Sequence[GroupMember], members: Sequence[GroupMember]
 ) -> Iterator[DirectoryFinding]:
-    """Findings about directories with the same node id: two log directories of one node, if the
-    folder above them has nothing else, else two nodes. members: all directories of the group."""
+    """Findings about directories with the same node id. If they lie in one folder, and this folder
+    has no directory of another node, they are two log directories of one node; otherwise they
+    belong to two nodes. members: all directories of the group."""
     nodes_in: dict[str, set[int]] = {}
     for one in members:
         nodes_in.setdefault(one.parent, set()).add(one.replica.node_id)
@@ -216,8 +218,8 @@ def _repeated_directory_ids(members: Sequence[GroupMember]) -> Iterator[Director
 
 
 def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
-    """Findings about logs of different cluster ids that hold the same entry, the first entry of a
-    log.
+    """Findings about logs that have different cluster ids, and hold the same entry. Only entries
+    that are the first entry of a log are compared.
 
     All members that hold one entry are compared with a single member: the first member of the
     cluster with the most members. Each member of another cluster gets a finding. Comparing all

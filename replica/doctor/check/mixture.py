@@ -111,9 +111,10 @@ def _voters_of(members: Iterable[GroupMember]) -> frozenset[int]:
 
 
 def _foreign_disks(clusters: Iterable[Sequence[GroupMember]]) -> Iterator[ForeignDisk]:
-    """The disks of nodes that a cluster here lacks as voters, if the disk's own cluster here isn't
-    complete either. The cluster that lacks the disk is the cluster with records, else the larger
-    cluster, else the cluster with the lowest node id."""
+    """The disks of one cluster whose nodes are voters without a directory in another cluster here.
+    A disk counts only if its own cluster also has voters without a directory. The cluster that
+    lacks the disk is the cluster with records, else the larger cluster, else the cluster with the
+    lowest node id."""
     ordered = sorted(
         clusters,
         key=lambda one: (

@@ -1,5 +1,5 @@
-"""Finds the directory that holds the newest state of a cluster, and this state. Finds by the files
-of a directory whether its node is a voter."""
+"""Finds the directory that holds the newest state of a cluster, and this state. Also finds
+out, from the files of a directory, whether its node is a voter."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ClusterState:
     refused_at: int | None = None
     """The offset of the first record that can't be applied; None if all were applied."""
     quorum: KnownQuorum | None = None
-    """What the cluster's directories prove about its quorum."""
+    """What the cluster's directories prove about its quorum; None if that wasn't asked."""
     members: tuple[Examined, ...] = ()
     """The cluster's directories that hold its metadata log."""
 
@@ -77,12 +77,20 @@ class ClusterState:
 def newest_directories(
     group: Iterable[Examined], compared: Iterable[ComparedLogs]
 ) -> list[Examined]:
-    """The directory to replay for each cluster. The log of an observer with an entry that a proof
-    contradicts is the last choice, because no leader will have this entry. The log of a voter with
-    such an entry is no worse: it may be of another quorum, with proofs of its own. Directories
-    whose log can be read completely are preferred to others; among them, the directory whose log an
-    election would prefer; among equal logs, the directory of the lowest node id. compared: the
-    clusters' logs."""
+    """The directory to replay for each cluster. The first rule that decides is applied:
+
+    1. An observer's log with an entry that a proof contradicts is the last choice, because no
+    leader will have this entry. A voter's log with such an entry is no worse than others, because
+    it may be of another quorum, which has its own proofs.
+
+    2. A log that can be read completely is preferred.
+
+    3. The log that an election would prefer.
+
+    4. The directory of the lowest node id.
+
+    compared: the clusters' logs.
+    """
     wrong: set[int] = set()  # by id: others may be equal
 
     def preference(examined: Examined) -> tuple[bool, bool, tuple[int, int], int]:

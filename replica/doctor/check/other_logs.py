@@ -68,8 +68,9 @@ def beside_other_logs(finding: Finding, end: OffsetAndEpoch | None, logs: Cluste
 
 
 def torn_beside(finding: Finding, node_id: int | None, holders: Mapping[int, int]) -> Finding:
-    """A finding about a torn batch, with the nodes that hold the records which it costs this node.
-    node_id: the id of this node. holders: the end (exclusive) of each node's log of the cluster."""
+    """A finding about a torn batch. The nodes that hold the records of this batch are added to its
+    message. node_id: the id of the finding's node. holders: the end (exclusive) of each node's log
+    of the cluster."""
     if finding.rule is not log.TORN_TAIL or finding.offset is None:
         return finding
     offset = finding.offset
@@ -92,9 +93,10 @@ def _gone_on(finding: Finding) -> Finding:
 
 
 def _of_all_nodes(finding: Finding, logs: ClusterLogs) -> Finding:
-    """A finding about a quorum-state that is ahead of its log. It is a note where the cluster's
-    files show a later leader, for then the node's own log is only behind. Where they show none, and
-    one node went through many epochs, each node that is in such an epoch saw no winner."""
+    """A finding about a quorum-state whose epoch is ahead of its log, with the rule that fits the
+    files of the whole cluster. The rule is ELECTIONS_WITHOUT_WINNER if no file shows a leader of
+    this epoch or of a later one, and the newest quorum-state is at least MANY_EPOCHS above the
+    newest leader's epoch. Otherwise it is QUORUM_STATE_AHEAD."""
     if finding.rule not in _AHEAD or finding.epoch is None:
         return finding
     if logs.quorum_epoch == UNDEFINED_EPOCH:  # nothing is known of the cluster's files

@@ -58,7 +58,7 @@ class PartitionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionFolder:
-    """A partition."""
+    """A partition, by the folder that holds its log."""
 
     name: str
     """The name of the folder, such as orders-0."""

@@ -34,8 +34,8 @@ def put_back_text(members: Sequence[Examined], conflicts: Iterable[LogConflict])
 def other_end_text(
     members: Iterable[Examined], conflicts: Iterable[LogConflict], told: Examined
 ) -> str:
-    """A sentence that says where the longest log ends that conflicts with the log of `told`; ""
-    if no log conflicts with it."""
+    """A sentence that names the end of the longest log among the logs that conflict with the log of
+    `told`; "" if no log conflicts with it."""
     pairs = [{one.a, one.b} for one in conflicts]
     own = told.replica.key if told.replica is not None else None
     others = set[ReplicaKey]().union(*(pair for pair in pairs if own in pair)) - {own}
@@ -51,8 +51,8 @@ def other_end_text(
 
 def _epochs(teller: Examined, node: Examined, offset: int) -> set[int]:
     """The epochs in which `node` led or voted by the records of `teller` from the offset on, though
-    its own log has other records there. None unless its own log has the record of an election at
-    the offset: else the logs differ for another reason, such as a changed file."""
+    the log of `node` has other records there. Empty unless the log of `node` has the record of an
+    election at the offset: otherwise the logs differ for another reason, such as a changed file."""
     own = {(change.offset, change.epoch) for change in node.leader_changes}
     if all(at != offset for at, _ in own):
         return set()

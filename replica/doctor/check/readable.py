@@ -128,7 +128,7 @@ def _in_file(
 
 
 def sought_types(reader: Reader) -> frozenset[str]:
-    """The types of metadata records of which the release may not read every one."""
+    """The types of metadata records that the release can't read, or can't read in every version."""
     newer = (one.name for one in RECORDS if one.newest > reader.records.get(one.name, -1))
     return frozenset((_FEATURE_LEVEL, *newer))
 

@@ -65,7 +65,7 @@ class NotedRecords:
     transactions: tuple[Transaction, ...]
     """The transactions of the log, in its order."""
     places: Mapping[str, frozenset[int]]
-    """For each file, the bytes at which batches begin that hold a noted record."""
+    """For each file, the first byte of each batch that holds a noted record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +230,8 @@ def _with_odd_records(
     new: Sequence[LocatedBatch],
     types: Collection[str],
 ) -> Iterator[LocatedBatch]:
-    """The new batches with records that the bulk reader leaves to the scalar reader, or that have
-    one of the types, in order."""
+    """The batches of `new` that hold a record of one of the types, or a record that the bulk reader
+    leaves to the scalar reader, in order. new: see SegmentScan.new_batches."""
     start = file.scan.sparse_until
     expected = file.file.name.base_offset if isinstance(file, SegmentFile) else 0
     if start and new:

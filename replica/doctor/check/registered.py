@@ -33,7 +33,8 @@ REGISTRATION = "REGISTER_CONTROLLER_RECORD"
 def registered_later(
     members: Sequence[tuple[Examined, ReplicaLog]], ends: Sequence[LogEnd]
 ) -> dict[ReplicaKey, RegisteredLater]:
-    """The registrations that show more than the controllers' disks."""
+    """The registrations that controllers made when their logs were longer than the logs that are on
+    their disks now, by replica."""
     behind = logs_behind([log for _, log in members], ends)
     if behind is None:
         return {}

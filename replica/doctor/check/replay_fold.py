@@ -137,7 +137,7 @@ class Fold(Generic[_Replay]):
 
     replay: the current replay; None while no state is known.
     end: the end offset (exclusive) and epoch of the last batch.
-    directories: the directories with whose whole snapshots the fold may begin.
+    directories: the fold may begin with the whole snapshots of these directories.
     new_replay: a function that makes a replay from a given state.
     snapshot_image: a function that reads the state of a snapshot.
     """

@@ -89,7 +89,8 @@ class Finding:
     subjects: tuple[Subject, ...] = ()
     """All subjects for which a rule of health holds."""
     node: int | None = None
-    """The id of the node that the finding is about, if its file isn't in a directory with a log."""
+    """The id of the node that the finding is about, if its file isn't in a directory with a log;
+    else None."""
 
     @property
     def where(self) -> str:

@@ -315,9 +315,9 @@ def judge_compared(
 def compare_images(a: Image, b: Image) -> Differing:
     """The differences between two images, and the entities that only one of them has.
 
-    The state of the migration from ZooKeeper counts only if both images have it: Kafka 4 has none,
-    and leaves the record of an upgraded node's log out of its snapshots; Kafka 3.9 writes a state
-    into snapshots even if the log names none.
+    The state of the migration from ZooKeeper counts only if both images have it. Kafka 4 has no
+    such state, and leaves the record of an upgraded node's log out of its snapshots. Kafka 3.9
+    writes a state into snapshots even if the log has no record of it.
     """
     orphans = _keys(*orphan_topic_configs(a, b), *orphan_topic_configs(b, a))
     dropped = _keys(*dropped_configs(a, b), *dropped_configs(b, a)) - orphans
@@ -339,7 +339,8 @@ def _keys(*found: EntityDifference) -> set[tuple[str, str]]:
 
 
 def describe(differences: Sequence[EntityDifference], count: int) -> str:
-    """The first of `count` differences by kind and key, as text. Values may be secret."""
+    """The first of `count` differences by kind and key, as text. Their values are left out, because
+    they may be secret."""
     shown = [f"{one.kind} {one.key} {_how(one)}" for one in differences[:_SHOWN_DIFFERENCES]]
     more = count - len(shown)
     rest = f", and {more} more" if more else ""

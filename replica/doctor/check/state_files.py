@@ -32,7 +32,7 @@ class Known:
     voters: frozenset[int]
     """Every node id that a record of the log or of a snapshot names as a voter."""
     newest: VotersAt | None
-    """The voters record in force at the log's end."""
+    """The voters record in force at the log's end; None if no record names voters."""
 
 
 def known_of(

@@ -1,4 +1,4 @@
-"""How the brokers that hold replicas and aren't live came to be so, by their registrations."""
+"""Why brokers that hold replicas aren't live, by their registrations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ broker for its shutdown (Kafka: MetadataVersion.isInControlledShutdownStateSuppo
 
 
 class Absence(Enum):
-    """How a broker came to be not live. The values are texts about the broker."""
+    """Why a broker isn't live. The values are texts about the broker."""
 
     STOPPING = "shutting down"
     ASKED = "fenced after it asked for its shutdown"
@@ -54,8 +54,8 @@ def may_have_vanished(cluster: Cluster) -> Mapping[int, int]:
 
 def vanished(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> frozenset[int]:
     """The brokers of Cluster.vanished: a record fenced them though they had asked for no shutdown.
-    steps: gives the changes that led to the state, newest first; it is called only if needed, and
-    read as far as the last fencing."""
+    steps: gives the changes that led to the state, newest first. It is called only if needed, and
+    read back to the oldest of the records that last changed these brokers."""
     asked, brokers, found = dict(may_have_vanished(cluster)), cluster.values("brokers"), set()
     if not asked:
         return frozenset()

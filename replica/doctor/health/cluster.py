@@ -42,8 +42,8 @@ PartitionKey: TypeAlias = tuple[str, int]
 
 
 class Lag(NamedTuple):
-    """How far a node's log is behind the newest log. end: the end (exclusive) of what it has of
-    that log. ms: see lag_ms."""
+    """How far a node's log is behind the newest log. end: the end (exclusive) of the part of the
+    newest log that the node has. ms: see lag_ms."""
 
     end: int
     ms: int
@@ -98,9 +98,9 @@ class Cluster:
     """The brokers that a record fenced though they had asked for no shutdown; empty if the log
     wasn't searched for them."""
     led_from_new_directories: frozenset[PartitionKey] = frozenset()
-    """The partitions whose leader was elected uncleanly after its broker had lost the log directory
-    with their replica, so that it may have begun empty. No partitions if the log wasn't searched
-    for them."""
+    """The partitions of which the leader, or the only replica that may lead, began in another log
+    directory after its broker had lost the former one, so that it may have begun empty. No
+    partitions if the log wasn't searched for them."""
     now: int | None = None
     """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None
@@ -113,12 +113,14 @@ class Cluster:
     """The offset of the first unproven record that no majority of the voters holds: this record was
     not committed when the directories were read."""
     uncommitted_at: int | None = None
-    """The time of this record, in ms since 1970 (UTC)."""
+    """The time of the record at uncommitted_from, in ms since 1970 (UTC); None without this record,
+    or if its batch has no time."""
     lags: Mapping[int, Lag] = field(default_factory=dict)
-    """For each node at hand whose log is so far behind the newest one that copying running nodes
-    doesn't explain it: how far."""
+    """The lag of each node whose log was given and is far behind the newest one, by node id. A lag
+    that may come from copying running nodes one after another is left out."""
     own_ends: Mapping[int, OwnEnd] = field(default_factory=dict)
-    """The last record in the own copy of the log of each node at hand."""
+    """The last record in each node's own copy of the log, by node id, for the nodes whose logs were
+    given."""
     unstartable: Mapping[int, str] = field(default_factory=dict)
     """For each node that refuses to start with its directories: the rule and the finding; empty if
     `check` has not run."""
@@ -127,8 +129,8 @@ class Cluster:
     passed_over: str = ""
     """The records that the replay passes over, such as `2 records of types 501 and 516`."""
     by_verdict: NoLeader | None = None
-    """Why the quorum has no leader, or perhaps none, by the verdict; None where the verdict says
-    nothing of it, or was not made yet."""
+    """Why the quorum has no leader, or may have none, according to the verdict. None if the verdict
+    shows no such reason, or has not been made yet."""
 
     def values(self, table: str) -> Mapping[Any, Any]:
         """The entities of one of the image's tables."""
@@ -239,8 +241,8 @@ class Cluster:
 
     @cached_property
     def uncounted_voters(self) -> frozenset[int]:
-        """The voters that may be counted for no majority by what their own directories show: their
-        disk can't be relied on, they stopped together, or they are behind."""
+        """The voters that must not be counted for a majority because of their own directories: the
+        disk can't be relied on, the voters stopped together, or the log is behind."""
         late = self.voters & self.late_nodes
         return self.unreliable_voters | self.stopped_together | late
 
@@ -253,8 +255,8 @@ class Cluster:
 
     @cached_property
     def no_leader(self) -> NoLeader | None:
-        """Why the quorum has no leader, or perhaps none; None where nothing shows that it lacks
-        one. Without one no partition gets another leader, and no change is accepted."""
+        """Why the quorum has no leader, or may have none; None if nothing shows that it lacks one.
+        While there is no leader, no partition gets another leader, and no change is accepted."""
         if self.quorum is not None and self.quorum.is_leaderless:
             return NoLeader("had no leader when the directories were copied", is_sure=True)
         unreliable, count = self.voters & self.unreliable_voters, len(self.voters)
@@ -267,7 +269,7 @@ class Cluster:
 
     @property
     def is_led(self) -> bool:
-        """Whether it isn't sure that the quorum has no leader."""
+        """False only if it is sure that the quorum has no leader."""
         return self.no_leader is None or not self.no_leader.is_sure
 
     @cached_property
@@ -278,11 +280,14 @@ class Cluster:
 
     @property
     def stopped_together(self) -> frozenset[int]:
-        """The voters whose logs all end at the same offset, behind which the newest log has
-        changes, if the others are no majority, and nothing shows that they ran later. They stopped
-        at one moment, because an idle leader appends two records a second. Empty otherwise, and if
-        the newest log continues for less than STOPPED_MS: these records may have been in
-        flight."""
+        """The voters that seem to have stopped at one moment: their logs all end at the same
+        offset, the newest log has later changes, the other voters are no majority, and nothing
+        shows that these voters ran later. An idle leader appends two records a second, so equal
+        ends mean equal times.
+
+        Empty if there are no such voters. Also empty if the newest log continues for less than
+        STOPPED_MS, because its last records may have been on their way to the voters.
+        """
         quorum, since, now = self.quorum, self.uncommitted_at, self.now
         if quorum is None or since is None or now is None or now - since < STOPPED_MS:
             return frozenset()
@@ -321,7 +326,7 @@ class Cluster:
         return f"{self.values('topics')[key[0]]}-{key[1]}"
 
     def min_isr(self, key: PartitionKey, partition: Partition) -> int | None:
-        """The partition's min.insync.replicas: see MinIsrs.of."""
+        """The partition's min.insync.replicas; None if unknown: see MinIsrs.of."""
         return self.min_isrs.of(self.values("topics")[key[0]], partition)
 
     @cached_property

@@ -5,10 +5,11 @@ this module."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.words import named
 
 _SHOWN = 5
@@ -23,6 +24,14 @@ class CopyFirst(NamedTuple):
     to the log of the new leader."""
     shortened: tuple[str, ...] = ()
     """The topics whose retention was shortened while it was down."""
+    begun_again: tuple[str, ...] = ()
+    """The partitions of Cluster.led_from_new_directories, of which this broker has a replica. It
+    truncates its replica once it follows the leader."""
+
+    @property
+    def only_copies(self) -> tuple[str, ...]:
+        """The partitions of which this broker may hold the only copy of records."""
+        return tuple(sorted({*self.truncated, *self.begun_again}))
 
 
 def copies_first(cluster: Cluster) -> tuple[CopyFirst, ...]:
@@ -35,15 +44,28 @@ def copies_first(cluster: Cluster) -> tuple[CopyFirst, ...]:
         if partition.leader_recovery_state:
             for broker in set(partition.replicas) - cluster.live_brokers - set(partition.isr):
                 truncated[broker].append(cluster.name_of(key))
+    kinds = (truncated, shortened, _of_begun_again(cluster))
     return tuple(
-        CopyFirst(one, tuple(sorted(truncated[one])), tuple(sorted(shortened[one])))
-        for one in sorted(truncated.keys() | shortened.keys())
+        CopyFirst(one, *(tuple(sorted(kind.get(one, ()))) for kind in kinds))
+        for one in sorted(frozenset().union(*kinds))
     )
 
 
+def _of_begun_again(cluster: Cluster) -> Mapping[int, Collection[str]]:
+    """By broker that isn't live: the partitions of CopyFirst.begun_again."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for key in cluster.led_from_new_directories:
+        partition = cluster.partitions[key]
+        able = (*partition.isr, *eligible_to_lead(partition))
+        if not partition.leader_recovery_state:  # see CopyFirst.truncated
+            for broker in set(partition.replicas) - cluster.live_brokers - set(able):
+                found[broker].append(cluster.name_of(key))
+    return found
+
+
 def copy_step(copies: Iterable[CopyFirst], brokers: Collection[int] | None = None) -> str:
-    """The sentence with which each step begins that starts these brokers; "" if nothing has to be
-    copied. brokers: None for all brokers."""
+    """The sentence that begins each step in which these brokers are started; "" if nothing has to
+    be copied. brokers: None for all brokers."""
     what = what_to_copy(copies, brokers)
     return f"First {what}" if what else ""
 
@@ -54,7 +76,7 @@ def what_to_copy(copies: Iterable[CopyFirst], brokers: Collection[int] | None = 
     if not chosen:
         return ""
     step = f"copy the log directories of {_brokers([str(one.broker) for one in chosen])}"
-    if any(one.truncated for one in chosen):
+    if any(one.only_copies for one in chosen):
         return f"{step}."
     topics = named(
         "topic", sorted({name for one in chosen for name in one.shortened}), limit=_SHOWN
@@ -80,6 +102,15 @@ def _discarding(copies: Collection[CopyFirst]) -> Iterator[tuple[list[str], str]
             f"{'it truncates' if one else 'they truncate'} "
             f"{named('partition', names, limit=_SHOWN)} to the log of a leader that was elected "
             f"uncleanly while {'it was' if one else 'they were'} down.",
+        )
+    brokers, names = _with([(one.broker, one.begun_again) for one in copies])
+    if names:
+        they = "it truncates" if len(brokers) == 1 else "they truncate"
+        yield (
+            brokers,
+            f"discards records that only {'it' if len(brokers) == 1 else 'they'} may hold: {they} "
+            f"{named('partition', names, limit=_SHOWN)} to the log of a replica that began again "
+            "on a new disk.",
         )
     brokers, names = _with([(one.broker, one.shortened) for one in copies])
     if names:

@@ -31,8 +31,9 @@ class Harm(NamedTuple):
     leaderless: int = 0
     """The number of partitions without a replica that may lead."""
     needs_unclean: int = 0
-    """The number of leaderless partitions with a live replica that isn't in sync, and for which no
-    replica may come back that was in sync or is eligible."""
+    """The number of leaderless partitions that only an unclean election could give a leader: a live
+    replica is out of sync, and no replica that is down could lead without an unclean election once
+    it is back."""
     below_min_isr: int = 0
     """The number of partitions with a leader and with fewer in-sync replicas than
     min.insync.replicas, if known."""
@@ -71,7 +72,7 @@ class Exposure(NamedTuple):
     """The number of voters that are left (see Cluster.voters_up); None if the voters are
     unknown."""
     has_majority: bool | None = None
-    """Whether the voters that are left may elect a leader."""
+    """Whether the voters that are left may elect a leader; None if the voters are unknown."""
     may_be_below: int = 0
     """The number of further partitions that may be below min.insync.replicas, because it is
     unknown."""
@@ -107,8 +108,9 @@ class HarmTally:
                     self.touched.add(failure)
 
     def total(self, *failures: Failure, is_unled: bool = False) -> int:
-        """The current harm, together with the additional harm of these failures. is_unled: whether
-        they take the quorum's majority, so that nobody elects another leader for a partition."""
+        """The current harm, together with the additional harm of these failures, as a number that
+        _counts_in decodes. is_unled: whether the failures take the quorum's majority, so that
+        nobody elects another leader for a partition."""
         return self._total(failures, is_unled=is_unled) % _MAY_BE_BELOW
 
     def may_be_below(self, *failures: Failure, is_unled: bool = False) -> int:
@@ -277,8 +279,9 @@ def _harm_without(kind: LiveReplicas, gone: Iterable[int]) -> int:
 def _shares(
     kind: LiveReplicas, rack_of: Mapping[int, str], *, with_pairs: bool
 ) -> Iterator[tuple[Failure, int]]:
-    """The current harm to one such partition, the additional harm of each rack and of each single
-    broker, and the harm of two brokers beyond the sum of their single harms."""
+    """The current harm to one partition of this kind, the additional harm of each rack and of each
+    single broker, and the harm of two brokers beyond the sum of their single harms. Harms are
+    numbers that _counts_in decodes."""
     now = _harm(kind)
     yield NOW, now
     alone = {one: _harm_without(kind, (one,)) - now for one in kind.replicas}

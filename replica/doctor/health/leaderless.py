@@ -67,10 +67,11 @@ BEFORE = Beginning(-1, None)
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A time during which partitions were out: without leader, or what the caller asked for."""
+    """A time during which at least one partition was out. Outages says what "out" means: without a
+    leader, or refusing writes."""
 
     began: Beginning
-    """The change with which it began; BEFORE where it lasted already."""
+    """The change with which it began; BEFORE if it began before the oldest known change."""
     ended: Beginning | None
     """The change with which it ended; None if some partitions are out in the newest state."""
     most: int
@@ -78,9 +79,11 @@ class Outage:
     of: int
     """The number of all partitions at that time."""
     most_at: int | None
-    """That time, in ms since 1970; the first one of several; None where it is unknown."""
+    """The time at which `most` partitions were out, in ms since 1970 (UTC): the first one if there
+    are several; None if it is unknown."""
     at_first: int
-    """The number of partitions that were out after all changes of the time at which it began."""
+    """The number of partitions that were out when the outage began: after all changes that have the
+    same time as `began`."""
     still: int
     """The number of partitions that are out in the newest state; 0 where it has ended."""
     first: frozenset[PartitionKey] = field(default=frozenset(), compare=False)
@@ -93,9 +96,9 @@ class Outages(NamedTuple):
     """The times during which partitions were out, the oldest first."""
 
     without_leader: Sequence[Outage] = ()
-    """They had no leader."""
+    """The times during which partitions had no leader."""
     refusing: Sequence[Outage] = ()
-    """They had a leader, and refused writes with acks=all."""
+    """The times during which partitions had a leader, and refused writes with acks=all."""
 
 
 def outages_of(then: RewoundPartitions, steps: Iterable[VisibleChange]) -> Outages:
@@ -128,8 +131,8 @@ class _Backwards:
         self._most_at: int | None = None
 
     def take_back(self, step: VisibleChange, changed: Collection[PartitionKey]) -> None:
-        """Takes the next older change, which was undone. changed: the partitions that may be out
-        then and not now, or the other way."""
+        """Take the next older change, which `then` has already undone. changed: the partitions that
+        may be out before this change and not after it, or after it and not before it."""
         had_any = bool(self._out)
         here = Beginning(step.offset, step.at)
         if step.at is None or step.at != self._at:

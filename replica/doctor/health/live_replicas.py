@@ -23,7 +23,8 @@ class LiveReplicas(NamedTuple):
     assigned: int = 0
     """The number of all replicas, live or not."""
     awaited: frozenset[int] = frozenset()
-    """Other replicas that may lead without an unclean election: they do so once they are back."""
+    """The replicas that aren't live, and may lead without an unclean election once they are back.
+    """
     only: frozenset[int] | None = None
     """The present leader, if no other replica becomes the leader because the quorum has none; None
     if the quorum has a leader."""

@@ -21,7 +21,7 @@ from replica.metadata.records import RECORDS_BY_KEY
 UNKNOWN = "UNKNOWN_RECORD"
 TYPE_BYTE = 1
 _ONE_BYTE = 1 << 7
-"""The api keys that a varint holds in one byte."""
+"""Api keys below this number take one byte as a varint."""
 
 
 @dataclass(frozen=True)

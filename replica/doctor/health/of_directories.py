@@ -19,7 +19,10 @@ from replica.doctor.check.replaying import snapshot_image
 from replica.doctor.health.absent import may_have_vanished
 from replica.doctor.health.cluster import Beginning, Cluster, Lag, PartitionKey, Shortened
 from replica.doctor.health.log_content import LogContent
-from replica.doctor.health.new_directories import led_from_new_directories, recovering
+from replica.doctor.health.new_directories import (
+    led_from_new_directories,
+    may_have_begun_empty,
+)
 from replica.doctor.health.reassignments import reassigned, reassignment_starts
 from replica.doctor.health.rewound import WATCHED, VisibleChange
 from replica.doctor.health.shortened import NAMES, brokers_down, shortened_while_down
@@ -43,8 +46,9 @@ _MOST_STEPS = 200_000
 _SHORTENING = tuple(name.encode() for name in NAMES)
 _FENCING_RECORDS = {"BROKER_REGISTRATION_CHANGE_RECORD": "brokerId", "FENCE_BROKER_RECORD": "id"}
 """The field with the broker's id in each record that fences a broker and registers none."""
-_REGISTRATION = b"\x01\x00"
-"""The first bytes of a REGISTER_BROKER_RECORD: frame version 1, and the api key 0."""
+_PARTITION_CHANGE, _TOPIC_ID = b"\x01\x05", slice(7, 23)
+"""The first bytes of a PARTITION_CHANGE_RECORD (frame version 1, api key 5), and the place of the
+topic id in it: behind the version and the partition's id."""
 _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
@@ -98,16 +102,30 @@ def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
 
 
 def _led_from_new(examined: Examined, cluster: Cluster) -> frozenset[PartitionKey]:
-    """See led_from_new_directories. The log is replayed a second time only if such a leader's
-    broker was once registered with a directory that isn't online now."""
+    """See led_from_new_directories. The log is replayed a second time only if a record changes the
+    directories of a partition of may_have_begun_empty."""
     start, end = examined.directory.log_start_offset, cluster.end_offset
-    leaders = {one.leader for one in recovering(cluster).values()}
-    if not leaders or start < end - _MOST_STEPS:
-        return frozenset()
-    registered = (one for one in _values(examined, start, end) if one.startswith(_REGISTRATION))
-    if not start and not any(_named_others(one, leaders, cluster) for one in registered):
+    keys = may_have_begun_empty(cluster)
+    if not keys or start < end - _MOST_STEPS or not _moves(examined, keys, start, end):
         return frozenset()
     return led_from_new_directories(cluster, lambda: steps_of(examined, end))
+
+
+def _moves(examined: Examined, keys: Collection[PartitionKey], start: int, end: int) -> bool:
+    """Whether a record from `start` (inclusive) to `end` (exclusive) changes the directories of
+    one of these partitions."""
+    topics = {uuid_bytes(topic_id) for topic_id, _ in keys}
+    for value in _values(examined, start, end):
+        if not value.startswith(_PARTITION_CHANGE) or value[_TOPIC_ID] not in topics:
+            continue
+        try:
+            record = decode(value)
+        except DataError:  # the rule undecodable-record reports it
+            continue
+        fields = record.fields if isinstance(record, MetadataRecord) else {}
+        if fields.get("directories") and (fields["topicId"], fields["partitionId"]) in keys:
+            return True
+    return False
 
 
 def _values(examined: Examined, start: int, end: int) -> Iterator[bytes]:
@@ -115,19 +133,6 @@ def _values(examined: Examined, start: int, end: int) -> Iterator[bytes]:
     for batch, record in examined.records(start, end):
         if not batch.header.is_control:
             yield record.value or b""
-
-
-def _named_others(value: bytes, leaders: Collection[int], cluster: Cluster) -> bool:
-    """Whether a registration of one of these brokers names a directory that isn't online now."""
-    try:
-        record = decode(value)
-    except DataError:
-        return False
-    if not isinstance(record, MetadataRecord):
-        return False
-    fields: Mapping[str, Any] = record.fields
-    online = cluster.online_directories.get(fields["brokerId"], frozenset())
-    return fields["brokerId"] in leaders and not online.issuperset(fields.get("logDirs") or ())
 
 
 def _vanished(examined: Examined, cluster: Cluster) -> Iterator[int]:
@@ -146,16 +151,17 @@ def _vanished(examined: Examined, cluster: Cluster) -> Iterator[int]:
 
 
 def _fences(record: MetadataRecord, broker: int) -> bool:
-    """Whether a record fences this broker, and isn't a registration. It may be any other record: an
-    entity from a snapshot has the snapshot's last offset, whatever the log has there."""
+    """Whether a record fences this broker, and isn't a registration. The caller finds the record by
+    the offset of the broker's last change. If a snapshot gave that change, the offset is the last
+    one below the snapshot's end, and the log may have any other record there."""
     field = _FENCING_RECORDS.get(record.type)
     return field is not None and record.fields[field] == broker
 
 
 def _lags(known: ClusterState) -> Iterator[tuple[int, Lag]]:
-    """The nodes that lack the end of the newest log, each with its lag, if it is longer than
-    copying running nodes takes. If the leader gave up, the lag of a voter is no matter of copying:
-    this leader lost its majority because such voters no longer fetched."""
+    """The nodes that lack the end of the newest log, each with its lag, if the lag is longer than
+    copying running nodes takes. If the leader gave up, every lag counts: the leader lost its
+    majority because these nodes no longer fetched."""
     if known.quorum is None:
         return
     logs = {one.owner.key: one for one in known.members if one.replica is not None}

@@ -85,8 +85,8 @@ def _foreign(cluster: Cluster, directories: Iterable[BrokerLogDirectory]) -> Ite
 
 
 def _twice(cluster: Cluster, placed: Iterable[_Placed]) -> Iterator[Finding]:
-    """Findings about partitions of which a broker has two folders in one state, and renames
-    neither."""
+    """Findings about partitions of which a broker has two folders in the same state, and will
+    rename neither of them to -stray."""
     holders: dict[tuple[int, str, int, FolderState], list[_Placed]] = defaultdict(list)
     for one in placed:
         if not one.is_stray:
@@ -111,7 +111,7 @@ def _stray(cluster: Cluster, placed: Iterable[_Placed]) -> Iterator[Finding]:
 
 
 def _summed(placed: list[_Placed]) -> str:
-    """A text such as `12 folders, 3.4 GiB, of brokers 1 and 2`."""
+    """A text such as `12 folders, 3.4 GiB: 8 on broker 1, 4 on broker 2`."""
     brokers = Counter(one.broker_id for one in placed)
     size = size_text(sum(one.folder.size_bytes for one in placed))
     return f"{counted(len(placed), 'folder')}, {size}: {_by_broker(brokers)}"

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Rule
 from replica.doctor.health.cluster import Cluster, PartitionKey, listed
+from replica.doctor.health.new_directories import only_holder
 from replica.metadata.image.partition import Partition
 from replica.model.keys import NO_NODE
 from replica.words import named
 
 _RULES = (
     health.WITHOUT_LEADER, health.NO_ELIGIBLE_LEADER, health.BELOW_MIN_ISR, health.MIN_ISR_UNKNOWN,
-    health.UNCLEAN_IN_NEW_DIRECTORY, health.UNCLEAN_LEADER, health.UNCLEAN_ONLY_REPLICA,
+    health.LEADER_IN_NEW_DIRECTORY, health.UNCLEAN_LEADER, health.UNCLEAN_ONLY_REPLICA,
     health.SINGLE_ISR, health.UNDER_REPLICATED, health.ELIGIBLE_REPLICAS,
 )  # fmt: skip
 
@@ -22,7 +23,7 @@ def judge_partitions(cluster: Cluster) -> Iterator[Finding]:
     """One finding for each rule that holds for at least one partition."""
     found: dict[str, dict[PartitionKey, str]] = {rule.id: {} for rule in _RULES}
     for key, partition in cluster.partitions.items():
-        if not _is_plain(partition):
+        if key in cluster.led_from_new_directories or not _is_plain(partition):
             for rule, told in _judge(cluster, key, partition):
                 found[rule.id][key] = told
     for rule in _RULES:
@@ -64,22 +65,32 @@ def _judge(cluster: Cluster, key: PartitionKey, partition: Partition) -> Iterato
         if last:
             told += _who_is_back(cluster, partition, last)
         yield health.NO_ELIGIBLE_LEADER, told
-    if partition.leader_recovery_state and partition.leader != NO_NODE:
-        yield from _unclean(cluster, key, partition)
+    yield from _may_lack_records(cluster, key, partition)
     if elr:
         yield health.ELIGIBLE_REPLICAS, f"eligible {listed(elr)}"
 
 
-def _unclean(
+def _may_lack_records(
     cluster: Cluster, key: PartitionKey, partition: Partition
 ) -> Iterator[tuple[Rule, str]]:
-    """As _judge, for a partition whose leader was elected uncleanly."""
-    told = f"led by {partition.leader} of {listed(partition.replicas)}"
-    is_alone, is_new = len(partition.replicas) == 1, key in cluster.led_from_new_directories
+    """As _judge, for a partition whose leader was elected uncleanly, or that is one of
+    Cluster.led_from_new_directories."""
+    is_new, is_alone = key in cluster.led_from_new_directories, len(partition.replicas) == 1
     if is_new:
-        yield health.UNCLEAN_IN_NEW_DIRECTORY, f"{told}, whose former log directory is gone"
-    if not (is_new and is_alone):
+        yield health.LEADER_IN_NEW_DIRECTORY, _began_again(partition)
+    is_unclean = partition.leader_recovery_state and partition.leader != NO_NODE
+    if is_unclean and not (is_new and is_alone):
+        told = f"led by {partition.leader} of {listed(partition.replicas)}"
         yield health.UNCLEAN_ONLY_REPLICA if is_alone else health.UNCLEAN_LEADER, told
+
+
+def _began_again(partition: Partition) -> str:
+    """A text about a partition of Cluster.led_from_new_directories."""
+    holder, of_all = only_holder(partition), f"replicas {listed(partition.replicas)}"
+    told = f"only broker {holder} may lead it"
+    if partition.leader != NO_NODE:
+        told = f"broker {holder} leads it"
+    return f"{told}, whose former log directory is gone; {of_all}"
 
 
 def _who_is_back(cluster: Cluster, partition: Partition, ids: Sequence[int]) -> str:

@@ -43,8 +43,9 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What older offsets have still to show, when a log is read backwards: since when these
-    failures do the same harm, and when the reassignments of these partitions began."""
+    """The questions that the older part of a log still has to answer, when the log is read
+    backwards: since when these failures do the same harm, and when the reassignments of these
+    partitions began."""
 
     failures: frozenset[Failure]
     partitions: frozenset[PartitionKey]
@@ -82,9 +83,9 @@ class PastRange:
 
 
 def past_of(cluster: Cluster, steps: Iterable[VisibleChange]) -> Past:
-    """Find the beginnings of the cluster's current exposures and reassignments. steps: newest
-    first, one for each offset below the cluster's end with changes. They are read as far as needed.
-    """
+    """Find the beginnings of the cluster's current exposures and reassignments. steps: the changes
+    below the cluster's end, the newest first, one step for each offset that has changes. They are
+    read only until all beginnings are found."""
     return past_in_range(cluster, cluster, steps).past
 
 

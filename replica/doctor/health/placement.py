@@ -75,8 +75,9 @@ def staying(partition: Partition) -> tuple[int, ...]:
 
 
 def _without_spare(cluster: Cluster) -> Iterator[tuple[PartitionKey, str]]:
-    """The partitions with several replicas of which none may be away. A partition with one replica
-    has no guarantee that could end."""
+    """The partitions that refuse writes with acks=all as soon as one replica is out of sync, each
+    with a text. Partitions with a single replica are left out, because they have no other replica
+    to lose."""
     named = cluster.min_isrs
     most = max((*named.topics.values(), *named.brokers.values(), named.default or 0))
     for key, partition in cluster.partitions.items():

@@ -76,7 +76,8 @@ def _not_registered(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _how_to_replace(cluster: Cluster, voter_id: int) -> str:
-    """What this cluster's quorum allows where a voter's node is gone."""
+    """A clause that says what can be done if the voter's node is gone: in a static quorum another
+    node with the same id takes its place; in a dynamic quorum the voter can be removed."""
     if not cluster.level(KRAFT_VERSION):
         return (
             "the quorum is static, so no voter can be removed: if its node is gone, another node "

@@ -1,4 +1,5 @@
-"""Which brokers were missing while partitions refused writes, and what had become of them."""
+"""Which brokers were missing while partitions refused writes, and whether these brokers were fenced
+then."""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ class Fencing(NamedTuple):
     back: Beginning | None = None
     """The change that unfenced it; None if it is fenced in the newest state."""
     is_restarted: bool = False
-    """Whether another process of the broker came back than the one that was fenced."""
+    """Whether the broker was restarted while it was fenced: its incarnation id is a new one."""
 
 
 class Missing(NamedTuple):
-    """A broker whose replicas were not in sync. fencing: the time during which it was fenced then;
-    None if it was not fenced."""
+    """A broker whose replicas were not in sync when a refusal began. fencing: a time during which
+    the broker was fenced and that overlaps the refusal; None if there is none."""
 
     broker: int
     fencing: Fencing | None
@@ -40,7 +41,7 @@ class Refusal(NamedTuple):
     names: tuple[str, ...] = ()
     """The names of the partitions that `outage.first` has, sorted; empty if one is unknown."""
     missing: tuple[Missing, ...] = ()
-    """The brokers that were missing when it began, by id."""
+    """The brokers whose replicas were missing when the refusal began, by id."""
     was_lowered: bool = False
     """Whether it ended because min.insync.replicas was changed, and not because replicas came back.
     """
@@ -49,8 +50,8 @@ class Refusal(NamedTuple):
 def refusals(
     cluster: Cluster, outages: Sequence[Outage], steps: Iterable[VisibleChange]
 ) -> tuple[Refusal, ...]:
-    """The refusals of these outages that began with a known change, in their order. steps: the
-    changes, newest first."""
+    """A Refusal for each of these outages whose first change is known, in the order of the outages.
+    steps: the changes, newest first."""
     waiting = [one for one in outages if one.began.offset >= 0]
     if not waiting:
         return ()
@@ -78,8 +79,7 @@ def refusals(
 
 
 def _is_at(began: Beginning, step: VisibleChange) -> bool:
-    """Whether a step has the time at which an outage began; without times, whether it is the one
-    with which it began."""
+    """Whether a step is the change that began an outage, or has the same time as this change."""
     return step.offset == began.offset or (began.at is not None and step.at == began.at)
 
 
@@ -129,5 +129,5 @@ class _Fencings:
 
 
 def _is_before(one: Beginning, other: Beginning) -> bool:
-    """Whether one change is before the other, or has its time."""
+    """Whether one change is before the other, or has the same time."""
     return one.offset < other.offset or (one.at is not None and one.at == other.at)

@@ -16,16 +16,17 @@ class Returning(NamedTuple):
 
     broker: int
     partitions: int
-    """The number of partitions that its start gives a leader, without those of the brokers that
-    start before it."""
+    """The number of partitions to which the broker's start gives a leader. Partitions that already
+    get one from a broker earlier in the order are not counted."""
     is_sure: bool = True
-    """False for a broker that crashed, where Kafka has eligible leader replicas: once it registers,
-    it may be eligible no more (KIP-966)."""
+    """False for a broker that crashed in a cluster with eligible leader replicas (KIP-966): once
+    the broker registers, it may no longer be eligible."""
 
 
 def returning(cluster: Cluster) -> tuple[Returning, ...]:
     """The brokers that hold replicas and aren't live, in the order in which their starts bring most
-    partitions back, without an unclean election. Those of which this is sure come first."""
+    partitions back, without an unclean election. Brokers for which this is sure (is_sure) come
+    first."""
     absent = sorted(set(cluster.replicas_by_broker) - cluster.live_brokers)
     waiting = [
         frozenset(

@@ -1,5 +1,5 @@
-"""The partitions of a cluster and their min.insync.replicas, at a moment that goes back change by
-change: for every answer about the past."""
+"""The partitions of a cluster and their min.insync.replicas at earlier moments. Each step undoes
+one change of the newest state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class VisibleChange(NamedTuple):
 
 
 class RewoundPartitions:
-    """The partitions, by the state of a moment.
+    """The partitions at one moment: at first that of the newest state. Each take_back moves the
+    moment back by one change.
 
     partitions, topics, configs: the values of the newest image's tables. broker_defaults: see
     Cluster.
@@ -73,7 +74,7 @@ class RewoundPartitions:
         return changed | before["partitions"].keys()
 
     def min_isr(self, key: PartitionKey) -> int | None:
-        """The partition's min.insync.replicas at this moment: see MinIsrs.of."""
+        """The partition's min.insync.replicas at this moment; None if unknown: see MinIsrs.of."""
         return self._min_isrs.of(self._topics.get(key[0], ""), self.partitions[key])
 
     def name_of(self, key: PartitionKey) -> str:

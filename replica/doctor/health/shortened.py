@@ -44,10 +44,13 @@ def shortened_while_down(
     cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]
 ) -> tuple[Shortened, ...]:
     """The configs that were shortened while a broker was down, for each broker that is still down.
-    A topic that is younger than its new retention.ms has no record to delete by it. steps: gives
-    the changes that led to the state, newest first; it is called only if a broker is down, and read
-    as far as the first fencing, or as far as the creation of a topic whose retention.ms was
-    shortened."""
+    A topic that is younger than its new retention.ms is left out: the broker has none of its
+    records to delete.
+
+    steps: gives the changes that led to the state, newest first. It is called only if a broker is
+    down. It is read back to the first fencing of these brokers, and further back to the creation of
+    each topic whose retention.ms was shortened.
+    """
     down = set(brokers_down(cluster))
     if not down:
         return ()
@@ -87,15 +90,15 @@ def _is_younger(one: Shortened, created: int | None, now: int | None) -> bool:
 
 @dataclass
 class _Back:
-    """What the newest state had earlier, as far as changes were undone."""
+    """Earlier values of the newest state's configs and topics, as far as changes were undone."""
 
     values: dict[_Key, str | None] = field(default_factory=dict)
     """The earlier values of the configs; None if there was none."""
     offsets: dict[_Key, int] = field(default_factory=dict)
     """The offset of the newest change of each of these configs."""
     created: dict[str, int | None] = field(default_factory=dict)
-    """For each topic that didn't exist, by its id, the time of its creation; None if its record has
-    no time."""
+    """The time of the creation of each topic whose creation was undone, by topic id, in ms since
+    1970 (UTC); None if the record has no time."""
 
     def take(self, step: VisibleChange) -> None:
         for table, key, value in step.before:
@@ -169,7 +172,8 @@ def _policies(text: str) -> set[str]:
 
 
 def _limit(text: str) -> float | None:
-    """A limit as a number; a negative one is no limit. None for any other text."""
+    """A limit as a number; infinity for a negative number, which means no limit. None for any other
+    text."""
     if not text.removeprefix("-").isdecimal():
         return None
     number = int(text)
@@ -177,8 +181,8 @@ def _limit(text: str) -> float | None:
 
 
 def judge_shortened(cluster: Cluster) -> Iterator[Finding]:
-    """The finding about topics of which a broker deletes records when it starts, by a config that
-    was shortened meanwhile."""
+    """The finding about topics of which a broker deletes records when it starts, because a config
+    was shortened while the broker was down."""
     subjects = [
         Subject(
             f"topic {one.topic}",

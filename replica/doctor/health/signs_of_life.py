@@ -75,8 +75,9 @@ class SignsBackwards:
                 self._see(broker, here)
 
     def _before(self, broker: int, fenced: Beginning) -> LastSign:
-        """What the broker's own copy of the log shows. If this copy has the record that fenced the
-        broker, it doesn't show when the broker had stopped before."""
+        """What the broker's own copy of the log shows. The last record of this copy counts only if
+        it is older than the record that fenced the broker. A later record shows nothing about the
+        stop before the fencing."""
         end = self._own_ends.get(broker)
         is_sign = end is not None and end.offset < fenced.offset
         return LastSign(fenced, Beginning(*end) if end is not None and is_sign else None, is_sign)

@@ -10,7 +10,7 @@ from replica.doctor.health.log_content import LogContent
 from replica.metadata.image.image import KINDS, Image
 
 ENTITY, TOPIC, RECORD = "entity", "topic", "record"
-"""Size.about: the values are part of the output of `state --sizes --json`."""
+"""EntitySize.about: the values are part of the output of `state --sizes --json`."""
 _MS_PER_HOUR = 3_600_000
 
 
@@ -25,9 +25,9 @@ class EntitySize:
     count: int
     """The number of entities, of the topic's partitions, or of records."""
     replicas: int | None = None
-    """The number of replicas of a topic's partitions."""
+    """The number of replicas of a topic's partitions; None if the size isn't about a topic."""
     size_bytes: int | None = None
-    """The bytes of the records' values."""
+    """The bytes of the records' values; None if the size isn't about records, or if unknown."""
     per_hour: float | None = None
     """The number of records per hour, from the log's first batch to its last; None if unknown."""
 

@@ -9,7 +9,8 @@ from functools import partial
 from typing import NamedTuple
 
 QUORUM = "quorum"
-"""The subject of a reason whose detail says what the quorum has."""
+"""The subject of a reason that is about the quorum as a whole. The reason's detail continues the
+sentence, such as `had no leader when the directories were copied`."""
 
 
 class ChangeSafety(StrEnum):

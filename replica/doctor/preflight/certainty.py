@@ -38,8 +38,9 @@ CHOOSE_FIRST = (
 
 def grounded(found: Preflight, cluster: Cluster) -> Preflight:
     """The result of a judgement, with the doubts about the judged state. If the cluster has no
-    leader, or perhaps none, the result has no order of steps. Where there are two histories, the
-    doubt is all there is: what was judged is one of them."""
+    leader, or may have none, a change that needs one gets no order of steps. If there are two
+    histories, the result has no other reason than this, because the judged state is only one of
+    them."""
     if _conflicts(cluster):
         judged = preflight(found.action, [*_of_histories(cluster)])
         return replace(judged, first=(CHOOSE_FIRST,), asks_quorum=found.asks_quorum)
@@ -117,7 +118,7 @@ def _of_histories(cluster: Cluster) -> Iterator[Reason]:
 
 
 def _voters_in_doubt(cluster: Cluster) -> Iterator[tuple[int, str]]:
-    """The voters that no majority counts, each with the reason."""
+    """The voters that must not be counted for a majority, each with the reason."""
     for node in sorted(cluster.voters & cluster.unstartable.keys()):
         yield node, f"refuses to start: {cluster.unstartable[node]}"
     for voter in () if cluster.quorum is None else cluster.quorum.in_doubt(*UNCOUNTED):

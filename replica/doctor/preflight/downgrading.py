@@ -101,7 +101,8 @@ def _of_quorum(cluster: Cluster, reader: Reader, reading: NodeReading) -> Iterat
 
 
 def _is_in_force(cluster: Cluster, reader: Reader, subject: str) -> bool:
-    """Whether the subject is a feature at whose current level a node of the release stops."""
+    """Whether the subject is a feature with a current level at which a node of the release would
+    stop."""
     if subject not in (*cluster.values("features"), KRAFT_VERSION):
         return False
     return unread_level(reader, subject, cluster.level(subject)) is not None

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from replica.doctor.health.cluster import Cluster, PartitionKey
 from replica.doctor.health.copy_first import copies_first, copy_step
 from replica.doctor.health.live_replicas import eligible_to_lead
+from replica.doctor.health.new_directories import only_holder
 from replica.metadata.image.partition import Partition
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import NO_NODE
 from replica.model.voters import majority
 from replica.shell_text import line
-from replica.words import counted, listed, named
+from replica.words import counted, listed, named, shortened
 
 _SHOWN = 3
 _ENOUGH_VOTERS = 3
 
 
 def before_stop(cluster: Cluster, gone: frozenset[int]) -> Iterator[str]:
-    """What to do before these brokers stop at the same time. What ends an outage stands first, as
-    nothing else helps before."""
+    """What to do before these brokers stop at the same time. The steps that end an outage come
+    first, because the other steps have no effect before."""
     down_first = (gone & cluster.fenced_brokers) | _awaited(cluster)
-    yield from _those_down(cluster, down_first)
-    yield from _offline_directories(cluster)
+    yield from _before_any_start(cluster)
+    yield from _those_down(cluster, down_first - waiting_for_directory(cluster).keys())
     lagging = [
         key
         for key, one in sorted(cluster.partitions.items())
@@ -72,8 +73,8 @@ def before_restarts(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterat
 
 def before_roll(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterator[str]:
     """What to do before all nodes restart, one of these groups after the other."""
-    yield from _those_down(cluster, cluster.fenced_brokers)
-    yield from _offline_directories(cluster)
+    yield from _before_any_start(cluster)
+    yield from _those_down(cluster, cluster.fenced_brokers - waiting_for_directory(cluster).keys())
     yield from before_restarts(cluster, stops)
     if unreliable := sorted(cluster.unreliable_voters):
         yield f"do what `kraftlake check` says about {_voters(unreliable)}, and ask again"
@@ -112,7 +113,7 @@ def _awaited(cluster: Cluster) -> frozenset[int]:
 
 
 def _missing(partition: Partition, gone: frozenset[int] = frozenset()) -> frozenset[int]:
-    """The replicas that aren't in sync, but for those on these brokers."""
+    """The replicas that aren't in sync, except the replicas on the brokers `gone`."""
     return frozenset(partition.replicas).difference(partition.isr, gone)
 
 
@@ -148,20 +149,44 @@ def _those_down(cluster: Cluster, brokers: Collection[int]) -> Iterator[str]:
         yield f"{_start(cluster, down)}, wait until {they} in sync, and ask again"
 
 
-def _offline_directories(cluster: Cluster) -> Iterator[str]:
-    """The repair of log directories for which partitions without a leader wait."""
-    waiting: defaultdict[int, list[PartitionKey]] = defaultdict(list)
-    for key, partition in sorted(cluster.partitions.items()):
-        if partition.leader == NO_NODE:
-            for one in cluster.live_brokers.intersection(eligible_to_lead(partition)):
-                if cluster.offline_directory(partition, one) is not None:
-                    waiting[one].append(key)
-    for broker, keys in sorted(waiting.items()):
+def _before_any_start(cluster: Cluster) -> Iterator[str]:
+    """The steps that keep what may be the only copy of records, before brokers are started and
+    before new records are written."""
+    if began_again := sorted(cluster.led_from_new_directories):
+        brokers = {only_holder(cluster.partitions[key]) for key in began_again}
+        topics = {cluster.values("topics")[topic_id] for topic_id, _ in began_again}
+        disk = "disk" if len(brokers) == 1 else "disks"
         yield (
-            f"repair the log directory of broker {broker} that is offline and keep its files, "
-            f"restart the broker, and ask again: {_partitions(cluster, keys)} "
+            f"keep the former {disk} of {_brokers(brokers)}, which may have the only copy of "
+            f"{_partitions(cluster, began_again)}, and stop the producers of "
+            f"{named('topic', [shortened(one) for one in sorted(topics)], limit=_SHOWN)}: "
+            "`kraftlake check` says why"
+        )
+    for broker, keys in sorted(waiting_for_directory(cluster).items()):
+        again = "restart" if broker in cluster.live_brokers else "start"
+        yield (
+            f"keep the files of the log directory of broker {broker} that is offline, repair it, "
+            f"{again} the broker with it, and ask again: {_partitions(cluster, keys)} "
             f"{'waits' if len(keys) == 1 else 'wait'} for it, and no reassignment helps"
         )
+
+
+def waiting_for_directory(cluster: Cluster) -> Mapping[int, Sequence[PartitionKey]]:
+    """The partitions without a leader that wait for a log directory that is offline, by broker. A
+    broker that is down is left out if other partitions wait for its start."""
+    waiting: defaultdict[int, list[PartitionKey]] = defaultdict(list)
+    others: set[int] = set()
+    for key, partition in sorted(cluster.partitions.items()):
+        for one in eligible_to_lead(partition) if partition.leader == NO_NODE else ():
+            if cluster.offline_directory(partition, one) is not None:
+                waiting[one].append(key)
+            elif one not in cluster.live_brokers:
+                others.add(one)
+    return {one: keys for one, keys in waiting.items() if one not in others}
+
+
+def _brokers(brokers: Collection[int]) -> str:
+    return named("broker", [str(one) for one in sorted(brokers)], limit=_SHOWN)
 
 
 def _start(cluster: Cluster, brokers: Collection[int]) -> str:

@@ -26,7 +26,11 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
-from replica.doctor.preflight.first_steps import before_roll, before_unregistering
+from replica.doctor.preflight.first_steps import (
+    before_roll,
+    before_unregistering,
+    waiting_for_directory,
+)
 from replica.doctor.preflight.majority import caught_up_needs, seem_stopped
 from replica.doctor.preflight.stopping import PARTITIONS, awaited_replicas, stop_brokers
 from replica.doctor.quorum.known_voter import UNCOUNTED
@@ -95,8 +99,8 @@ def _caught_up(cluster: Cluster, partition: Partition) -> Partition:
 
 
 def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
-    """Why the node can't be stopped although all replicas are in sync: the gravest reason. What
-    _doubted says of the node isn't said again."""
+    """The gravest reason why the node can't be stopped although all replicas are in sync. Reasons
+    that _doubted gives for the node are left out."""
     found = stop_brokers(in_sync, [node])
     against = [
         one
@@ -152,17 +156,18 @@ def _start(cluster: Cluster, order: Sequence[int], stoppable: frozenset[int]) ->
 
 def _down(cluster: Cluster) -> Iterator[Reason]:
     """Reasons about the brokers that are down. While a broker is down that holds replicas or is a
-    voter, no other node may be stopped. A broker that is neither holds up no other node, but no
-    order of all nodes can have it."""
-    copies = copies_first(cluster)
+    voter, no other node may be stopped. A broker without replicas and without a vote prevents no
+    other stop, but no order of all nodes can have it while it is down."""
+    copies, waits = copies_first(cluster), waiting_for_directory(cluster)
     needed = cluster.voters.union(*(one.replicas for one in cluster.partitions.values()))
     for node in sorted(cluster.fenced_brokers):
         first = f"{step} Then start" if (step := copy_step(copies, [node])) else "Start"
+        it = "it with its log directory that is offline" if node in waits else "it"
         told = "is down: its broker is fenced, or shutting down"
         offset = cluster.offsets("brokers")[node]
         gone = _if_gone(cluster, node, is_needed=node in needed)
         if node in needed:
-            told += f". {first} it, wait until it is in sync, and ask again; stop no other node"
+            told += f". {first} {it}, wait until it is in sync, and ask again; stop no other node"
             yield unsafe(f"node {node}", f"{told} before. {gone}", offset)
         else:
             told += f", and it holds no replica. {first} it, and ask again. {gone}"

@@ -85,9 +85,9 @@ class _Harm(NamedTuple):
 
 
 def _counted(cluster: Cluster, harms: Sequence[_Harm], gone: frozenset[int]) -> Iterator[Reason]:
-    """A reason for each answer with the number of partitions of each harm, if there is more than
-    one partition. It says that partitions without a replica on these brokers are not counted,
-    where they may be in the same state without the stop."""
+    """If the stop harms more than one partition: a reason for each answer, with the number of
+    partitions for each harm. Only partitions with a replica on these brokers are counted. The
+    reason says so where other partitions may be in the same state without the stop."""
     partitions, on = cluster.partitions, ""
     if {harm.what for harm in harms} != {_LOSES_LEADER} and any(
         gone.isdisjoint(one.replicas) for one in partitions.values()
@@ -148,8 +148,8 @@ def _forgetful(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
 
 
 def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
-    """Reasons about brokers that are down already, and for which partitions wait: if they are to
-    stay stopped, they can't come back by themselves."""
+    """Notes about the brokers that are down already. If partitions wait for a broker, the reason is
+    UNSAFE: while it stays stopped, they get no leader."""
     offsets, absent = cluster.offsets("brokers"), absent_brokers(cluster)
     for broker in sorted(gone & cluster.fenced_brokers):
         how = absent.get(broker, Absence.FENCED)

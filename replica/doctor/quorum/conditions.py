@@ -17,11 +17,12 @@ _TELL_ALL = (
     VoterDoubt.UNREADABLE_QUORUM_STATE,
     VoterDoubt.OLD_QUORUM_STATE,
 )
-"""The doubts about disks whose logs tell all that their voters hold."""
+"""The doubts that leave the log itself complete, and None for no doubt: the log on the disk shows
+every record that the voter holds."""
 
 
 class NoLeader(NamedTuple):
-    """Why the cluster accepts no change: its quorum has no leader, or perhaps none."""
+    """Why the cluster accepts no change: its quorum has no leader, or may have none."""
 
     why: str
     """A clause about the quorum, such as `has perhaps no leader, by the verdict`."""

@@ -36,8 +36,8 @@ def is_beside(group: GroupComparison, newest: ReplicaLog, log: ReplicaLog) -> bo
 
 
 def sides_of(conflicts: Iterable[LogConflict]) -> list[list[int]]:
-    """The ids of the nodes of each history, sorted. A node whose log conflicts with none has what
-    the histories share, and is in none."""
+    """The ids of the nodes of each history, sorted. Nodes whose logs conflict with no other log are
+    left out: they have only records that the histories share."""
     against: dict[int, set[int]] = {}
     for one in conflicts:
         against.setdefault(one.a.node_id, set()).add(one.b.node_id)
@@ -54,8 +54,8 @@ def sides_of(conflicts: Iterable[LogConflict]) -> list[list[int]]:
 
 
 def histories_text(conflicts: Iterable[LogConflict]) -> str:
-    """That there are several histories, with the nodes of each and the offset from which on they
-    differ, as a clause. conflicts: at least one."""
+    """A clause that says that there are several histories, which nodes have each of them, and from
+    which offset on they differ. conflicts: at least one."""
     found = [*conflicts]
     offset = min(one.offset for one in found)
     sides = [named("node", [*map(str, side)]) for side in sides_of(found)]

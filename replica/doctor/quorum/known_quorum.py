@@ -1,8 +1,9 @@
-"""What the replicas at hand prove about their quorum. Every answer about a cluster depends on it.
+"""What the replicas at hand prove about their quorum. Every answer about a cluster depends on it. A
+replica is at hand if its directory was given.
 
-Each voter is known, or there is a doubt about its disk, and then no majority may count it. Each
-entry of the newest log is committed, may be committed, or is not committed. If logs conflict, it is
-unknown which history is right.
+There may be a doubt about the disk of a voter. Then no majority may count this voter. Each entry of
+the newest log is committed, may be committed, or is not committed. If logs conflict, it is unknown
+which history is right.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class KnownQuorum:
     known. False where the voters without files at hand are a majority: they may have elected a
     leader among themselves."""
     gave_up: ReplicaKey | None = None
-    """The leader who gave up; None where no leader did, or where it isn't known which one did."""
+    """The leader that gave up; None if no leader gave up, or if it isn't known which one did."""
     behind: tuple[LogBehind, ...] = ()
     """The replicas at hand, voters or not, that may be relied on and lack the end of the newest
     log."""
@@ -176,7 +177,8 @@ class QuorumFiles:
     lacks_own: Mapping[ReplicaKey, LacksOwn] = field(default_factory=dict)
     """For each leader: its own records that its log lacks."""
     time_at: Callable[[ReplicaKey, int], int | None] = lambda _key, _offset: None
-    """The largest time (ms since 1970) of the batch of a replica's log that holds an offset."""
+    """The largest time (ms since 1970) of the batch of a replica's log that holds an offset; None
+    if it isn't known."""
     cut: Mapping[ReplicaKey, str] = field(default_factory=dict)
     """For each replica with an incomplete copy, whose log may continue: the name of the copy."""
     registered_later: Mapping[ReplicaKey, RegisteredLater] = field(default_factory=dict)
@@ -366,7 +368,7 @@ def _forgets_votes(log: ReplicaLog, files: QuorumFiles) -> bool:
 def _behind_ms(newest: ReplicaLog, ended_ms: int | None, files: QuorumFiles) -> int | None:
     """The lag_ms of a voter; None for less than COPYING_MS. A controller that leads appends two
     records a second, also when nothing happens. ended_ms: the time of the last entry that the voter
-    has of the newest log."""
+    has of the newest log, in ms since 1970 (UTC)."""
     lag = lag_ms(ended_ms, files.time_at(newest.key, newest.end_offset - 1))
     return lag if lag is not None and lag >= COPYING_MS else None
 

@@ -18,7 +18,8 @@ class VoterDoubt(StrEnum):
     NOT_GIVEN = "not-given"
     """The voter's directory is not at hand."""
     OF_ANOTHER_CLUSTER = "of-another-cluster"
-    """The directory that was given for its node belongs to another cluster, and none to its own."""
+    """The directory that was given for its node belongs to another cluster, and no directory of
+    this node was given for the voter's own cluster."""
     ANOTHER_DIRECTORY = "another-directory"
     """The directories that were given for its node have other directory ids than the voter: the
     disk was replaced or formatted again. The voters refuse the votes of this node, and its fetches
@@ -30,9 +31,10 @@ class VoterDoubt(StrEnum):
     CUT = "cut"
     """The copy of its disk is incomplete, so that the end of its log is unknown."""
     STALE = "stale"
-    """Other files show that the voter led or voted in an epoch that its own directory lacks: the
-    directory was restored from an older copy, or copied earlier than the others. Or an earlier
-    capture, or the registration of its process, shows more than it has now."""
+    """The voter's directory is older than other facts about the voter: other files show that it led
+    or voted in an epoch that the directory lacks, or an earlier capture or the registration of its
+    process shows records or epochs that the directory lacks. The directory was restored from an
+    older copy, or copied earlier than the others."""
     NO_QUORUM_STATE = "no-quorum-state"
     """It has no quorum-state, so it may have voted in an epoch that no file shows."""
     UNREADABLE_QUORUM_STATE = "unreadable-quorum-state"
@@ -81,7 +83,8 @@ class KnownVoter:
     known_epoch: int | None = None
     """The newest epoch in the voter's own files; None without files or quorum-state."""
     attested_epoch: int | None = None
-    """The newest epoch in which the voter led or voted by other files; None if there is none."""
+    """The newest epoch in which the voter led or voted, by files other than its own; None if there
+    is none."""
     held_end: int | None = None
     """The end (exclusive) of the newest log's entries in the voter's log; None if its disk doesn't
     show what it held."""
@@ -103,10 +106,11 @@ class KnownVoter:
     forgets_votes: bool = False
     """Whether it may have voted in an epoch that its quorum-state doesn't know."""
     disk_end: int | None = None
-    """The end (exclusive) of the newest log's entries on its disk, also where the disk is older
-    than what its node did; None if its disk is not at hand, or not readable."""
+    """The end (exclusive) of the newest log's entries on its disk. Unlike held_end, it is also
+    known if the voter is STALE; None if its disk is not at hand, or not readable."""
     ended_ms: int | None = None
-    """The time of the last of these entries, in ms since 1970 (UTC); None where it isn't known."""
+    """The time of the last of the newest log's entries that it has, in ms since 1970 (UTC); None if
+    it isn't known."""
 
     def lacking(self, log_end: int) -> str:
         """What its disk lacks of the newest log, and since when, as the end of a sentence; "" if
@@ -141,7 +145,8 @@ class KnownVoter:
 
     @property
     def why_stale(self) -> str:
-        """Why its disk is older than other facts about it, for a voter with the doubt STALE."""
+        """What shows that the voter's disk is older than the voter's own actions, for a voter with
+        the doubt STALE."""
         if self.went_back is not None:
             return str(self.went_back)
         if self.lacks_own is not None:

@@ -32,8 +32,8 @@ class LacksOwn:
 
 
 def lacks_own(ends: Sequence[LogEnd]) -> dict[ReplicaKey, LacksOwn]:
-    """The leaders of the newest epochs that lack more records than copying running nodes
-    explains."""
+    """For each leader, the records of its last epoch that its own log lacks. A leader is left out
+    if its lack may come from copying running nodes one after another."""
     found = {}
     for own in ends:
         same = [one for one in ends if one.epoch == own.epoch]

@@ -19,7 +19,7 @@ class Behind(NamedTuple):
     records: int
     """How many records of the newest log it lacks."""
     ms: int | None
-    """See lag_ms."""
+    """The lag in ms, as lag_ms gives it; None if unknown."""
 
     @property
     def text(self) -> str:

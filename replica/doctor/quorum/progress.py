@@ -50,7 +50,7 @@ def _progress(
 def _evidence(
     group: GroupComparison, commitment: Commitment, log: ReplicaLog
 ) -> tuple[Proof | None, int | None]:
-    """The proof with the highest end in this log, and this end."""
+    """The proof with the highest end in this log, and this end; both None if nothing is proven."""
     proven = commitment.ranges(log.key, EntryCommitment.PROVEN)
     end = proven[-1].end if proven else 0
     snapshot = max(log.snapshots, default=BOOTSTRAP_SNAPSHOT)

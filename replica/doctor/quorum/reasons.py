@@ -37,7 +37,8 @@ class RankedReplica:
     """The end (exclusive) of its log after it has followed the winner; None if it truncates
     nothing."""
     snapshot_id: OffsetAndEpoch | None = None
-    """The winner's snapshot from which it has to start again instead; None if it needs none."""
+    """The winner's snapshot that the replica has to fetch, because the winner can't send it a
+    diverging epoch; None if it needs no snapshot."""
     may_lose: Ranges = ()
     """The offsets, ascending, of its entries that may be lost, because another voter that lacks
     them wins."""

@@ -1,7 +1,7 @@
 """A controller whose registration is newer than its disk.
 
-What may be concluded: each process of a controller registers once, under an incarnation of its own,
-and only after it has fetched from a leader and read the log up to its high watermark (Kafka:
+Each process of a controller registers once, with a new incarnation id, and only after it has
+fetched from a leader and read the log up to its high watermark (Kafka:
 ControllerRegistrationManager). The leader that wrote the registration had led for a while by then.
 So a process that reached this leader had fetched what the leader held at the beginning of its
 epoch, and the records that were written some seconds before. This holds in the epoch in which the
@@ -34,7 +34,8 @@ REGISTERING_MS = 3_000
 
 @dataclass(frozen=True, slots=True)
 class RegisteredLater:
-    """The registration of a controller's process after what its log holds."""
+    """A registration that a controller's process made after it had read more of the log than its
+    disk now has."""
 
     end: int
     """The end (exclusive) of the log on its disk."""
@@ -43,7 +44,7 @@ class RegisteredLater:
     epoch: int
     """The epoch of the registration, in which its process ran."""
     lacking_ms: int
-    """How long before the registration its leader wrote the first of its records that the disk
+    """How long (ms) before the registration its leader wrote the first of its records that the disk
     lacks."""
 
     def __str__(self) -> str:
@@ -62,22 +63,23 @@ class Registration(NamedTuple):
 
 
 class LogsBehind(NamedTuple):
-    """The newest log, and the ends of the logs that may lack records which their processes had
-    read."""
+    """The newest log, and the ends of the logs that may be shorter than the logs on which their
+    controllers once ran."""
 
     newest: ReplicaLog
     ends: tuple[LogEnd, ...]
 
     @property
     def first(self) -> int:
-        """The first offset that one of them lacks."""
+        """The first offset that at least one of these logs lacks."""
         return min(one.end for one in self.ends)
 
     def registered_later(
         self, registrations: Iterable[Registration], time_of: Callable[[int], int | None]
     ) -> dict[ReplicaKey, RegisteredLater]:
-        """The registrations that show more than these logs. time_of: gives the time, in ms since
-        1970 (UTC), of the batch of the newest log that holds an offset."""
+        """The registrations that controllers made when they had more records than these logs have,
+        by replica. time_of: gives the time, in ms since 1970 (UTC), of the batch of the newest log
+        that holds an offset; None if the time is unknown."""
         found = {}
         for one in registrations:
             batch = self.newest.batch_at(one.offset)

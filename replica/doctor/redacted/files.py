@@ -57,10 +57,11 @@ class RedactedFiles:
     def content(self, path: str, data: Source) -> Source:
         """The redacted bytes of the file at `path`, whose kind `classify` knows.
 
-        A log of more than SMALL_BYTES becomes an unnamed file in TMPDIR. A small file keeps
-        everything except comments and keys that Kafka doesn't know. A file that can't be decoded
-        becomes bytes that can't be decoded either, because its content is unknown. Raises
-        UnreadableFileError and UnwritableFileError.
+        A log of more than SMALL_BYTES becomes an unnamed file in TMPDIR. An offset index gets the
+        positions in the redacted log. Any other small file keeps everything except comments and
+        keys that Kafka doesn't know. A file that can't be decoded becomes bytes that can't be
+        decoded either, because its content is unknown. Raises UnreadableFileError and
+        UnwritableFileError.
         """
         name = classify(os.path.basename(path))
         if name.kind in LOG_KINDS:

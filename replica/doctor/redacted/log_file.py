@@ -55,8 +55,8 @@ class Moved:
 
 def redact_log(data: Source, records: RecordRedactor, out: BinaryIO) -> Moved:
     """Write all bytes of one .log or .checkpoint file to `out`, which is empty and can seek: long
-    runs of zeros become holes. A file that becomes shorter while it is read is read again. Raises
-    OSError of `out`, and UnreadableFileError."""
+    runs of zeros become holes. Returns the new positions of the old bytes. A file that becomes
+    shorter while it is read is read again. Raises OSError of `out`, and UnreadableFileError."""
     source = byte_source(data)
     while True:
         try:
@@ -165,7 +165,7 @@ def _batch(
 
 
 def _claimed(header: batch.BatchHeader) -> int:
-    """The fewest bytes of the number of records that the header claims. Kafka could not have
+    """The smallest size in bytes of as many records as the header claims. Kafka could not have
     written a smaller batch."""
     return min(header.record_count * batch.MIN_RECORD_BYTES, header.size_bytes)
 
@@ -236,7 +236,7 @@ def _parts(source: ByteSource, begin: int, end: int) -> Iterator[Buffer]:
 def _frame_of(rest: Buffer) -> bytes:
     """The bytes of a header that stay: everything except the CRC. In a batch of another magic,
     nothing behind the magic stays. In a header that Kafka could not have written, only the numbers
-    of its frame stay."""
+    of its frame stay. Empty if the bytes can't be decoded as a header."""
     try:
         header = batch.decode_header(rest)
     except UnsupportedDataError:

@@ -50,8 +50,8 @@ class Outcome:
     """The outcome of a run."""
 
     leader: int | None
-    """The id of the node that leads at the end and has committed a record of its epoch; None
-    without this node."""
+    """The id of the node that leads at the end and has committed a record of its epoch; None if
+    there is no such node."""
     fates: tuple[Fate, ...]
     committed_lost: Ranges
     """The offsets of records that the capture proves to be committed, and that the leader's log

@@ -67,8 +67,8 @@ def reason_down(node_id: int, epoch: int) -> str:
 
 
 PATIENCE_MS = 30_000
-"""The simulated time after which a step ends although the quorum has not settled. It is enough for
-more than ten elections with Kafka's default timeouts."""
+"""The simulated time (ms) after which a step ends although the quorum has not settled. It is enough
+for more than ten elections with Kafka's default timeouts."""
 STILL_MS = 7_000
 """A step ends once nothing has changed for this simulated time (ms): then nothing changes any more,
 for example because no node that runs is a voter, or because the leader never continues a follower's
@@ -130,7 +130,7 @@ class RehearsedQuorum:
 
     def leader(self) -> SimulatedHost | None:
         """The leader of the newest epoch, if it has committed a record of that epoch: then a
-        majority follows it."""
+        majority follows it. None without such a leader."""
         node = self.simulation.leader()
         if node is None or node.running.raft.high_watermark is None:
             return None
@@ -193,8 +193,8 @@ class RehearsedQuorum:
                 yield node.host
 
     def _wait(self, patience_ms: int, is_reached: Callable[[], bool] | None = None) -> bool:
-        """Wait until nothing changes any more, or until the given condition holds. Returns whether
-        this happened in time."""
+        """Wait until `is_reached` holds, or without it until nothing changes any more. Returns
+        whether this happened within the simulated time `patience_ms`."""
         self._standing_since = self.simulation.now
         try:
             self.simulation.run_until(is_reached or self._is_over, patience_ms)

@@ -63,7 +63,7 @@ class Rehearsal:
         return tuple(counts.most_common())
 
     def runs_of(self, is_so: Callable[[Outcome], bool]) -> int:
-        """The number of the runs with such an outcome."""
+        """The number of runs for whose outcome `is_so` returns True."""
         return sum(len(found.seeds) for found in self.outcomes if is_so(found.outcome))
 
 

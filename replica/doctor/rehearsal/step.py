@@ -41,10 +41,10 @@ class ScenarioStep:
     step all nodes that have a disk; nodes in `dead` then get no power."""
     remove_voter: int | None = None
     """The node that an administrator asks the leader to remove from the voters, once the quorum has
-    settled (KIP-853)."""
+    settled (KIP-853); None for no change."""
     add_voter: int | None = None
     """The node that an administrator asks the leader to add to the voters, once the quorum has
-    settled (KIP-853)."""
+    settled (KIP-853); None for no change."""
     wait_ms: int | None = None
     """The longest time that the quorum runs, in simulated ms; None for PATIENCE_MS."""
 
@@ -82,9 +82,9 @@ class Scenario:
         return False
 
     def says(self, node_id: int) -> bool:
-        """Whether the steps say what happens to the node: a step names it, or the first step names
-        all nodes that start. They must say it of each node whose disk wasn't captured, because no
-        run can show it."""
+        """Whether the steps say what happens to the node: a step names it, or the first step lists
+        all nodes that start. For each node whose disk wasn't captured, the steps must say this,
+        because no run can show what the node would do."""
         named = {node_id for step in self.steps for node_id in (*step.dead, *step.replaced)}
         removed = {step.remove_voter for step in self.steps}
         return self.steps[0].start is not None or node_id in named | removed

@@ -1,8 +1,8 @@
 """The settings that Kafka knows, with the type and the bounds of each value.
 
-The table follows KafkaConfig's ConfigDef in the releases 3.9 to 4.4. Each bound is the widest bound
-of these releases, unless NARROWED_IN names a release. tests/drift compares the table with Kafka's
-classes.
+SETTINGS follows KafkaConfig's ConfigDef in the releases 3.9 to 4.4. Each of its bounds is the
+widest of these releases; NARROWED_IN has the lower bounds that a newer release raised. tests/drift
+compares both with Kafka's classes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ STRICT_LISTS: Release = (4, 2)
 
 
 class Type(Enum):
-    """The type of a setting's value (ConfigDef.Type). The enum value of a number type is its size
-    in bits."""
+    """The type of a setting's value (ConfigDef.Type). The enum value of SHORT, INT and LONG is the
+    size in bits."""
 
     TEXT = 0
     """A text, a list, a password or the name of a class."""

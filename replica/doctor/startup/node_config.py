@@ -86,12 +86,12 @@ class NodeConfig:
         return own if own in self.settings else name
 
     def of(self, listener: str, name: str) -> str | None:
-        """The value that is in force for a listener."""
+        """The value that is in force for a listener; None if no key sets it."""
         return self.text(self.key_of(listener, name))
 
     @property
     def node_id(self) -> int | None:
-        """node.id, or broker.id if node.id is missing."""
+        """node.id, or broker.id if node.id is missing; None if there is no such integer."""
         named = "node.id" if "node.id" in self.settings else "broker.id"
         return self.number(named)
 
@@ -182,7 +182,8 @@ class NodeConfig:
 
     @property
     def controller_address(self) -> Address | None:
-        """The address that the node advertises to other voters."""
+        """The address that the node advertises to other voters; None if it advertises no controller
+        listener."""
         names = self.controller_listener_names[:1]
         return next((one.address for one in self.advertised if one.name in names), None)
 

@@ -90,13 +90,15 @@ class StartingNode:
 
     @property
     def cluster_id(self) -> str | None:
-        """The cluster id in the metadata log's directory, else in any directory."""
+        """The cluster id in the metadata log's directory, else in any directory; None if none names
+        it."""
         ids = (one.meta.cluster_id for one in self.dirs if one.meta is not None)
         return next((one for one in ids if one is not None), None)
 
     @property
     def directory_id(self) -> str | None:
-        """The directory id of the metadata log's directory."""
+        """The directory id of the metadata log's directory; None without a readable
+        meta.properties."""
         found = self.metadata_dir
         return None if found is None or found.meta is None else found.meta.directory_id
 

@@ -2,7 +2,7 @@
 
 branch              the history that the replicas agree on over several rounds of captures, and what
                     lies beside it
-changes             the typed changes that the branch's records make, without their secrets
+changes             the typed changes that the branch's records make
 causes              what probably made an election necessary
 elections           which node won which epoch, and by which cause
 unwon               elections that nobody won since the log's last record
@@ -13,7 +13,7 @@ state               the state after the branch's records, at any of its offsets
 asked_for           counts the changes of topics, configs and ACLs, of which there may be very many
 latest_changes      the latest changes that people asked for
 details             what a change did, in a few words
-fencings            when brokers that were fenced had last been alive, and how they came back
+fencings            when fenced brokers were last alive, and how they came back
 partition_events    elections of partitions by which records may have been lost
 reassignments       partitions whose replicas are on other brokers than before
 holders             which nodes' logs hold a record

@@ -19,7 +19,8 @@ _NOUNS = {
 
 @dataclass
 class AskedForChanges:
-    """Counts changes, which it takes one by one in the log's order."""
+    """Counts changes, which it takes one by one in the log's order. All times are in ms since 1970
+    (UTC)."""
 
     _times: dict[str, array[int]] = field(default_factory=dict)
     """The times of the changes in ms since 1970, by the kind of entity that changed."""

@@ -1,9 +1,9 @@
 """Finds the branch of the log on which all rounds of captures agree, and what lies beside it.
 
-The replicas of one round (a capture group) are compared by replica.history. Of several rounds, the
-one is followed whose branch would win an election. Another round adds the entries below the first
-entry of that branch, if it holds this first entry too: two logs that hold the same entry hold the
-same entries below it (Raft's log matching).
+The replicas of one round (a capture group) are compared by replica.history. Each round has a
+branch. The branch that would win an election is followed. Another round adds the entries below the
+first entry of this branch, if its own branch holds this first entry too: two logs that hold the
+same entry hold the same entries below it (Raft's log matching).
 """
 
 from __future__ import annotations
@@ -135,8 +135,7 @@ def branches_of(
     metadata log are left out, and so are clusters without a single entry.
 
     rounds: the directories that were read together, for each round. formatted: log directories
-    without a metadata log beside them. Raises UsageError where a
-    replica occurs twice in one round.
+    without a metadata log beside them. Raises UsageError where a replica occurs twice in one round.
     """
     clusters: dict[str | None, list[tuple[Examined, ...]]] = {}
     mixtures: dict[str | None, ClusterMixture] = {}
@@ -223,8 +222,8 @@ def _log(any_log: ReplicaLog, batches: Sequence[LogBatch]) -> ReplicaLog:
 
 
 def _with_head(tip: Branch, other: Branch) -> Branch:
-    """The branch `tip` with what the branch of another round adds: entries below its first one, and
-    proofs that entries are committed."""
+    """The branch `tip` with what the branch of another round adds: entries below the first entry of
+    `tip`, and proofs that entries are committed."""
     if not tip.log.batches or not other.log.batches:
         return tip
     parted = compare(tip.log, other.log).divergence_offset
@@ -263,7 +262,8 @@ def _tails(branch: Branch, rounds: Iterable[_Round]) -> tuple[BranchTail, ...]:
 
 
 class _Holder(NamedTuple):
-    """A directory whose log leaves the branch. proven: what its round proves of its entries."""
+    """A directory whose log leaves the branch. proven: the offsets of the log's entries that the
+    directory's round proves to be committed."""
 
     examined: Examined
     log: ReplicaLog

@@ -31,7 +31,8 @@ _RESTARTS_MS = 500
 """The least time (ms) in which a process ends, is started again and votes."""
 _KNOWN_MS = 2000
 """Voters that have not heard of a new leader after this time (ms) have stood for election: twice
-controller.quorum.election.timeout.ms. Before, they may still grant votes as if there were none."""
+controller.quorum.election.timeout.ms. Before that, they may still grant votes as if there were no
+leader."""
 _NEAR_MS = 60_000
 """A new process that registers within this time (ms) after an election shows that the former
 leader's process had ended before."""
@@ -91,9 +92,11 @@ class Won:
     granting: tuple[int, ...]
     """The node ids of the voters that voted for the leader."""
     previous_at: int | None
-    """The time of the batch before the record; None if no batch is before it."""
+    """The time of the batch before the record, in ms since 1970 (UTC); None if the log has no batch
+    directly before it."""
     digest: tuple[int, int] | None = None
-    """CRC and size (bytes) of its batch, which tell records of two quorums apart."""
+    """CRC and size (bytes) of its batch, which differ between the records of two quorums; None if
+    unknown."""
 
     def is_same(self, other: Won) -> bool:
         """Whether both values are the same record in two logs."""
@@ -172,11 +175,12 @@ def _after_silence(
 def _after_short_silence(
     former: Won, won: Won, silence: int, again: str, registered: Sequence[Registration]
 ) -> tuple[ElectionCause, str]:
-    """The cause of an election of another leader, which came sooner than followers stand for
-    election after a silence (ms). A majority must have known no leader. So some voters gave up the
-    former leader early, for one of two reasons. The former leader sent EndQuorumEpoch, when it
-    resigned or was started again in the epoch that it led (Kafka: QuorumState.initialize begins as
-    resigned). Or a restart made the former leader itself forget that it led."""
+    """The cause of an election that another node won after a short silence. silence: its length in
+    ms. Followers don't stand for election so soon, and a majority must have known no leader. So
+    some voters gave up the former leader early, for one of two reasons. The former leader sent
+    EndQuorumEpoch, when it resigned or was started again in the epoch that it led (Kafka:
+    QuorumState.initialize begins as resigned). Or a restart made the former leader itself forget
+    that it led."""
     leader = f"leader {former.leader}"
     silent, reign = _silent(silence), won.at - silence - former.at
     if reign < _KNOWN_MS:

@@ -22,17 +22,17 @@ _ALWAYS = (
     "controller_unregistered", "broker_directories_changed",
 )  # fmt: skip
 _UNTIL = {"broker_registered": UNFENCED, "broker_shutdown_started": FENCED}
-"""Steps of a broker's start and stop, each with the next step. A step is told only if the broker
-has not come to the next one: that one implies it."""
+"""Steps of a broker's start and stop, each with the next step. The event of a step is left out if
+the broker has reached the next step, because the next step implies it."""
 
 
 def decisive(events: Iterable[Event]) -> Sequence[Event]:
     """Those of the events by which a person understands an incident, in the same order.
 
-    They are elections except the first, elections that nobody won, changes of the voters and of
-    features after the cluster's birth, restarts of controllers, fencings and returns of brokers,
-    brokers that are stuck in a start or a stop, changes of brokers' directories, unclean elections,
-    divergences, truncations, and disks that went back.
+    They are elections except the first, elections that nobody won, changes of the voters, changes
+    of features after the cluster was formatted, restarts of controllers, fencings and returns of
+    brokers, brokers that are stuck in a start or a stop, changes of brokers' directories, unclean
+    elections, divergences, truncations, and disks that went back.
     """
     events = [*events]
     birth = next((one for one in events if _is_birth(one)), None)

@@ -37,7 +37,8 @@ def detail_of(what: str, old: Any, new: Any) -> str:
 
 
 def detail_of_config(name: str, old: str | None, new: str | None) -> str:
-    """The values of a config before and after a change; "" where one may be a secret."""
+    """The values of a config before and after a change; "" where one may be a secret. old, new:
+    None for a config that is not set."""
     if any(value is not None and is_secret_setting(name, value) for value in (old, new)):
         return ""
     before, after = (None if one is None else shortened(one) or '""' for one in (old, new))

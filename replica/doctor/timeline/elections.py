@@ -157,8 +157,9 @@ def _lost_writes(branch: Branch, tail: BranchTail) -> dict[int, LostWrites]:
 def _lost_beside(
     won: Won, lost: Iterable[tuple[BranchTail, Mapping[int, LostWrites]]]
 ) -> dict[int, LostWrites]:
-    """The lost writes of each epoch, in the tail that reaches furthest. A tail that holds the
-    election's own record lost nothing by it."""
+    """The lost writes of each epoch, by the tail that lost most of this epoch's records. A tail
+    that holds the election's own record is left out, because its records weren't lost by this
+    election."""
     found: dict[int, LostWrites] = {}
     for tail, by_epoch in lost:
         if tail.holds(won.offset, won.epoch, won.digest):

@@ -12,9 +12,10 @@ class Came(Enum):
     ASKED = "asked"
     """It was fenced, and had asked for its shutdown."""
     UNASKED = "unasked"
-    """It was fenced, and had not asked for its shutdown: it had stopped some time before."""
+    """It was fenced, and had not asked for its shutdown: it had stopped some time before the
+    fencing."""
     RESTARTED = "restarted"
-    """It came back, as another process than was fenced."""
+    """It came back as a new process."""
     BACK = "back"
     """It came back as the same process."""
 
@@ -41,7 +42,8 @@ class Event(NamedTuple):
     nodes: tuple[int, ...]
     """The ids of the nodes whose logs hold the record, or whose directories show the event."""
     commitment: str | None
-    """The commitment of the record, as gold.metadata_changes has it; None for a snapshot."""
+    """The commitment of the record, as gold.metadata_changes has it; None for a snapshot, and for
+    elections without a winner."""
     came: Came | None = None
     """How a broker came to be fenced or unfenced; None for all other events. The detail says it to
     people."""

@@ -1,7 +1,8 @@
 """Lists the events of a cluster by clock time, for a person who investigates an incident.
 
-Events are elections, snapshots, truncations, and changes of voters, controllers, brokers and
-features. The names of changes are those of replica.metadata.changes.
+Events are elections, snapshots, divergences, truncations, disks that went back, and changes of
+voters, controllers, brokers, features and partitions. The names of changes are those of
+replica.metadata.changes.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ OF_HISTORY = (
     "config_set", "config_removed", "acl_created", "acl_changed", "acl_deleted",
     "scram_credential_set", "scram_credential_removed", "quota_set", "quota_removed",
 )  # fmt: skip
-"""The changes that people ask for. There may be very many, so they are events only on request;
-otherwise they are counted."""
+"""The changes that people ask for. There may be very many, so they are always counted, and are
+events only on request."""
 OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY, REPLICAS)
 """The events of partitions. Partitions with the same event and time share one event. Partitions of
 one topic whose replicas changed within an hour share one event, too."""
@@ -90,7 +91,7 @@ class Timeline(NamedTuple):
     asked_for: AskedForChanges
     """The branch's changes of OF_HISTORY and REPLICAS, counted."""
     recent: tuple[Event, ...]
-    """The changes of configs, topics and replicas in the hour before the branch's last record; if
+    """The changes of OF_HISTORY and of replicas in the hour before the branch's last record; if
     there are many, the latest ones, deletions before others."""
 
 
@@ -317,8 +318,9 @@ def _beside(branch: Branch, tail: BranchTail) -> str:
 
 
 def _went_back(branch: Branch) -> Iterator[Event]:
-    """An event for each voter that an earlier round shows with more than a later one, at the last
-    record that it held then. No file has the time at which a disk went back."""
+    """An event for each voter whose disk went back between two rounds
+    (replica.doctor.quorum.went_back). Its time is that of the last batch that the voter held in the
+    earlier round, because no file has the time at which a disk went back."""
     if len(branch.rounds) < 2:
         return
     seen: set[tuple[ReplicaKey, int]] = set()
@@ -341,7 +343,8 @@ def _went_back(branch: Branch) -> Iterator[Event]:
 
 
 def _unwon(branch: Branch) -> Iterator[Event]:
-    """An event for the elections that nobody won since the branch's last record, at its time."""
+    """An event for the elections that nobody won since the branch's last record. Its time is that
+    of this record."""
     if (one := unwon_elections(branch)) is not None:
         yield Event(
             branch.cluster_id, one.at, UNWON, one.name, one.detail, None,

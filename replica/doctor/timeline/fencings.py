@@ -71,8 +71,8 @@ class Fencings:
                 self._seen[broker] = _Seen(change.at, change.offset, is_shutdown)
 
     def detail(self, change: LoggedChange) -> Told:
-        """When a broker was last alive, for a change that fenced it, and how it came back, for one
-        that unfenced it; nothing for others."""
+        """For a change that fenced a broker: when the broker was last alive. For a change that
+        unfenced it: how the broker came back. ("", None) for other changes."""
         if change.named.change.change not in _TOLD:
             return "", None
         return self._told.get((change.offset, change.tail, change.named.write.key), ("", None))

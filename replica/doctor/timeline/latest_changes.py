@@ -55,8 +55,8 @@ class LatestChanges:
     _withdrawals: deque[ChangeGroup] = field(default_factory=lambda: deque(maxlen=_WITHDRAWALS))
 
     def take(self, change: LoggedChange) -> None:
-        """Take the next change of OF_HISTORY. The configs of a topic that is deleted go with it,
-        and count as no change of their own."""
+        """Take the next change of OF_HISTORY. A config that is removed at the time of a topic's
+        deletion isn't counted as a change."""
         what = change.named.change.change
         if what == _REMOVED and self._goes_with(change):
             return

@@ -1,8 +1,8 @@
 """Finds partitions whose replicas are on other brokers than before, in the changes of a log.
 
-A reassignment that needs no copy is complete at once. Any other one first adds replicas, and is
-found when it ends; one that was cancelled changes nothing. A new order of the same brokers is found
-too, because it makes another one the preferred leader.
+A reassignment that needs no copy is complete at once. Every other reassignment first adds replicas,
+and is found when it ends. A cancelled reassignment isn't found, because it changes nothing. A new
+order of the same brokers is found too, because another broker becomes the preferred leader.
 """
 
 from __future__ import annotations

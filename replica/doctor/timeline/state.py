@@ -101,6 +101,6 @@ def end_at(branch: Branch, at: int) -> int | None:
 
 def last_time(branch: Branch) -> int:
     """The newest time of the branch's batches, in ms since 1970 (UTC); 0 without batches. If times
-    go back, it is the time of an earlier batch than the last batch."""
+    go back, a batch before the last one may have it."""
     times = (batch.header.max_timestamp for piece in branch.pieces for _, batch in piece.batches())
     return max(times, default=0)

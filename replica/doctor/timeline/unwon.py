@@ -1,5 +1,5 @@
 """Finds elections that nobody won after the log's last record. No log has a record of them: only
-the epochs in quorum-state tell of them, without a time."""
+the epochs in quorum-state show them, without a time."""
 
 from __future__ import annotations
 

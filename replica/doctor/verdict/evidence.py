@@ -107,12 +107,13 @@ class Since(NamedTuple):
     is_exact: bool = True
     """False where the state may have begun earlier than first_ms."""
     stopped: tuple[StoppedBefore, ...] = ()
-    """The brokers whose fencing began it, and which had stopped before."""
+    """The brokers that had stopped some time before they were fenced, if this state began with
+    their fencing."""
     at_first: int = 1
-    """The number of them that reached it in the second of first_ms."""
+    """The number of things that reached the state in the same second as the first of them."""
     created_ms: int | None = None
-    """The time at which the first of them was created; None if one of them may be older than the
-    changes that were read."""
+    """The time at which the first of them was created, in ms since 1970 (UTC); None if one of them
+    may be older than the changes that were read."""
 
 
 def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> Since | None:
@@ -188,7 +189,7 @@ class ToLose:
     nodes: tuple[str, ...]
     """The nodes that lose the records, such as `2`."""
     first: int
-    """The offset of the first lost record."""
+    """The offset of the first lost record; where the logs diverge, if `records` is None."""
     records: int | None
     """The number of lost records; None if it is unknown which log wins an election."""
     lost: Losses | None
@@ -245,13 +246,15 @@ class ClusterEvidence:
     """Since when partitions with a leader refuse writes; None where none does, or no time is
     known."""
     returning: tuple[Returning, ...] = ()
-    """See the function of this name."""
+    """The brokers that hold replicas and aren't live, in the order in which to start them: see the
+    function `returning`."""
     leaderless_in_restart: Mapping[int, int] = field(default_factory=dict)
-    """See the function of this name."""
+    """For each live broker that has lost a log directory, the number of further partitions without
+    leader while it restarts: see the function `leaderless_in_restart`."""
     copy_first: tuple[CopyFirst, ...] = ()
-    """See copies_first."""
+    """The brokers whose log directories have to be copied before their start: see copies_first."""
     absent: Mapping[int, Absence] = field(default_factory=dict)
-    """See absent_brokers."""
+    """Why each broker that isn't live is absent: see absent_brokers."""
     voters: tuple[str, ...] = ()
     """The nodes that are voters, such as `2`; empty where that isn't known."""
     known_voters: tuple[KnownVoter, ...] = ()
@@ -262,17 +265,19 @@ class ClusterEvidence:
     unreliable: tuple[str, ...] = ()
     """The voters whose disks were given and can't be relied on."""
     replaced: tuple[str, ...] = ()
-    """The voters whose nodes' given disks have other directory ids."""
+    """The voters for whose nodes disks with other directory ids were given."""
     state: KnownState | None = None
-    """The state that was judged; None if no state is known."""
+    """The newest known state; None if no state is known."""
     missing: MissingVoters | None = None
     """The voters without a given directory; None if there are none, or if no voter is known."""
     gaps: tuple[Gap, ...] = ()
     """The other gaps: what could not be judged."""
     set_aside: tuple[SetAside, ...] = ()
-    """See set_aside_in; empty unless logs conflict."""
+    """The folders beside the metadata logs that end with -delete or -stray; empty unless logs
+    conflict."""
     put_back: str = ""
-    """See put_back_text."""
+    """A sentence that says which nodes' disks were put back to older copies; "" where nothing shows
+    it."""
 
     @property
     def reliable(self) -> tuple[str, ...]:

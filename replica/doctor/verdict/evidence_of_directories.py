@@ -107,7 +107,7 @@ class JudgedCluster:
         return refusals(self.cluster, self.outages.refusing, self.steps)
 
     def _beside(self) -> frozenset[ReplicaKey]:
-        """The replicas whose logs conflict with the log that tells the state."""
+        """The replicas whose logs conflict with the log from which the state comes."""
         told = self.state
         if told is None or told.quorum is None or told.examined.replica is None:
             return frozenset()
@@ -121,8 +121,9 @@ class JudgedCluster:
         yield from (one for one in self.findings if names_file_of(one, member))
 
     def name_of(self, member: JudgedDirectory) -> str:
-        """The name of the directory's node, such as `node 2`, with the directory where several of
-        this node were given; the path where no file names the node."""
+        """The name of the directory's node, such as `node 2`; the directory's path if no file names
+        the node. If several directories of this node were given, the name also has the directory.
+        """
         replica, shown = member.examined.replica, member.examined.shown
         if replica is None:
             return shown
@@ -134,8 +135,8 @@ class JudgedCluster:
 def clusters_of(
     judged: JudgedGroup, broker_defaults: Mapping[str, str], *, of_files: bool = True
 ) -> Iterator[JudgedCluster]:
-    """The clusters of a group, in the order of their first directories. A directory that names no
-    cluster belongs to the group's only one.
+    """The clusters of a group, in the order of their first directories. If the group has only one
+    cluster, a directory that names no cluster belongs to it.
 
     broker_defaults: see Cluster. of_files: whether health is judged also for a segment or snapshot
     that is named without its directory, and may be an old one.

@@ -28,6 +28,7 @@ from replica.doctor.health.returning import returning
 from replica.doctor.health.set_aside import SetAside
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
+from replica.doctor.verdict.lost_directories import new_directory_texts
 from replica.doctor.verdict.margin import QuorumMargin, majority_facts
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
@@ -54,10 +55,10 @@ AT_RISK = frozenset(
         groups.DISK_OF_ANOTHER_CLUSTER.id,
         groups.VOTER_WITHOUT_OWN_DISK.id,
         partition_folders.STRAY_PARTITION.id, partition_folders.REPLICA_WITHOUT_FOLDER.id,
-        startup.CONFIGURED_VOTERS_DIFFER.id,
+        startup.CONFIGURED_VOTERS_DIFFER.id, health.LEADER_IN_NEW_DIRECTORY.id,
     }
 )  # fmt: skip
-"""The rules after whose findings a start of the nodes may lose committed data."""
+"""The rules whose findings mean that a start of the nodes may lose committed data."""
 _CAUSES = frozenset({groups.VOTER_SETS_DIFFER.id, groups.INITIAL_VOTERS_DIFFER.id})
 """The rules that find why a cluster has two histories. Their facts come before the facts of
 AT_RISK, which name the effects."""
@@ -65,12 +66,12 @@ _LEADS_WITHOUT = (
     "A voter with such a log may lead with wrong records, or help to elect a leader that lacks "
     "committed records."
 )
-"""Said of a damaged log: a starting Kafka cuts it off at its damage, or doesn't see the damage."""
+"""The danger of a damaged log: a starting Kafka cuts it off at its damage, or doesn't see it."""
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
 """The rules whose findings need no more words than their message."""
 _SHOWN = 3
-_LOSING = (health.UNCLEAN_IN_NEW_DIRECTORY, health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
+LOSING = (health.LEADER_IN_NEW_DIRECTORY, health.UNCLEAN_LEADER, health.RETENTION_SHORTENED)
 _STANDING = (health.REPLICA_COUNTS_DIFFER, health.ONE_RACK)
 _KINDS = ("node", "nodes", "broker", "controller", "voter", "topic")
 _VOTER_DOWN = (
@@ -79,7 +80,7 @@ _VOTER_DOWN = (
     "are down, or about to be: their nodes are brokers too, and these are fenced, or shutting "
     "down.",
 )
-"""The texts of VOTER_ON_FENCED_BROKER for one voter and for several."""
+"""The texts about one voter on a fenced broker, and about several."""
 _BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
     partition_folders.REPLICA_WITHOUT_FOLDER.id, health.RETENTION_SHORTENED.id,
@@ -92,8 +93,8 @@ _HAPPENED = {
     groups.VOTER_SETS_DIFFER.id: "two voter sets in one cluster, so there may be two quorums",
     groups.METADATA_LOG_TWICE.id: "two metadata logs of one node, which Kafka refuses to start",
 }
-"""The event that a rule finds, for a fact with evidence. The rule's meaning is only a
-definition."""
+"""The event that a finding of a rule shows. A fact with evidence names this event; the rule's
+meaning only defines the condition."""
 _TOLD = AT_RISK | _HAPPENED.keys() | {files.ELECTIONS_WITHOUT_WINNER.id}
 
 
@@ -103,8 +104,8 @@ class VerdictDraft:
 
     cluster_id: str | None
     felt: tuple[Fact, ...]
-    """The facts that users notice. No finding about files changes them, and they stand before those
-    about files."""
+    """The facts about outages, about records that logs lose, and about the voters' majority. No
+    finding about files changes them, and they stand before those about files."""
     findings: tuple[PlacedFinding, ...]
     """The known findings about files."""
     of_health: tuple[Fact, ...]
@@ -183,7 +184,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
 
 def _after_outage(fact: Fact) -> Fact:
     """A fact beside an outage. A step about the placement of replicas waits for the outage's end:
-    it moves replicas while too few are in sync, and ends nothing."""
+    moving replicas doesn't end the outage, and too few replicas are in sync."""
     if not fact.next_step or not {rule.id for rule in _STANDING}.issuperset(fact.rules):
         return fact
     return replace(fact, next_step=f"Once the outage is over: {fact.next_step}")
@@ -278,23 +279,21 @@ def _of_health(
     replicas last."""
 
     def place(finding: Finding) -> tuple[int, bool, bool, Any]:
-        later, last = finding.rule not in _LOSING, finding.rule in _STANDING
+        later, last = finding.rule not in LOSING, finding.rule in _STANDING
         return finding.severity.rank, later, last, by_severity(finding)
 
     for finding in sorted(findings, key=place):
         if finding.severity is Severity.INFO or finding.rule.id in mentioned:
             continue
         if finding.rule.id == health.STATE_NOT_WHOLE.id:
-            yield Fact(
-                Level.ATTENTION,
-                finding.severity,
-                f"Not all records of the log could be read: {finding.message}.",
-                finding.rule.next_step,
-                (finding.rule.id,),
-            )
+            text = f"Not all records of the log could be read: {finding.message}."
+            yield _fact(finding.rule, text, finding.rule.next_step)
             continue
         names = [shortened(subject.name) for subject in finding.subjects]
-        if finding.rule.id in _BY_MESSAGE:
+        if finding.rule is health.LEADER_IN_NEW_DIRECTORY:
+            fact = _fact(finding.rule, *new_directory_texts(finding))
+            yield replace(fact, severity=Severity.ERROR)  # its step comes before any copy or start
+        elif finding.rule.id in _BY_MESSAGE:
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
         elif names:

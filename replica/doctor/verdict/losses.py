@@ -25,7 +25,7 @@ _COPY_AGAIN = (
 
 
 def loss_facts(losses: Iterable[ToLose]) -> Iterator[Fact]:
-    """A fact for each run of records."""
+    """A fact for each loss."""
     for one in losses:
         yield _fact(one)
 
@@ -34,11 +34,11 @@ def with_copies(outages: Sequence[Fact], evidence: ClusterEvidence) -> Iterator[
     """The outages, and after them a fact about brokers whose start discards records that no other
     broker may hold. The fact and an outage that the start of these brokers ends have one next step:
     copy the directories, start the brokers, compare the records."""
-    copies = [one._replace(shortened=()) for one in evidence.copy_first if one.truncated]
+    copies = [one._replace(shortened=()) for one in evidence.copy_first if one.only_copies]
     if not copies:
         yield from outages
         return
-    told = {name for one in copies for name in one.truncated}
+    told = {name for one in copies for name in one.only_copies}
     unclean = {
         subject.name
         for one in evidence.health or ()
@@ -63,7 +63,7 @@ def with_copies(outages: Sequence[Fact], evidence: ClusterEvidence) -> Iterator[
         health.UNCLEAN_LEADER.severity,
         what_is_discarded(copies),
         step,
-        (health.UNCLEAN_LEADER.id,) if unclean <= told else (),
+        (health.UNCLEAN_LEADER.id,) if unclean and unclean <= told else (),
     )
 
 

@@ -13,6 +13,7 @@ from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import CopyFirst, copy_step
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
+from replica.doctor.verdict.lost_directories import brokers_in, repair_steps
 from replica.doctor.verdict.start_of_brokers import start_of_brokers
 from replica.doctor.verdict.start_of_voters import StartOfVoters, start_of_voters
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
@@ -37,8 +38,9 @@ _CERTAINTY = {
     health.LEADER_GAVE_UP.id: (Level.OUTAGE, NO_LEADER),
     log.ENDLESS_ELECTIONS.id: (Level.OUTAGE, "The cluster accepts no change"),
 }
-"""How sure a rule is that the quorum accepts no change. Voters that stopped look like voters that
-were copied before the others."""
+"""For each rule by which the quorum may accept no change: the level of its fact, and the beginning
+of the text. MAJORITY_STOPPED isn't sure, because voters that stopped look like voters that were
+copied before the others."""
 _FATE = {health.MAJORITY_STOPPED.id: " A start of the voters may discard these records."}
 """A sentence about the future of the records that a rule names."""
 NO_CHANGE = (health.LEADER_GAVE_UP.id, log.ENDLESS_ELECTIONS.id, files.ELECTIONS_WITHOUT_WINNER.id)
@@ -74,7 +76,7 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     sure = [fact for fact in of_quorum if is_without_leader(fact)]
     yield from sure
     leaderless = [found[rule] for rule in _LEADERLESS if rule in found]
-    causes = [found[rule] for rule in _BROKERS if rule in found]
+    causes = [*_causes(found, leaderless)]
     copy, step = copy_step(evidence.copy_first), ""
     if leaderless:
         once_led = _next_step(leaderless, causes, evidence, None)
@@ -107,6 +109,20 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     yield from (fact for fact in of_quorum if fact not in sure)
 
 
+def _causes(found: Mapping[str, Finding], leaderless: Iterable[Finding]) -> Iterator[Finding]:
+    """The findings about brokers that show why these partitions have no leader. The finding about
+    lost directories keeps only the replicas of these partitions."""
+    names = {subject.name for one in leaderless for subject in one.subjects}
+    for rule in _BROKERS:
+        if (finding := found.get(rule)) is None:
+            continue
+        if rule == health.LOST_DIRECTORY.id and names:
+            of_these = tuple(one for one in finding.subjects if one.name in names)
+            finding = replace(finding, subjects=of_these)
+        if finding.subjects:
+            yield finding
+
+
 def _once_led(step: str) -> str:
     """A step that starts brokers, for a quorum without a leader: no broker that starts is unfenced
     before it has one."""
@@ -117,7 +133,7 @@ def _after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str
     """A step that brings brokers back. Where log directories have to be copied before it, the step
     begins with the instruction to copy them, or only names their brokers if another step has the
     instruction. is_said: whether a step about an outage has it."""
-    if not copies or not (is_said or any(one.truncated for one in copies)):
+    if not copies or not (is_said or any(one.only_copies for one in copies)):
         return " ".join(filter(None, (copy_step(copies), step)))
     brokers = named("broker", [str(one.broker) for one in copies], limit=_SHOWN)
     return f"After the copy of the log directories of {brokers}: {step[0].lower()}{step[1:]}"
@@ -321,7 +337,7 @@ def _absences(brokers: Iterable[str], absent: Mapping[int, Absence]) -> Iterator
 
 def _cause(finding: Finding, absent: Mapping[int, Absence]) -> Iterator[str]:
     """Clauses such as `broker 11 is down`."""
-    names = _brokers(finding)
+    names = brokers_in(finding)
     if not names:
         return
     brokers = named("broker", names, limit=_SHOWN)
@@ -335,18 +351,6 @@ def _cause(finding: Finding, absent: Mapping[int, Absence]) -> Iterator[str]:
         yield f"{brokers} {'has' if one else 'have'} {directory} offline"
 
 
-def _brokers(finding: Finding) -> tuple[str, ...]:
-    """The ids of the brokers that a finding names: in the subjects' names, such as `broker 11`, or
-    in their details, such as `on broker 3, in a directory that was lost`."""
-    found: dict[str, None] = {}
-    for subject in finding.subjects:
-        text = subject.name if subject.name.startswith("broker ") else subject.what
-        words = text.replace(",", " ").split()
-        if "broker" in words[:-1]:
-            found[words[words.index("broker") + 1]] = None
-    return tuple(sorted(found, key=lambda name: (len(name), name)))
-
-
 def _next_step(
     leaderless: Sequence[Finding],
     causes: Iterable[Finding],
@@ -355,26 +359,34 @@ def _next_step(
 ) -> str:
     """The step that brings the leaders back: stopped brokers first, then directories. copy: from
     copy_step; None for the moment of Fact.once_led."""
-    by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: _brokers(one) for one in causes}
+    by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: brokers_in(one) for one in causes}
     down = [*by_rule.get(health.FENCED_BROKER.id, ()),
             *by_rule.get(health.UNREGISTERED_BROKER.id, ())]  # fmt: skip
     lost = by_rule.get(health.LOST_DIRECTORY.id, ())
     steps = [copy] if copy else []
-    if down:
+    steps += repair_steps(lost, down, evidence) if lost else ()
+    brings = {str(one.broker): one.partitions for one in evidence.returning}
+    start = [one for one in down if one not in lost or brings.get(one)]
+    if brings and not any(brings.values()) and not lost:
+        steps.append(_of_no_start(leaderless, down))
+    elif start:
         without = len({one.name for found in leaderless for one in found.subjects})
-        steps.append(start_of_brokers(down, without, evidence, copy))
-    if lost:
-        steps.append(
-            f"Repair the disk of {named('broker', lost, limit=_SHOWN)} and keep its files, as no "
-            "other replica may lead (a full disk only needs room). Then restart the broker."
-        )
-        more = [(one, evidence.leaderless_in_restart.get(int(one), 0)) for one in lost]
-        steps += [
-            f"While broker {one} restarts, {counted(count, 'more partition')} "
-            f"{'has' if count == 1 else 'have'} no leader."
-            for one, count in more
-            if count
-        ]
-    if not down and not lost:
+        steps.append(start_of_brokers(start, without, evidence, copy))
+    if not down and not lost:  # nothing is known that ends it
         return next(finding.rule.next_step for finding in leaderless)
     return f"{' '.join(steps)} Run no unclean election before: it may lose data."
+
+
+def _of_no_start(leaderless: Sequence[Finding], down: Sequence[str]) -> str:
+    """The sentences where no start of a broker that is down gives a partition a leader."""
+    up = sorted({one for finding in leaderless for one in brokers_in(finding)}, key=int)
+    brokers = named("broker", down, limit=_SHOWN)
+    told = f"The start of {brokers} gives none of these partitions a leader"
+    if not up:
+        return f"{told}: {leaderless[0].rule.next_step}"
+    waits = named("broker", up, limit=_SHOWN)
+    are, its, do = ("are", "their", "do") if len(up) > 1 else ("is", "its", "does")
+    return (
+        f"{told}: they wait for {waits}, which {are} registered and up. Look in {its} log why "
+        f"{'they' if len(up) > 1 else 'it'} {do} not lead."
+    )

@@ -19,8 +19,8 @@ _WAITED = (
 
 
 def who_refused(one: Refusal) -> str:
-    """The names of the partitions, such as `orders-0 and orders-1`; how many there were, if they
-    are many."""
+    """The names of the partitions, such as `orders-0 and orders-1`; if they are many, or not all
+    known, the largest number of them at one time."""
     is_all = len(one.outage.first) == one.outage.most
     if is_all and one.names and len(one.names) <= _MAX_NAMED:
         return listed([shortened(name) for name in one.names])
@@ -28,7 +28,7 @@ def who_refused(one: Refusal) -> str:
 
 
 def _over(found: Sequence[Refusal]) -> Sequence[Refusal]:
-    """The refusals that have ended. The verdict tells of the others."""
+    """The refusals that have ended. The verdict reports the others."""
     return [one for one in found if one.outage.ended is not None]
 
 

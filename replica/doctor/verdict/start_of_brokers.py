@@ -48,9 +48,9 @@ def start_of_brokers(
 
 
 def _in_order(down: Sequence[str], evidence: ClusterEvidence) -> tuple[Returning, ...]:
-    """The brokers whose start gives partitions a leader, in the order in which to start them. None
-    where the order doesn't matter: with one broker, and where so many of the brokers are voters
-    too that the other voters are no majority."""
+    """The brokers whose start gives partitions a leader, in the order in which to start them. Empty
+    where the order doesn't matter: with a single broker, and if so many of the brokers are also
+    voters that the other voters are no majority."""
     running = [one for one in evidence.voters if one not in down]
     if len(down) < 2 or len(running) < majority(len(evidence.voters)) * bool(evidence.voters):
         return ()

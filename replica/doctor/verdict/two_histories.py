@@ -1,5 +1,5 @@
 """What the verdict says where logs conflict: facts about a state that may be the wrong one, and the
-folders of partitions that no start may touch before they are copied."""
+folders of partitions that have to be copied before any node is started."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Fact:
     level: Level
     severity: Severity
     text: str
-    """One or two whole sentences."""
+    """Whole sentences."""
     next_step: str = ""
     """What an operator should do about the fact; "" if no action is needed."""
     rules: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class Gap:
     """Something that could not be judged."""
 
     what: str
-    """The thing, beginning with a small letter, such as `the log of voter 2`."""
+    """What could not be judged, beginning with a small letter, such as `the log of voter 2`."""
     why: str
     """The reason as a clause, such as `its directory was not given`."""
     next_step: str = ""
@@ -169,9 +169,8 @@ class KnownState:
     source: str = ""
     """The source of the state, such as `node 1`; "" if the source is unknown."""
     beyond_voters: str = ""
-    """What is known of the records that only an observer's copy of the log holds; "" where a
-    voter's log that was given has them, too. Where there are two histories: where the other one
-    ends."""
+    """A text about the records that only observers' copies of the log hold; "" if a given voter's
+    log has them, too. If there are two histories, this text says where the other history ends."""
 
     @property
     def text(self) -> str:
@@ -197,7 +196,8 @@ class Besides(NamedTuple):
 def read_first(facts: Sequence[Fact]) -> Fact | None:
     """The fact besides the first one that warns of the loss of committed data. Such a loss can't be
     undone: what to do about it has to be read before any other step. None if no fact warns of it,
-    or if the first fact does. facts: the facts of a verdict, in its order."""
+    or if the first fact does. Facts about disks of several clusters are left out. facts: the facts
+    of a verdict, in its order."""
     if not facts or facts[0].level is Level.AT_RISK:
         return None
     weighty = facts_besides(facts).weighty
@@ -205,7 +205,8 @@ def read_first(facts: Sequence[Fact]) -> Fact | None:
 
 
 def facts_besides(facts: Sequence[Fact]) -> Besides:
-    """The facts besides the first one. facts: the facts of a verdict, in its order."""
+    """The facts besides the first one, without those about disks of several clusters. facts: the
+    facts of a verdict, in its order."""
     rest = [fact for fact in facts[1:] if not fact.is_of_other_clusters]
     at_risk = [fact for fact in rest if fact.level is Level.AT_RISK]
     outages = [fact for fact in rest if fact.level is Level.OUTAGE]
@@ -261,7 +262,8 @@ class Verdict:
 
     @property
     def read_first(self) -> Fact | None:
-        """See the function of this name."""
+        """The fact that has to be read before all others, by the function `read_first`; None if
+        there is none."""
         return read_first(self.facts)
 
     @property
@@ -295,7 +297,7 @@ def decide(
 
     well: the headline if nothing is wrong and nothing is missing.
     notes: the number of notes.
-    state: the state that the verdict is about.
+    state: the newest known state; None if no state is known.
     """
     ordered = tuple(sorted(facts, key=_weight))
     missing = tuple(gaps)

@@ -1,5 +1,5 @@
-"""Facts that nobody wins an election of the quorum. No log tells of such elections: only the epoch
-in the quorum-state of a voter that stood for election does."""
+"""Facts that nobody wins an election of the quorum. No log has a record of such elections: only the
+epoch in the quorum-state of a voter that stood for election shows them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _RULE = files.ELECTIONS_WITHOUT_WINNER
 _SHOWN = 5
 _FETCH_TIMEOUT_MS = 2_000
 """controller.quorum.fetch.timeout.ms by default: a voter stands for election only if it has heard
-of no leader for so long. So if another log goes on after the voter's log for less than this time,
-it still ended before the elections began."""
+of no leader for so long. So another log that ends less than this time after the voter's log still
+ended before the elections began."""
 _IF_UNLED = (
     "Without a leader no partition gets another leader, and no topic, config or registration "
     "changes."
@@ -42,9 +42,9 @@ def is_without_leader(fact: Fact) -> bool:
 
 
 def beside_elections(facts: Iterable[Fact], outages: Iterable[Fact]) -> Iterator[Fact]:
-    """These facts beside outages. If the quorum has no leader, their steps lack what only a leader
-    can do, and the start of a voter: the step about the quorum starts the voters in the right
-    order."""
+    """These facts beside outages. If the quorum has no leader, steps that only a leader can carry
+    out are removed from them. So is the start of a voter: the step about the quorum starts the
+    voters in the right order."""
     is_led = not any(map(is_without_leader, outages))
     for fact in facts:
         if is_led:
@@ -56,11 +56,11 @@ def beside_elections(facts: Iterable[Fact], outages: Iterable[Fact]) -> Iterator
 
 
 def without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that nobody wins an election. It is sure if so many voters have gone through many
-    elections that the others are no majority. Fewer voters may only be cut off from the others:
-    then the fact is sure if directories of all the others were given, and none of their logs goes
-    on. If no directory of the others was given, it is unknown. A leader who surely gave up is told
-    of by a fact of its own."""
+    """The fact that nobody wins an election. It is sure if the voters that went through many
+    elections are so many that the others are no majority. Fewer voters may only be cut off from the
+    others. Then the fact is sure if directories of all the others were given, and none of their
+    logs continues after the logs of these voters. If no directory of the others was given, the fact
+    isn't sure. A leader who surely gave up is told of by a fact of its own."""
     if any(one.rule is health.LEADER_GAVE_UP for one in evidence.health or ()):
         return
     failed = {
@@ -177,8 +177,8 @@ def _since(evidence: ClusterEvidence) -> str:
 
 def _where_no_log_goes_on(found: Collection[str], evidence: ClusterEvidence) -> Iterator[Fact]:
     """The fact where the logs of all other voters end with the log of a voter that saw no winner,
-    or before. A leader appends two records a second, also when nothing happens: so nobody has led
-    since that voter's elections began. A leader who gave up is told of by a rule of its own."""
+    or before it. A leader appends two records a second, also when nothing happens: so nobody has
+    led since that voter's elections began."""
     known = {str(one.key.node_id): one for one in evidence.known_voters}
     others = {node: one for node, one in known.items() if node not in found}
     if not others or any(one.doubt is not None for one in known.values()):
@@ -212,7 +212,8 @@ def _where_no_log_goes_on(found: Collection[str], evidence: ClusterEvidence) -> 
 
 
 def _epochs(found: Collection[str], known: Mapping[str, KnownVoter]) -> str:
-    """The number of epochs that nobody led: those above the newest one of the other voters."""
+    """The number of epochs that nobody led: the epochs above the newest epoch that the other voters
+    know, as text."""
     led = [one.known_epoch or 0 for node, one in known.items() if node not in found]
     newest = max(known[node].known_epoch or 0 for node in found)
     return counted(newest - max(led), "epoch")

@@ -70,8 +70,8 @@ class Described:
     async def ask_for_snapshot(self) -> None:
         """Ask the leader for the id of its newest snapshot, by a fetch from offset 0.
 
-        The fetch names no node, so no leader counts it. If the answer names no snapshot, the value
-        is this node's own newest snapshot.
+        The fetch names no node, so the leader doesn't count it as a fetch by a replica. `snapshot`
+        becomes the newer of the leader's snapshot and this node's own newest snapshot.
         """
         found = await self._leaders_newest()
         own = self._driver.log.snapshots.newest

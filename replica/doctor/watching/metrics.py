@@ -15,7 +15,7 @@ from replica.node.metrics import counters, gauge, gauges
 from replica.wire.describe_quorum import DescribedQuorum, DescribedReplica
 
 MAX_REPLICAS = 1_000
-"""The largest number of replicas that get metrics of their own. Voters come before observers."""
+"""The largest number of replicas that get metrics. Voters come before observers."""
 
 
 def quorum_metrics(described: Described) -> Iterator[Metric]:
@@ -63,8 +63,8 @@ def _replicas(quorum: DescribedQuorum, age_s: float) -> Iterator[Metric]:
 
 
 def _ago(quorum: DescribedQuorum, replica: DescribedReplica, at: int | None) -> float | None:
-    """The seconds from the time `at` to the leader's answer. It is 0 for the leader itself, which
-    never fetches."""
+    """The seconds from the time `at` (ms) to the leader's answer; None if `at` is unknown. It is 0
+    for the leader itself, which never fetches."""
     if replica.key.node_id == quorum.leader_id:
         return 0.0
     ago = quorum.ago(at)

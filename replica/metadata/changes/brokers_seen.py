@@ -1,4 +1,5 @@
-"""Finds the brokers that must have been alive when an entity changed: no log holds heartbeats."""
+"""Finds the brokers that must have been alive when an entity changed. The log itself has no
+heartbeats, so only such changes show that a broker was alive."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ _BOOTSTRAP_LEVELS: Mapping[str, int | None] = {
 }  # fmt: skip
 """Release -> the newest level that its MetadataVersion names, including unstable levels. Up to 4.0
 a starting controller looks up the level of bootstrap.checkpoint in MetadataVersion (Kafka:
-BootstrapMetadata)."""
+BootstrapMetadata). None means that any level is accepted."""
 _ANY_LEVEL = (1 << 15) - 1
 _QUORUM_STATES = {"3.7": 0, "3.8": 1}
 

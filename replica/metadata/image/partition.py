@@ -41,8 +41,8 @@ class Hosts(NamedTuple):
 
 def moved(old: Hosts, new: Hosts) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """(the replicas before, the replicas after), for a change from `old` to `new` that ends a
-    reassignment and has moved a replica, or that changes the replicas or their order at once. None
-    for any other change, such as the end of a cancelled reassignment."""
+    reassignment and has moved a replica, or that changes the replicas or their order without a
+    reassignment. None for any other change, such as the end of a cancelled reassignment."""
     if new.adding or new.removing:
         return None
     before = tuple(one for one in old.replicas if one not in old.adding)
@@ -90,7 +90,8 @@ class RefusedPartitionError(Exception):
 
 
 def registered(fields: Mapping[str, Any]) -> Partition:
-    """The partition that a PARTITION_RECORD of any version creates or replaces."""
+    """The partition that a PARTITION_RECORD of any version creates or replaces. Raises
+    RefusedPartitionError."""
     replicas, directories = fields["replicas"], fields.get("directories")
     if directories and len(directories) != len(replicas):
         raise RefusedPartitionError(_wrong_length(directories, replicas))
@@ -112,7 +113,7 @@ def registered(fields: Mapping[str, Any]) -> Partition:
 def merged(old: Partition, fields: Mapping[str, Any]) -> Partition:
     """The partition after a PARTITION_CHANGE_RECORD. A null list changes nothing, and an empty list
     empties the partition's list. Every value of `leader` except LEADER_UNCHANGED begins a new
-    leader epoch, even if the leader stays the same."""
+    leader epoch, even if the leader stays the same. Raises RefusedPartitionError."""
     change = fields.get
     replicas = _changed(fields["replicas"], old.replicas)
     leader, leader_epoch = fields["leader"], old.leader_epoch

@@ -129,7 +129,7 @@ class Replay:
         self._boundary = (offset,) if self._boundary else ()
 
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
-        """Apply the record at this offset. Returns a Refusal if it can't be applied.
+        """Apply the record at this offset. Returns a Refusal if it can't be applied, else None.
 
         Records without state (LEADER_CHANGE, NO_OP, header and footer of a snapshot), and records
         that are passed over, change nothing.

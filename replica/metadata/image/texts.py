@@ -61,7 +61,8 @@ def image_of(entities: Iterable[tuple[str, str, int | None]]) -> Image:
     """The image with these entities. Each has a kind, a value, and the offset of the record that
     last changed it; None for a record below the log's start, whose offset becomes -1.
 
-    Raises CorruptDataError as entity_of does, but leaves out a partition whose topic is missing.
+    Raises CorruptDataError for an unknown kind, and for a value that isn't the JSON of its record.
+    An entity whose record the replay refuses is left out, such as a partition without its topic.
     """
     replay = Replay()
     for kind_name, value_text, offset in sorted(entities, key=lambda e: PLACE_OF.get(e[0], -1)):

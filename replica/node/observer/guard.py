@@ -53,12 +53,13 @@ class Guard:
         self._raft = raft
         self._key = key
         self._verified: tuple[int, int] | None = None
-        """The node that was asked last and the epoch at that time, if its answer showed no
-        conflict."""
+        """The node that gave the last description without a conflict, and the epoch at that time;
+        None before the first."""
 
     async def call(self, send: Send) -> PeerResponse:
-        """Send the request, and return the answer. Raises PeerError if no answer comes. After
-        `failed` is set, it sends nothing and raises PeerError at once."""
+        """Send the request, and return the answer. Raises PeerError if no answer comes, or if
+        a check fails. A failed check sets `failed`. After that, this sends nothing and raises
+        PeerError at once."""
         if self.failed.done():
             raise _stopped(send)
         if self._key is not None and self._key.node_id in self._raft.log.voters.ids:
@@ -137,8 +138,8 @@ def conflict(
 
 
 def may_be_alive(quorum: DescribeQuorumResponse, key: ReplicaKey) -> bool:
-    """Whether an observer with the node id of `key` has fetched within RECENT_MS. It may be this
-    observer before its restart: Kafka before 3.9 gives no directory ids.
+    """Whether an observer with the node id of `key` and an unknown directory id has fetched within
+    RECENT_MS. It may be this observer before its restart: Kafka before 3.9 gives no directory ids.
 
     The leader's current time comes from its own entry among the voters.
     """

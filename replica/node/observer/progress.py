@@ -59,9 +59,10 @@ class RecordingProgress:
 
     def __init__(self, first: RecordingState) -> None:
         self.is_caught_up = False
-        """Whether the log has reached the leader's high watermark, and has not lagged since."""
+        """Whether the log has reached the leader's high watermark, and no notice since then has
+        said that it lags."""
         self.target: int | None = None
-        """The first high watermark that a leader named."""
+        """The first high watermark (exclusive) that a leader named; None before."""
         self._before = first
         self._is_new = first.log_end == 0
         self._told_at: float | None = None
@@ -84,7 +85,8 @@ class RecordingProgress:
         return found + self._pace(now, at_s)
 
     def has_reached_target(self, now: RecordingState) -> bool:
-        """Whether every record below the first high watermark is on the disk."""
+        """Whether every record below `target` is flushed to the disk. `target` is the first high
+        watermark that a leader has named; before that, the result is False."""
         return self.target is not None and now.flushed_end >= self.target
 
     def _started(self, now: RecordingState) -> list[Notice]:

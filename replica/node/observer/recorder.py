@@ -176,9 +176,9 @@ class ObserverRecorder:
 async def opened_recorder(wanted: Observation, report: Report) -> ObserverRecorder:
     """Find the quorum, make sure that fetching from it harms no other node, and open the directory.
 
-    This call waits while the quorum has no leader. Raises UsageError if the directory holds a
-    recording of another cluster, or if the observer would fetch under another node's id, and the
-    errors of discover_quorum and assembly.opened.
+    This call waits while the quorum has no leader. Raises UsageError if the directory holds other
+    files or another recording, if no node gives the cluster's id, or if the observer would fetch
+    under another node's id, and the errors of discover_quorum and assembly.opened.
     """
     files = LocalDisk()
     recorded = recorded_replica(files, wanted.folder, wanted.node_id)

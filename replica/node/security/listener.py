@@ -41,8 +41,9 @@ class ListenerSecurity:
     """The limits of this listener."""
 
     def guard(self) -> tuple[Authenticator | None, SSLContext | None]:
-        """The authenticator and the TLS context for a Service. This method reads the files. It
-        raises UsageError and UnreadableFileError, which name the file that is wrong."""
+        """The authenticator and the TLS context for a Service; None for a listener without SASL, or
+        without TLS. This method reads the files. It raises UsageError and UnreadableFileError,
+        which name the file that is wrong."""
         context = None if self.tls is None else server_context(self.tls, self.client_auth)
         return self._authenticator() if self.mechanisms else None, context
 

@@ -27,8 +27,8 @@ def tls_in(properties: Properties) -> Tls:
 
 
 def checks_host_name(properties: Properties) -> bool:
-    """Whether to check the host's name: ssl.endpoint.identification.algorithm is https (True) or
-    empty (False)."""
+    """Whether to check the host's name. True if ssl.endpoint.identification.algorithm is https or
+    missing, and False if it is empty. Raises UsageError for any other value."""
     key = "ssl.endpoint.identification.algorithm"
     found = properties.given(key)
     if found is not None and found.lower() not in ("", "https"):

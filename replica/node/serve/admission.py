@@ -23,8 +23,9 @@ class Admission:
         self._seldom = seldom
 
     async def error_of(self, client: Client, request: WireRequest, rpc: Rpc) -> ErrorCode:
-        """NONE if the client may send the request. BROKER_NOT_AVAILABLE if a later check may show
-        that the client is a voter: peers try again after this error, but not after other errors."""
+        """NONE if the client may send the request, else CLUSTER_AUTHORIZATION_FAILED. The error is
+        BROKER_NOT_AVAILABLE if a later check may show that the client is a voter: peers try again
+        after this error, but not after other errors."""
         authorizer, callers = self._authorizer, rpc.callers
         if was_forwarded(request, rpc) and authorizer.is_named_voter(client.principal):
             return ErrorCode.NONE

@@ -3,7 +3,7 @@ connect.
 
 The metadata log isn't marked as internal, because Spark's Kafka source and others silently drop
 internal topics. A voter's address is the address of its listener with the same name as the client's
-listener, if the voter has this listener.
+listener; if the voter has no such listener, the address of its first listener.
 """
 
 from __future__ import annotations
@@ -68,8 +68,10 @@ async def describe_cluster(
 
 
 def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint, str | None]]:
-    """(node id, address, rack) of each voter and of this node. A node that presents itself as the
-    leader (ServedPartition.always_leads) names only itself."""
+    """(node id, address, rack) of each voter and of this node, if an address of it is known. The
+    address is the one of the listener with this name, or else of the first listener. The rack is
+    None if it is unknown. A node that presents itself as the leader (ServedPartition.always_leads)
+    names only itself."""
     own = _listening(partition.endpoints, listener)
     found: dict[int, tuple[Endpoint, str | None]] = {}
     if not partition.always_leads:
@@ -84,8 +86,8 @@ def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint
 
 
 def leader_endpoint(partition: ServedPartition, listener: str) -> Endpoint | None:
-    """The address of the leader's listener with this name. None while the leader or this address is
-    unknown."""
+    """The address of the leader's listener with this name, or else of its first listener. None
+    while the leader or its addresses are unknown."""
     leader = partition.leader_id
     return next((at for node, at, _ in nodes(partition, listener) if node == leader), None)
 

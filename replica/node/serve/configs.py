@@ -25,8 +25,8 @@ async def describe_configs(
 async def alter_configs(
     partition: ServedPartition, client: Client, request: WireRequest
 ) -> Message:
-    """The answer to AlterConfigs: INVALID_CONFIG for the topic that this node serves, because only
-    server.properties sets its configuration."""
+    """The answer to AlterConfigs and IncrementalAlterConfigs: INVALID_CONFIG for the topic that
+    this node serves, because only server.properties sets its configuration."""
     return {"responses": [_altered(partition, asked) for asked in request.message["resources"]]}
 
 

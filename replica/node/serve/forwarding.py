@@ -62,7 +62,9 @@ class Forwarder:
         return next(iter(addresses_on(listener, role.leader_endpoints)), None)
 
     async def forward(self, request: WireRequest, leader: Address, rpc: Rpc) -> Message:
-        """The leader's answer. REQUEST_TIMED_OUT if no answer came: the change may still happen."""
+        """The leader's answer, or an error: REQUEST_TIMED_OUT if no answer came, so that the change
+        may still happen; UNSUPPORTED_VERSION if the leader doesn't serve this request;
+        NOT_LEADER_OR_FOLLOWER if the leader doesn't know this replica as a voter."""
         # requests that everybody may send must not delay an administrator who changes the quorum
         slots = self._changing if rpc.callers is ADMINISTRATORS else self._anybodys
         try:

@@ -19,7 +19,7 @@ from replica.raft.roles import Leader, ReplicaProgress
 
 
 async def _at_once(address: str) -> None:
-    """Give the reader its turn at once. This is the default, without turns."""
+    """The default of ServedPartition.turn: the reader never waits."""
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class ServedPartition:
     @property
     def readable(self) -> OffsetRange:
         """The offsets that readers get from this node: from the log start (inclusive) to the high
-        watermark (exclusive)."""
+        watermark (exclusive). Empty while the high watermark is unknown."""
         log = self.raft.log
         committed = self.committed
         return OffsetRange(log.log_start, log.log_start if committed is None else committed)

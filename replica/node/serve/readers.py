@@ -38,7 +38,7 @@ class At(NamedTuple):
 
 async def by_time(partition: ServedPartition, timestamp: int, address: str) -> At | None:
     """The first committed record whose time is `timestamp` (ms) or later; for NEWEST_RECORD the
-    newest committed record. None if there is no such record.
+    first committed record with the largest time. None if there is no such record.
 
     All records of a KRaft batch have one append time, so a batch is found by its largest timestamp,
     and the offset is the batch's base offset.
@@ -71,7 +71,7 @@ async def by_time(partition: ServedPartition, timestamp: int, address: str) -> A
 CONSUMER = -1
 _TIERED = (Timestamp.LATEST_TIERED, Timestamp.EARLIEST_PENDING_UPLOAD)
 _NOTHING: Message = {"errorCode": 0, "timestamp": -1, "offset": UNDEFINED_OFFSET}
-"""The answer if the log has no such offset."""
+"""The answer if the log has no offset that fits the request."""
 
 
 async def offset_for_leader_epoch(

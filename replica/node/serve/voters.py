@@ -191,7 +191,7 @@ def _found(
 
 def _is_held(listening: tuple[Socket, ...] | None, held: frozenset[int], uid: int) -> bool | None:
     """Whether one of the listening sockets is among `held`, the inodes that the client's process
-    holds. None if no socket listens."""
+    holds. None if `listening` is None."""
     if listening is None:
         return None
     return any(each.inode in held and each.uid == uid for each in listening)

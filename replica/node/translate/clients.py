@@ -29,7 +29,7 @@ def knows_followers(fetch_version: int) -> bool:
 
 def absent_name(metadata_version: int) -> str | None:
     """The name in an answer of this version, for a topic that the request identified only by its
-    id."""
+    id: None (null), or "" in versions that allow no null."""
     return None if metadata_version >= _NULL_NAME_SINCE else ""
 
 

@@ -17,7 +17,7 @@ _ASKED = (
     same(epoch="leaderEpoch", fetch_offset="fetchOffset", fetch_epoch="fetchEpoch"),
     same(is_follower="isFollower"),
 )
-"""The parts of the request. None names the cluster, because the draft's int32 can't hold Kafka's
+"""The parts of the request. No part names the cluster, because the draft's int32 can't hold Kafka's
 cluster ids."""
 _TOLD = (
     LEADER,

@@ -126,7 +126,8 @@ def handle_fetch_snapshot_response(
 
 def handle_refused_snapshot(core: Core) -> bool:
     """Go back to a plain fetch after a pause, because the leader refuses the snapshot and doesn't
-    say why. Its answer names no epoch, so it doesn't show that its sender still leads."""
+    say why. Its answer names no epoch, so it doesn't show that its sender still leads. Returns
+    False, as for a bad answer."""
     role = core.role
     if isinstance(role, Follower):
         core.keep(replace(role, fetching=None))
@@ -159,6 +160,7 @@ def _poll_observer(core: Core, role: Follower) -> int:
 
 def _fetch_as_observer(core: Core, role: Follower) -> int:
     """Fetch from the leader. Each time a fetch fails, ask one of servers_of(core) who leads.
+    Returns when (ms) the next step is due.
 
     Kafka's observer asks the bootstrap servers alone once the fetch timeout is over. It never
     fetches again from a leader that is not a bootstrap server, even if the bootstrap servers name
@@ -180,7 +182,8 @@ def _fetch_as_observer(core: Core, role: Follower) -> int:
 
 def _truncate(core: Core, diverging: OffsetAndEpoch) -> Mistake | None:
     """Cut the log where it differs from the leader's. Returns the leader's mistake if nothing is
-    left to cut: no correct leader names a difference then (see replica.history.truncation)."""
+    left to cut: no correct leader names a difference then (see replica.history.truncation). Else
+    returns None."""
     decision = Diverging(diverging.epoch, diverging.offset)
     end = checked_truncation_offset(core.log.view, decision, core.committed)
     if end >= core.log.log_end:
@@ -191,7 +194,8 @@ def _truncate(core: Core, diverging: OffsetAndEpoch) -> Mistake | None:
 
 def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> Mistake | None:
     """Begin to fetch a snapshot. Returns the leader's mistake if this replica already has the
-    snapshot, or if it is the bootstrap snapshot, which each replica writes for itself."""
+    snapshot, or if it is the bootstrap snapshot, which each replica writes for itself. Else returns
+    None."""
     if snapshot_id == BOOTSTRAP_SNAPSHOT or core.log.snapshot(snapshot_id) is not None:
         return Mistake.SNAPSHOT_NOT_NEEDED
     core.keep(replace(role, fetching=SnapshotFetch(snapshot_id)))
@@ -200,7 +204,7 @@ def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> 
 
 def _append(core: Core, role: Follower, response: FetchResponse) -> Mistake | None:
     """Append the batches that this log lacks, and follow the leader's high watermark and log start.
-    Returns what is wrong with the answer."""
+    Returns what is wrong with the answer; None for a correct answer."""
     batches = [batch for batch in response.batches if batch.end_offset > core.log.log_end]
     if not _fits(core, batches):
         return Mistake.RECORDS_APART

@@ -33,8 +33,8 @@ can't be done now. After such an answer the observer waits before it asks again.
 
 
 def update(core: Core, role: Follower) -> UpdateVoterRequest | None:
-    """The request that tells the leader this voter's endpoints and versions; None if the leader
-    knows them.
+    """The request that tells the leader this voter's endpoints and versions. None if the leader
+    knows them, or if this replica isn't a voter.
 
     At kraft.version 1 a voter sends it if its entry in the voter set has other endpoints or
     versions. At kraft.version 0 the log has neither endpoints nor versions. The voter then sends

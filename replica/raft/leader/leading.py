@@ -69,9 +69,9 @@ def handle_propose(core: Core, propose: Propose) -> None:
 
 
 def handle_append(core: Core, request: Append) -> None:
-    """Put records into the accumulator. They are appended when the linger is over, or just before
-    the next batch that is appended at once. Raises the errors of handle_propose, and
-    BufferAllocationError."""
+    """Put records into the accumulator. They are appended when the linger is over, just before the
+    next batch that is appended at once, or when all earlier records are committed (see
+    Config.append_when_idle). Raises the errors of handle_propose, and BufferAllocationError."""
     _check_leads(core, request.epoch)
     _check_size(core, batch_size(request.values))
     core.work.accumulator.append(request.values, core.now)
@@ -131,9 +131,9 @@ def _check_size(core: Core, size: int) -> None:
 
 
 def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[ControlRecord]:
-    """The control records of the epoch's first batch. The first is always LeaderChange.
-    KRaftVersion and KRaftVoters follow if only the bootstrap snapshot 0-0 names the voters, or if
-    the leader's own entry in the voter set is out of date."""
+    """The control records of the epoch's first batch. The first is always LeaderChange. At
+    kraft.version 1, KRaftVersion and KRaftVoters follow if only the bootstrap snapshot 0-0 names
+    the voters, or if the leader's own entry in the voter set is out of date."""
     voters = core.log.voters
     keys = {voter.key.node_id: voter.key for voter in voters}
     granting = tuple(keys[node_id] for node_id in sorted(candidate.tally.granted))

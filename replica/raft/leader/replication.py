@@ -244,7 +244,7 @@ def check_quorum_deadline(core: Core) -> int:
 def update_high_watermark(core: Core) -> None:
     """Compute the high watermark anew, and do what waits for the commit of records.
 
-    Called after each fetch, flush and change of the voters.
+    Called after each append, each flush, and each fetch of a voter.
     """
     role = core.leader
     counted = role.counted(core.log.voters, core.log.flushed_end)

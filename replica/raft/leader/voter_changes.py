@@ -31,8 +31,8 @@ from replica.raft.request_checks import leader_only_error
 from replica.raft.roles import Leader, PendingChange, ReplicaProgress
 
 CAUGHT_UP_WITHIN_MS = 3_600_000
-"""A replica that is to become a voter must have fetched within this time, and must have been caught
-up at some time (LeaderState.isReplicaCaughtUp)."""
+"""A replica that is to become a voter must have fetched within this time (ms), and must have been
+caught up at some time (LeaderState.isReplicaCaughtUp)."""
 
 NEWEST_KRAFT_VERSION = 1
 
@@ -62,7 +62,8 @@ def handle_add_voter(
     core: Core, request_id: Hashable, request: AddVoterRequest
 ) -> VoterChangeResponse | None:
     """Ask the new voter for the kraft.versions that it supports. Once it answers,
-    `handle_api_versions` appends the voter set."""
+    `handle_api_versions` appends the voter set. Returns the refusal; None if the request isn't
+    refused."""
     if (
         request.voter.node_id < 0
         or request.voter.directory_id == ZERO_UUID
@@ -124,7 +125,7 @@ def handle_remove_voter(
     core: Core, request_id: Hashable, request: RemoveVoterRequest
 ) -> VoterChangeResponse | None:
     """Append the voter set without this voter. The leader itself may be removed, but not the last
-    voter."""
+    voter. Returns the refusal; None if the request isn't refused."""
     voters = core.log.voters
     if request.voter not in voters.keys or len(voters) == 1:
         message = f"{_name(request.voter)} is no voter, or the only one"
@@ -138,7 +139,7 @@ def handle_remove_voter(
 
 def handle_update_voter(core: Core, request: UpdateVoterRequest) -> VoterChangeResponse:
     """Append the voter set with the voter's new entry, and answer at once. At kraft.version 0 the
-    leader only remembers the entry, for an upgrade."""
+    leader only remembers the entry, for an upgrade. Returns the answer."""
     error = leader_only_error(core, request.epoch)
     if error is not None:
         return _refused(error)
@@ -169,7 +170,9 @@ def handle_update_voter(core: Core, request: UpdateVoterRequest) -> VoterChangeR
 def handle_update_features(
     core: Core, request_id: Hashable, request: UpdateFeaturesRequest
 ) -> VoterChangeResponse | None:
-    """Finalize kraft.version 1: append it and the voters with their directories in one batch."""
+    """Finalize kraft.version 1: append it and the voters with their directories in one batch.
+    Returns the answer if nothing is appended, because the request is refused or changes nothing.
+    Returns None if the answer has to wait for the commit."""
     current, wanted = core.log.kraft_version, request.kraft_version
     if not current <= wanted <= NEWEST_KRAFT_VERSION:
         message = f"kraft.version is {current}: it can't be lowered, or raised above 1"

@@ -45,9 +45,9 @@ def _known_directories(source: Bytes, place: int) -> int:
 
 @inner
 def counts_after(record: Record, replica_count: int, known: int) -> tuple[int, int]:
-    """(the replicas, the known directories) of a partition after a record, from their numbers
-    before it, which are 0 for a new partition. The first is NOT_APPLICABLE if the record can't be
-    applied."""
+    """(the number of replicas, the number of known directories) of a partition after a record.
+    replica_count, known: these numbers before the record; 0 for a new partition. The first result
+    is NOT_APPLICABLE if the record can't be applied."""
     source = record.source
     replicas = place_of(record, long(t.FIELD_REPLICAS))
     directories = place_of(record, long(t.FIELD_DIRECTORIES))

@@ -23,8 +23,8 @@ from replica.scan.kernels.slots import hash_of_pair
 from replica.scan.native import Bytes, Longs
 
 _FAR, _NEAR = 24, 8
-"""The number of rows between the current row and the row of the first step, and the same number for
-the last step."""
+"""How many rows behind the current row is the row of the first step, and how many the row of the
+last step."""
 _MIDDLE = (_FAR + _NEAR) // 2
 """The number of rows between the current row and the row of the second step."""
 _KEY_BYTES = 4 + 16

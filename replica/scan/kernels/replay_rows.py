@@ -36,8 +36,8 @@ from replica.scan.native import Bytes, Longs
 def _set(
     slots: Longs, record: Record, base: int, slot: int, counts: tuple[int, int], is_new: bool
 ) -> None:
-    """Set the counts, and the lists that the record has. Its other lists are empty if the partition
-    is new, else unchanged."""
+    """Set the counts, and the lists that the record has. The other lists of a new partition are set
+    to empty; those of an old partition stay unchanged."""
     put(slots, slot, t.PART_REPLICA_COUNT, counts[0])
     put(slots, slot, t.PART_DIRECTORY_COUNT, counts[1])
     for column in range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1):

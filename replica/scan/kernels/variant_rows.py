@@ -82,13 +82,12 @@ def write_variants(
 
     guarded: the program whose rows are refused if they may hold a secret; -1 to refuse no row for
     that reason. offsets: an array with one more item than rows; row low + k gets the bytes
-    offsets[k] to offsets[k + 1] of `output`. dictionary_offsets: tells in the same way where the
-    dictionary of the row lies in `dictionaries`. refused: an array with one more item than rows.
-    Its first item is the number of rows that the scalar reader must read; the numbers of these rows
-    follow, counted from `low`. A refused row has no bytes in either output. places: an array of
-    2 * tables.MAX_WIDTH items of scratch. known, known_bytes: arrays of KNOWN * KNOWN_COLUMNS items
-    and KNOWN * DICTIONARY_ROOM bytes, which are zero before the first call and are kept between
-    calls.
+    offsets[k] to offsets[k + 1] of `output`. dictionary_offsets: gives in the same way the place of
+    the row's dictionary in `dictionaries`. refused: an array with one more item than rows. Its
+    first item is the number of rows that the scalar reader must read; the numbers of these rows
+    follow, counted from `low`. A refused row has no bytes in either output. places: an array of 2 *
+    tables.MAX_WIDTH items of scratch. known, known_bytes: arrays of KNOWN * KNOWN_COLUMNS items and
+    KNOWN * DICTIONARY_ROOM bytes, which are zero before the first call and are kept between calls.
     """
     ends = places[places.size // 2 :]
     to = long(0)

@@ -118,7 +118,8 @@ def _join(slots: Longs, topic: int, slot: int) -> None:
 
 @inner
 def _stamp(table: Table, rows: Longs, row: int, slot: int) -> None:
-    """Note in a slot the offset of the row, and that the slot changed, unless rows are silent."""
+    """Note in a slot the offset of the row. Also note that the slot changed, unless
+    state[REPORT_SILENT] is 1."""
     put(table.slots, slot, t.SLOT_CHANGED, 1 - item(table.state, v.REPORT_SILENT))
     put(table.slots, slot, t.SLOT_OFFSET, cell(rows, v.ROW_OFFSET, row))
 
@@ -191,7 +192,8 @@ def _is_plain(source: Bytes, start: int, size: int) -> bool:
 
 @inner
 def _is_new_topic(table: Table, record: Record, action: int) -> bool:
-    """Whether the row creates a topic whose id is new, and whose name no removed topic had."""
+    """Whether the row creates a topic whose id is new, whose name no removed topic had, and whose
+    name JSON writes without escapes."""
     if action != t.DO_TOPIC:
         return False
     first, second = topic_id_of(record)

@@ -27,7 +27,7 @@ from replica.simulate.simulation import Simulation
 from replica.simulate.workload import MetadataWorkload, Values
 
 START_MS = 1_767_225_600_000
-"""The time of all clocks at the beginning: 2026-01-01T00:00:00Z."""
+"""The time of all clocks at the beginning, in ms since 1970: 2026-01-01T00:00:00Z."""
 PATIENCE_MS = 120_000
 """The longest time that a script waits, in simulated ms."""
 _KEEP_ALL = {"retention_bytes": -1, "retention_ms": -1}
@@ -125,7 +125,8 @@ class ScriptedQuorum:
         return base
 
     def commit(self, node_id: int, *batches: Records) -> int:
-        """Have a leader append batches, and wait until they are committed. Returns the log end."""
+        """Have a leader append batches, and wait until they are committed. Returns the log end
+        (exclusive)."""
         for batch in batches:
             self.append(node_id, batch)
             self.run_ms(7)
@@ -217,7 +218,7 @@ class ScriptedQuorum:
         self.simulation.network.heal()
 
     def crash(self, *node_ids: int) -> None:
-        """Cut a node's power. Unsynced writes may be lost."""
+        """Cut the power of these nodes. Unsynced writes may be lost."""
         for node_id in node_ids:
             self.simulation.kill(self.nodes[node_id])
 

@@ -39,7 +39,7 @@ def write_capture(capture: Capture, directory: str) -> None:
 
 
 def refuse_filled(directory: str) -> None:
-    """Raises UsageError if the folder exists and isn't empty."""
+    """Raises UsageError for a folder that isn't empty, and for a file."""
     target = Path(directory)
     if target.exists() and not target.is_dir():
         raise UsageError(f"{directory}: a file; name a new folder")

@@ -12,7 +12,7 @@ HIGH_WATERMARK_UNSUPPORTED = 2**63 - 1
 
 
 class Timestamp(IntEnum):
-    """Timestamps of ListOffsets that mean an end of the log, not a time (Kafka:
+    """Timestamps of ListOffsets that mean a special offset, such as the log end, not a time (Kafka:
     ListOffsetsRequest)."""
 
     LATEST = -1

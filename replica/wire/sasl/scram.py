@@ -104,7 +104,7 @@ def client_final(nonce: str) -> str:
 
 
 def user_of(first: str) -> str:
-    """The user named in client-first-message-bare."""
+    """The user named in client-first-message-bare. Raises CorruptDataError for another text."""
     return attributes(first, "nr")["n"].replace("=2C", ",").replace("=3D", "=")
 
 
@@ -136,7 +136,8 @@ def base64_of(raw: bytes) -> str:
 
 
 def text_of(token: bytes) -> str:
-    """The text of a token. Raises CorruptDataError for bytes that aren't UTF-8."""
+    """The text of a token. Raises CorruptDataError for bytes that aren't UTF-8, and for a token of
+    more than _MAX_TOKEN bytes."""
     if len(token) > _MAX_TOKEN:
         raise CorruptDataError(f"SASL: a token of {len(token)} bytes", 0)
     try:

@@ -226,7 +226,7 @@ def test_impact_tells_how_the_cluster_is_now_and_what_one_more_failure_takes(
     )
     told = report.clusters[0].summary.impact
     headline = report.clusters[0].verdict.headline
-    assert headline == "Now: 2 partitions (topic orders) have no leader."
+    assert headline == "2 partitions (topic orders) have no leader."
     assert headline in page.text
     assert told[-1] == (
         "If brokers 11 and 12 failed now, 9 partitions would be without leader (4 already are) and "

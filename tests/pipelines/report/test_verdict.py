@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 from pipelines.report.divergences import ForkBranch, Parting, Replica
 from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.meaning import Effect, LostChange
+from pipelines.report.report_facts import ReportFacts, RuleCount
 from pipelines.report.rounds import Rounds
-from pipelines.report.verdict import ReportFacts, RuleCount, verdict
+from pipelines.report.verdict import verdict
 from pipelines.report.words import Names
-from replica.doctor.verdict.verdict import Fact, Level, MissingVoters
+from replica.doctor.verdict.verdict import Fact, Gap, Level, MissingVoters, Verdict, decide
 from replica.metadata.records import NEWEST_KAFKA
 from replica.model.keys import ReplicaKey
 from replica.severity import Severity
@@ -58,6 +60,12 @@ CONFLICT = Parting(
     (),
 )
 
+
+def judged(*facts: Fact, gaps: Iterable[Gap] = ()) -> Verdict:
+    """The verdict of check with these facts and gaps."""
+    return decide("c", facts, gaps, well="No fault found.")
+
+
 CASES = {
     "a log of a newer Kafka": (
         replace(
@@ -66,31 +74,30 @@ CASES = {
             known_to=28,
         ),
         Level.ATTENTION,
-        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
-        "all 2 snapshots are valid; the metadata state from offset 28 on is not known to this "
-        f"release, which reads up to Kafka {NEWEST_KAFKA}: the log holds newer records; 3 "
-        "warnings in the newest captures (unknown-record-version); no capture shows a node whose "
-        "metadata log lost records.",
+        "The metadata state from offset 28 on is not known to this release, which reads up to "
+        f"Kafka {NEWEST_KAFKA}: the log holds newer records. 3 warnings in the newest captures "
+        "(unknown-record-version).",
     ),
     "healthy": (
         HEALTHY,
         Level.HEALTHY,
-        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
-        "all 2 snapshots are valid; no capture shows a node whose metadata log lost records.",
+        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99. "
+        "All 2 snapshots are valid; no capture shows a node whose metadata log lost records.",
     ),
     "one is behind": (
         replace(HEALTHY, relations={"prefix": 2, "identical": 1}, snapshots={"valid": 1}),
         Level.HEALTHY,
         "In the newest captures the metadata logs of all 3 nodes agree as far as each has come "
-        "(to offset 99); the only snapshot is valid; no capture shows a node whose metadata log "
+        "(to offset 99). The only snapshot is valid; no capture shows a node whose metadata log "
         "lost records.",
     ),
     "diverged and healed": (
         replace(HEALTHY, losses=(GHOSTS,)),
         Level.RECOVERED,
-        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that were never committed and"
-        " have discarded them since; nothing committed was lost; all 2 snapshots are valid; in "
-        "the newest captures the metadata logs of all 3 nodes are the same up to offset 99.",
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that were never committed "
+        "and have discarded them since. No committed record of the metadata log was lost; all 2 "
+        "snapshots are valid; in the newest captures the metadata logs of all 3 nodes are the "
+        "same up to offset 99.",
     ),
     "diverged and healed, with times and meaning": (
         replace(
@@ -101,19 +108,19 @@ CASES = {
         ),
         Level.RECOVERED,
         "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 "
-        "to 00:00:07 UTC) that were never committed and have discarded them between the captures "
-        "of split and the captures of final: 5 topics with 15 partitions were never created; "
-        "nothing committed was lost; all 2 snapshots are valid; in the newest captures the "
-        "metadata logs of all 3 nodes are the same up to offset 99, written 2026-01-01 00:00:45 "
-        "UTC.",
+        "to 00:00:07 UTC) that were never committed and have discarded them between the "
+        "captures of split and the captures of final: 5 topics with 15 partitions were never "
+        "created. No committed record of the metadata log was lost; all 2 snapshots are valid; "
+        "in the newest captures the metadata logs of all 3 nodes are the same up to offset 99, "
+        "written 2026-01-01 00:00:45 UTC.",
     ),
     "truncated between captures with times": (
         replace(HEALTHY, losses=(replace(GHOSTS, between=(SPLIT, FINAL)),)),
         Level.RECOVERED,
-        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that were never committed and "
-        "have discarded them between 2026-01-02 00:00:00 UTC and 2026-01-03 00:00:00 UTC; "
-        "nothing committed was lost; all 2 snapshots are valid; in the newest captures the "
-        "metadata logs of all 3 nodes are the same up to offset 99.",
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that were never committed "
+        "and have discarded them between 2026-01-02 00:00:00 UTC and 2026-01-03 00:00:00 UTC. "
+        "No committed record of the metadata log was lost; all 2 snapshots are valid; in the "
+        "newest captures the metadata logs of all 3 nodes are the same up to offset 99.",
     ),
     "still diverged, with times and meaning": (
         replace(
@@ -124,24 +131,24 @@ CASES = {
         Level.ATTENTION,
         "Node 2 holds 22 records (from offset 10 on, epoch 7, written 2026-01-01 00:00:05 to "
         "00:00:07 UTC) that were never committed and will discard them: 5 topics with 15 "
-        "partitions were never created; nothing committed would be lost; all 2 snapshots "
-        "are valid; in the newest captures the metadata logs of the nodes don't agree.",
+        "partitions were never created. No committed record of the metadata log would be lost; "
+        "all 2 snapshots are valid; in the newest captures the metadata logs of the nodes don't "
+        "agree.",
     ),
     "committed loss, with times and meaning": (
         replace(HEALTHY, losses=(replace(GHOSTS, committed=3, superseded=19, effect=TOPICS),)),
         Level.AT_RISK,
-        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 to "
-        "00:00:07 UTC), which tell of 5 topics with 15 partitions created, and have discarded "
-        "them since; 3 of them were proven committed; all 2 snapshots are valid; in the newest "
-        "captures the metadata logs of all 3 nodes are the same up to offset 99.",
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 "
+        "to 00:00:07 UTC), 3 of them proven committed, which tell of 5 topics with 15 "
+        "partitions created, and have discarded them since.",
     ),
     "records that change nothing": (
         replace(HEALTHY, losses=(replace(GHOSTS, effect=Effect((WRITTEN_MS, WRITTEN_MS))),)),
         Level.RECOVERED,
         "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 "
-        "UTC) that were never committed and have discarded them since; nothing committed was "
-        "lost; all 2 snapshots are valid; in the newest captures the metadata logs of all 3 "
-        "nodes are the same up to offset 99.",
+        "UTC) that were never committed and have discarded them since. No committed record of "
+        "the metadata log was lost; all 2 snapshots are valid; in the newest captures the "
+        "metadata logs of all 3 nodes are the same up to offset 99.",
     ),
     "conflict at a known time": (
         replace(
@@ -151,9 +158,8 @@ CASES = {
         ),
         Level.AT_RISK,
         "From offset 9 on (written 2026-01-01 00:00:05 UTC) node 1 and nodes 2 and 3 hold "
-        "different records under one epoch (4), which no run of Raft leaves; no capture shows a "
-        "node whose metadata log lost records; all 2 snapshots are valid; in the newest captures "
-        "the metadata logs of the nodes don't agree.",
+        "different records under one epoch (4), which no run of Raft leaves. In the newest "
+        "captures the metadata logs of the nodes don't agree.",
     ),
     "still diverged": (
         replace(
@@ -162,39 +168,37 @@ CASES = {
             relations={"diverged": 2, "identical": 1},
         ),
         Level.ATTENTION,
-        "Node 2 holds 22 records (from offset 10 on, epoch 7) that were never committed "
-        "and will discard them; nothing committed would be lost; all 2 snapshots are valid; in "
-        "the newest captures the metadata logs of the nodes don't agree.",
+        "Node 2 holds 22 records (from offset 10 on, epoch 7) that were never committed and "
+        "will discard them. No committed record of the metadata log would be lost; all 2 "
+        "snapshots are valid; in the newest captures the metadata logs of the nodes don't "
+        "agree.",
     ),
     "lost and unproven": (
         replace(HEALTHY, losses=(replace(GHOSTS, unproven=5, superseded=17),)),
         Level.ATTENTION,
-        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have discarded them since; "
-        "nothing here proves whether 5 of them were committed; all 2 snapshots are valid; in the "
-        "newest captures the metadata logs of all 3 nodes are the same up to offset 99.",
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have discarded them "
+        "since. Nothing here proves whether 5 of them were committed.",
     ),
     "committed loss": (
         replace(HEALTHY, losses=(replace(GHOSTS, committed=3, superseded=19),)),
         Level.AT_RISK,
-        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have discarded them "
-        "since; 3 of them were proven committed; all 2 snapshots are valid; in the newest "
-        "captures the metadata logs of all 3 nodes are the same up to offset 99.",
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7), 3 of them proven committed, "
+        "and have discarded them since.",
     ),
     "nobody knows what became of it": (
         replace(HEALTHY, losses=(replace(GHOSTS, when=When.UNSEEN),), snapshots={}),
         Level.ATTENTION,
         "Nodes 2 and 3 held 22 records (from offset 10 on, epoch 7) that were never committed, "
-        "and no capture shows what became of them; nothing committed was lost; there are no "
-        "snapshots; in the newest captures the metadata logs of all 3 nodes are the same up to "
-        "offset 99.",
+        "and no capture shows what became of them. No committed record of the metadata log was "
+        "lost; there are no snapshots; in the newest captures the metadata logs of all 3 nodes "
+        "are the same up to offset 99.",
     ),
     "conflict": (
         replace(HEALTHY, partings=(CONFLICT,), relations={"conflict": 2, "identical": 1}),
         Level.AT_RISK,
         "From offset 9 on node 1 and nodes 2 and 3 hold different records under one epoch (4), "
-        "which no run of Raft leaves; no capture shows a node whose metadata log lost records; "
-        "all 2 snapshots are valid; in the newest captures the metadata logs of the nodes don't "
-        "agree.",
+        "which no run of Raft leaves. In the newest captures the metadata logs of the nodes "
+        "don't agree.",
     ),
     "invalid and unverifiable snapshots": (
         replace(
@@ -203,15 +207,14 @@ CASES = {
             rules=(RuleCount("snapshot-footer", "error", 2, 1),),
         ),
         Level.ATTENTION,
-        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; 1 "
-        "of 4 snapshots is invalid; 2 of 4 snapshots can't be verified; 1 error in the newest "
-        "captures (snapshot-footer); no capture shows a node whose metadata log lost records.",
+        "1 of 4 snapshots is invalid. 2 of 4 snapshots can't be verified; 1 error in the newest "
+        "captures (snapshot-footer).",
     ),
     "unverifiable snapshots": (
         replace(HEALTHY, snapshots={"unverifiable": 1}),
         Level.INCOMPLETE,
-        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; 1 "
-        "of 1 snapshot can't be verified; no capture shows a node whose metadata log lost "
+        "1 of 1 snapshot can't be verified. In the newest captures the metadata logs of all 3 "
+        "nodes are the same up to offset 99; no capture shows a node whose metadata log lost "
         "records.",
     ),
     "a torn tail": (
@@ -219,8 +222,8 @@ CASES = {
             HEALTHY, damage=1, kinds=("torn-tail",), rules=(RuleCount("torn-tail", "info", 1, 1),)
         ),
         Level.HEALTHY,
-        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
-        "all 2 snapshots are valid; 1 place could not be read (torn-tail); no capture shows a "
+        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99. "
+        "All 2 snapshots are valid; 1 place could not be read (torn-tail); no capture shows a "
         "node whose metadata log lost records.",
     ),
     "damage": (
@@ -231,10 +234,8 @@ CASES = {
             rules=(RuleCount("crc-mismatch", "error", 3, 3), RuleCount("framing", "error", 1, 1)),
         ),
         Level.ATTENTION,
-        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
-        "all 2 snapshots are valid; 4 places could not be read (crc-mismatch and framing); 4 "
-        "errors in the newest captures (crc-mismatch and framing); no capture shows a node whose "
-        "metadata log lost records.",
+        "4 errors in the newest captures (crc-mismatch and framing). 4 places could not be read "
+        "(crc-mismatch and framing).",
     ),
     "errors and warnings of the past": (
         replace(
@@ -242,36 +243,35 @@ CASES = {
             rules=(RuleCount("crc-mismatch", "error", 2, 0), RuleCount("stale", "warning", 1, 0)),
         ),
         Level.ATTENTION,
-        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
-        "all 2 snapshots are valid; 2 errors in earlier captures only (crc-mismatch); 1 warning "
+        "2 errors in earlier captures only (crc-mismatch). In the newest captures the metadata "
+        "logs of all 3 nodes are the same up to offset 99; all 2 snapshots are valid; 1 warning "
         "in earlier captures only (stale); no capture shows a node whose metadata log lost "
         "records.",
     ),
     "a warning now": (
         replace(HEALTHY, rules=(RuleCount("broken-index", "warning", 4, 2),)),
         Level.ATTENTION,
-        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
-        "all 2 snapshots are valid; 2 warnings in the newest captures (broken-index); no capture "
-        "shows a node whose metadata log lost records.",
+        "2 warnings in the newest captures (broken-index).",
     ),
     "no offset in common": (
         replace(HEALTHY, relations={"disjoint": 1, "prefix": 2}),
         Level.ATTENTION,
-        "In the newest captures the metadata logs of 1 pair of nodes have no offset in common; "
-        "all 2 snapshots are valid; no capture shows a node whose metadata log lost records.",
+        "In the newest captures the metadata logs of 1 pair of nodes have no offset in common. "
+        "All 2 snapshots are valid; no capture shows a node whose metadata log lost records.",
     ),
     "a single replica": (
         replace(HEALTHY, relations={}, members=1),
         Level.HEALTHY,
-        "In the newest captures there is one node, and nothing to compare its metadata log with; "
-        "all 2 snapshots are valid; no capture shows a node whose metadata log lost records.",
+        "In the newest captures there is one node, and nothing to compare its metadata log "
+        "with. All 2 snapshots are valid; no capture shows a node whose metadata log lost "
+        "records.",
     ),
     "captures after the last build": (
         replace(HEALTHY, unbuilt=2),
         Level.ATTENTION,
-        "In the newest captures the metadata logs of all 3 nodes are the same up to offset 99; "
-        "all 2 snapshots are valid; no capture shows a node whose metadata log lost records; 2 "
-        "captures are not in the tables yet: run `kraftlake build`.",
+        "2 captures are not in the tables yet: run `kraftlake build`. In the newest captures "
+        "the metadata logs of all 3 nodes are the same up to offset 99; all 2 snapshots are "
+        "valid; no capture shows a node whose metadata log lost records.",
     ),
 }
 
@@ -322,14 +322,13 @@ def test_nothing_bad_is_ever_called_healthy(
     )
     answer = verdict(facts)
     at_risk = committed > 0
+    calm = records and not committed and not unproven and not now
     assert (answer.level is Level.AT_RISK) == at_risk
     if snapshots.get("invalid") or now:
         assert answer.level in (Level.AT_RISK, Level.ATTENTION)
     assert answer.level is not Level.HEALTHY, "there are errors, if only in earlier captures"
-    assert ("nothing committed" in answer.sentence) == bool(
-        records and not committed and not unproven
-    )
-    assert answer.sentence[0].isupper()
+    assert ("o committed record" in answer.sentence) == bool(calm)
+    assert not answer.sentence[0].islower()
     assert answer.sentence.endswith(".")
 
 
@@ -342,39 +341,26 @@ WORN = Fact(Level.ATTENTION, Severity.WARNING, "Broker 12: its disk is cordoned.
 def test_a_report_without_all_voters_is_not_called_healthy() -> None:
     missing = frozenset(ReplicaKey(node, "directory") for node in (1, 3))
     gaps = tuple(MissingVoters(missing, 3, frozenset({2})).gaps(is_mixed=False))
-    told = verdict(replace(HEALTHY, members=1, relations={}, not_judged=gaps))
+    told = verdict(replace(HEALTHY, members=1, relations={}, judged=judged(gaps=gaps)))
     assert told.level is Level.INCOMPLETE
-    assert (
-        "2 of 3 voters (nodes 1 and 3) can't be judged, because their directories were"
-        in told.sentence
-    )
+    assert told.headline.endswith("Not judged: 2 of 3 voters (nodes 1 and 3).")
 
 
-def test_logs_that_part_lead_where_they_are_worse_than_what_is_wrong_besides() -> None:
-    parts = Fact(Level.AT_RISK, Severity.ERROR, "Logs conflict.", rules=("conflict",))
-    answer = verdict(replace(HEALTHY, now=(parts, WORN)))
-    assert answer.level is Level.AT_RISK
-    assert answer.sentence.endswith(f" Now: {WORN.text}")
-    assert "Logs conflict." not in answer.sentence, "the clauses tell it, with its times"
-    assert verdict(replace(HEALTHY, now=(WORN, parts))).sentence.startswith(f"Now: {WORN.text} ")
-
-
-def test_what_users_feel_now_leads_whatever_the_logs_say() -> None:
-    answer = verdict(replace(HEALTHY, now=(DOWN, WORN)))
+def test_what_check_says_leads_in_its_words_whatever_the_logs_say() -> None:
+    found = judged(DOWN, WORN)
+    answer = verdict(replace(HEALTHY, judged=found))
     assert answer.level is Level.OUTAGE
-    assert answer.sentence.startswith(
-        f"Now: 614 of 690 partitions have no leader. {WORN.text} "
-        "In the newest captures the metadata logs of all 3 nodes are the same"
-    )
+    assert (answer.headline, answer.beside, answer.of_logs) == (DOWN.text, (WORN.text,), "")
     also_down = replace(DOWN, text="6 partitions refuse writes.")
     others = tuple(replace(WORN, text=f"Broker {one}: so it is.") for one in (13, 14))
-    answer = verdict(replace(HEALTHY, now=(DOWN, also_down, WORN, *others)))
-    assert answer.headline == (
-        f"Now: {DOWN.text} 6 partitions refuse writes. {WORN.text} And 2 other findings."
+    answer = verdict(replace(HEALTHY, judged=judged(DOWN, also_down, WORN, *others)))
+    assert answer.sentence == (
+        f"{DOWN.text} 6 partitions refuse writes. {WORN.text} And 2 other findings."
     )
-    assert verdict(HEALTHY).headline == ""
-    harmless = verdict(replace(HEALTHY, losses=(GHOSTS,), now=(DOWN,)))
+    assert verdict(replace(HEALTHY, judged=judged())).headline == "No fault found."
+    harmless = verdict(replace(HEALTHY, losses=(GHOSTS,), judged=judged(DOWN)))
     assert harmless.level is Level.OUTAGE, "a harmless divergence hides no outage"
+    assert harmless.sentence.startswith(f"{DOWN.text} Nodes 2 and 3 held 22 records")
 
 
 def test_a_copy_that_went_back_is_no_loss_of_the_cluster() -> None:
@@ -383,6 +369,6 @@ def test_a_copy_that_went_back_is_no_loss_of_the_cluster() -> None:
     assert answer.level is Level.ATTENTION
     assert answer.sentence.startswith(
         "The copy of node 1 went back by 22 records (offsets 10 to 31, epoch 7), of which 22 were "
-        "committed: other nodes keep these; nothing committed was lost; "
+        "committed: other nodes keep these."
     )
     assert verdict(replace(HEALTHY, losses=(replace(gone, is_kept=False),))).level is Level.AT_RISK

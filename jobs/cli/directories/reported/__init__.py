@@ -5,7 +5,7 @@
 - `captures`: rows about replicas, epochs and leaders. `judged`: about findings, snapshots, health.
 - `walked`: the typed changes of the cluster's log: their numbers, and the newest of them.
 - `records`: decoded records.
-- `parted`: where logs diverge, what vanished between rounds, and what was lost by it.
+- `parted`: where logs diverge, which records a log lost between rounds, and the effect of this.
 - `beside`: two sections in the place of the slider on a lake's page: the events, the state now.
 - `pages`: all of these rows and sections as a Report.
 """

@@ -49,8 +49,8 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[Html]:
 
 
 def state_now(cluster: Cluster, text: str, lacked: str, image: Image | None) -> Section:
-    """The newest state. text: when that was. lacked: see leader_lacked. image: the same state
-    without secrets; None where it isn't known."""
+    """The newest state. text: the moment of the state, in words. lacked: see leader_lacked. image:
+    the same state without secrets; None where it isn't known."""
     title = "The last known state of the cluster" if lacked else "The cluster now"
     return Section("state", title, joined(_state(cluster, text, lacked, image)))
 

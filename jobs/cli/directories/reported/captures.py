@@ -47,7 +47,8 @@ def _rounds(given: GivenCluster) -> Iterator[Row]:
 
 
 def last_written(capture: Capture) -> int | None:
-    """The time of the log's last batch."""
+    """The time of the log's last batch, in ms since 1970 (UTC); None where there is no batch, or
+    the batch has no time."""
     last = capture.examined.last_batch
     at = -1 if last is None else last.header.max_timestamp
     return None if at < 0 else at

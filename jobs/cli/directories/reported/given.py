@@ -23,7 +23,7 @@ from replica.format.formatted import FormattedDirectory
 from replica.history.log import ReplicaLog
 
 GIVEN = "these directories"
-"""The name of the only round, where nothing tells its time."""
+"""The name of the only round, where its time is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,8 @@ def figure(rows: Sequence[Row], most: int | None = None) -> Figure:
 
 
 def time_of(ms: int | None) -> str | None:
-    """A record's time as the queries of a lake give it; None where no calendar has it."""
+    """A record's time (ms since 1970) as the queries of a lake give it; None where it is unknown,
+    and where no calendar has it."""
     if ms is None:
         return None
     try:

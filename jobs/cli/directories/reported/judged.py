@@ -90,7 +90,8 @@ def _shown(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _snapshots(given: GivenCluster) -> Iterator[Mapping[str, Any]]:
-    """Each snapshot of a replica once, with the worst verdict of any round, or the newest."""
+    """Each snapshot of a replica once. Its verdict is that of the newest round that found it
+    invalid, else that of the newest round."""
     found: dict[tuple[Any, ...], list[tuple[Capture, SnapshotVerdict]]] = defaultdict(list)
     for each in reversed(given.rounds):
         for member in each.judged.members:
@@ -145,7 +146,8 @@ def _health(judged: JudgedCluster) -> Iterator[Row]:
 
 
 def _exposure(judged: JudgedCluster) -> Figure | None:
-    """What failures would do now, the worst first; None where the state isn't known."""
+    """What failures would do now: first no failure at all, then single ones, then pairs; in each of
+    these kinds the worst first. None where the state isn't known."""
     cluster = judged.cluster
     if cluster is None:
         return None

@@ -154,15 +154,14 @@ def _evidence(
         newest_changes=walked.newest(),
         state_ranges=walked.state_ranges(),
         voter_sets=_voter_set(voters),
-        facts=given.verdict.facts,
-        next_steps=given.verdict.next_steps,
-        gaps=given.verdict.not_judged,
+        judged=given.verdict,
         outages=judged.known_outages(given.newest.judged, fenced_unasked),
     )
 
 
 def _voter_set(voters: Sequence[int]) -> Figure | None:
-    """The voters that the newest files name, as one set that was always in force."""
+    """The voters that the newest files name, as one set that was always in force; None where there
+    are none."""
     if not voters:
         return None
     value = json.dumps({"voters": [{"voterId": one} for one in voters]})

@@ -1,4 +1,5 @@
-"""Where logs diverge, what vanished from them between two rounds, and what was lost by it."""
+"""Where logs diverge, which records a log lost between two rounds, and the effect of these
+losses."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from replica.metadata.image.image import Image
 from replica.metadata.redact import Redactor
 
 _CREATIONS = ("topic_created", "partition_created")
-"""Changes that make an entity. One that is made again has another id."""
+"""Changes that make an entity. An entity that is made again has another id."""
 _SUPERSEDED = EntryCommitment.SUPERSEDED.value
 
 

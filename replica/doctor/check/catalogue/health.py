@@ -174,7 +174,8 @@ FENCED_BROKER = warning(
     ("strimzi/strimzi-kafka-operator#12760",),
 )
 SET_AGAIN = ", or set the old value again until they are copied"
-"""The end of a next step. It can be done only while the quorum has a leader."""
+"""The last words of a rule's next step. Setting the old value again needs a quorum with a leader,
+so the words are removed from findings about a quorum that may have none."""
 RETENTION_SHORTENED = warning(
     "retention-shortened-while-down",
     "The retention of a topic was shortened while a broker with its replicas was down.",
@@ -261,13 +262,16 @@ UNCLEAN_LEADER = warning(
     "producers. `kraftlake timeline` shows the election.",
     ("KIP-704", "apache/kafka#9533"),
 )
-UNCLEAN_IN_NEW_DIRECTORY = warning(
-    "unclean-leader-in-new-directory",
-    "A partition's leader was elected uncleanly after its broker had lost the log directory of its "
-    "replica, as after an installation on a new disk: it may have begun without any record.",
-    "Elects such a broker by its id, as the last known leader (KIP-966), whatever its disk holds.",
-    "Keep the former disk: it may be the only copy of the records. Stop the producers until it is "
-    "decided which copy counts, because new records take the offsets of the lost ones.",
+LEADER_IN_NEW_DIRECTORY = warning(
+    "leader-in-new-directory",
+    "The only replica that leads a partition, or may lead it, is in another log directory than "
+    "before, and the former one is gone, as after an installation on a new disk: it may have begun "
+    "without any record.",
+    "Lets such a replica lead by its broker's id, in sync or as the last known leader (KIP-966), "
+    "whatever its disk holds. The other replicas truncate to it.",
+    "Keep the former disk: it may have the only copy of the records. Stop the producers of these "
+    "topics until it is decided which copy counts, because new records take the offsets of the "
+    "lost ones.",
     ("KIP-858", "KIP-966"),
 )
 UNCLEAN_ONLY_REPLICA = info(

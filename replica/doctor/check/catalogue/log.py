@@ -8,8 +8,8 @@ _FETCH_ANEW = (
     "Keep a copy of this directory. A broker can fetch all anew into an empty one; a voter forgets "
     "by that what it acknowledged, and `kraftlake recover --plan` says how it joins again."
 )
-"""The next step for a damaged log. It differs for voters: one that keeps its identity and begins
-with an empty log may vote for a leader that lacks records which the voter has acknowledged."""
+"""The next step for a damaged log. A voter must not simply begin with an empty log: if it keeps its
+identity, it may vote for a leader that lacks records which the voter itself has acknowledged."""
 
 CRC_MISMATCH = error(
     "crc-mismatch",

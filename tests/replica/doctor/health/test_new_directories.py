@@ -1,4 +1,4 @@
-"""Leaders that were elected uncleanly, in another log directory than the replica had before."""
+"""Replicas that lead, or may lead, from another log directory than they had before."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.new_directories import led_from_new_directories
 from replica.doctor.health.rewound import VisibleChange
+from replica.model.keys import NO_NODE
 from tests.replica.doctor.health.clusters import (
     a_broker,
     a_partition,
@@ -64,7 +65,33 @@ def test_a_directory_that_is_online_or_was_not_named_is_not_lost(former: str) ->
     assert found(ASSIGNED, moved) == frozenset()
 
 
-def test_steps_are_read_only_where_a_leader_was_elected_uncleanly() -> None:
+@pytest.mark.parametrize("leader", [11, NO_NODE])
+def test_a_clean_election_in_a_new_directory_loses_as_much(leader: int) -> None:
+    """Without eligible leader replicas a broker stays in sync while it is down, whatever its disk
+    has when it is back."""
+    alone = a_partition(0, (11,), leader=leader, leaderEpoch=3, directories=(NEW,))
+    cluster = cluster_after([*healthy(), a_broker(11, logDirs=(NEW,)), alone])
+    now = cluster.partitions[KEY]
+    former = now._replace(leader=NO_NODE, directories=(directory_of(11),))
+    steps = [VisibleChange(9, 9, (("partitions", KEY, former),))]
+    assert led_from_new_directories(cluster, lambda: steps) == {KEY}
+    followed = now._replace(leader=12, isr=(11, 12))
+    steps.insert(0, VisibleChange(9, 9, (("partitions", KEY, followed),)))
+    assert not led_from_new_directories(cluster, lambda: steps)
+
+
+def test_a_directory_that_went_after_the_replica_had_left_it_had_nothing() -> None:
+    """An operator moved the replica to another disk, and took the first one away then."""
+    now = cluster_after([*healthy(), a_broker(11, logDirs=(NEW,)), UNCLEAN])
+    both = {**now.values("brokers")[11], "logDirs": (NEW, directory_of(11))}
+    steps = [
+        VisibleChange(9, 9, (("brokers", 11, both),)),
+        VisibleChange(8, 8, (("partitions", KEY, BEFORE),)),
+    ]
+    assert not led_from_new_directories(now, lambda: steps)
+
+
+def test_steps_are_read_only_where_one_replica_may_have_begun_again() -> None:
     def steps() -> list[VisibleChange]:
         raise AssertionError("read")
 
@@ -79,8 +106,9 @@ def test_an_only_replica_on_a_new_disk_is_no_note() -> None:
     replaced = replace(cluster, led_from_new_directories=frozenset({KEY}))
     found = {one.rule.id: one for one in judge_health(replaced)}
     assert "unclean-only-replica" not in found
-    (subject,) = found["unclean-leader-in-new-directory"].subjects
-    assert subject.what == "led by 11 of [11], whose former log directory is gone"
+    (subject,) = found["leader-in-new-directory"].subjects
+    told = "broker 11 leads it, whose former log directory is gone; replicas [11]"
+    assert subject.what == told
 
 
 @pytest.mark.parametrize("is_replaced", [True, False])
@@ -100,8 +128,8 @@ def test_the_log_of_a_broker_that_was_installed_anew(tmp_path: Path, is_replaced
     rules = {one.rule.id: one for one in judge_health(the_cluster(node))}
     assert "unclean-leader" in rules
     if is_replaced:
-        told = names(rules["unclean-leader-in-new-directory"])
+        told = names(rules["leader-in-new-directory"])
         assert told == ["moved-0", "moved-1"]
     else:
-        assert "unclean-leader-in-new-directory" not in rules
+        assert "leader-in-new-directory" not in rules
         assert names(rules["unclean-only-replica"]) == ["moved-0"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from replica.doctor.preflight.answer import ChangeSafety, Preflight
@@ -312,11 +314,25 @@ def test_partitions_that_wait_for_a_log_directory_get_its_repair_and_no_reassign
     })  # fmt: skip
     waits = partition(0, (2,), isr=(2,), leader=-1, directories=(lost,))
     repair = (
-        "repair the log directory of broker 2 that is offline and keep its files, restart the "
-        "broker, and ask again: 1 partition (orders-0) waits for it, and no reassignment helps"
+        "keep the files of the log directory of broker 2 that is offline, repair it, restart the "
+        "broker with it, and ask again: 1 partition (orders-0) waits for it, and no reassignment "
+        "helps"
     )
     assert stop_brokers(cluster(change, waits), [2]).first == (repair,)
     spare, also_of_2 = partition(1, (2,), directories=(online,)), partition(2, (1, 2))
     first, second = stop_brokers(cluster(change, waits, spare, also_of_2), [2]).first
     assert first == repair
     assert second.startswith("give another replica to 1 partition that needs each replica it has")
+
+
+def test_what_keeps_the_only_copy_stands_before_the_start_of_its_broker() -> None:
+    waits = partition(0, (2,), isr=(2,), leader=-1, directories=("newDirectoryOf2AAAAAAA",))
+    gone = broker(2, fenced=True)
+    of = cluster(gone, waits, min_isr=1)
+    again = replace(of, led_from_new_directories=frozenset(of.partitions))
+    keep, start = stop_brokers(again, [2]).first
+    assert keep == (
+        "keep the former disk of broker 2, which may have the only copy of 1 partition (orders-0), "
+        "and stop the producers of topic orders: `kraftlake check` says why"
+    )
+    assert start.startswith("start node 2, wait")

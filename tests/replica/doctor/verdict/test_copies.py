@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from jobs.cli.directories.verdict_text import describe_verdict, verdict_in_short
+from jobs.cli.directories.verdict_text import OF_CHECK, ON_PAGE, describe_verdict, verdict_in_short
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Subject
 from replica.doctor.health.copy_first import CopyFirst
@@ -21,7 +21,10 @@ COPY = "First copy the log directories of broker 11."
 
 def shapes(verdict: Verdict) -> Iterator[list[str]]:
     """The verdict in each form that a command prints."""
-    yield from ([*describe_verdict(verdict, on_page=is_page)] for is_page in (False, True))
+    yield from (
+        [*describe_verdict(verdict, form=ON_PAGE if is_page else OF_CHECK)]
+        for is_page in (False, True)
+    )
     yield [*verdict_in_short(verdict)]
 
 

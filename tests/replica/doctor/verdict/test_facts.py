@@ -170,45 +170,6 @@ def test_a_draft_with_later_findings_is_the_verdict_on_all_of_them() -> None:
     )
 
 
-def test_an_offline_directory_is_the_cause_where_no_broker_is_down() -> None:
-    lost = about(
-        health.LOST_DIRECTORY,
-        Subject("a-0", "on broker 3, in a directory that was lost"),
-        Subject("a-1", "on broker 3, in directory EZ67Kxzf, not online"),
-    )
-    found = (of_partitions(health.WITHOUT_LEADER, "a-0", "a-1"), lost)
-    verdict = verdict_on(ClusterEvidence(health=found, partitions=9))
-    assert verdict.headline == (
-        "2 of 9 partitions (a-0 and a-1) have no leader. Broker 3 has a log directory offline."
-    )
-    assert verdict.next_steps[0].startswith("Repair the disk of broker 3 and keep its files")
-
-
-REPAIR = (
-    "Repair the disk of broker 3 and keep its files, as no other replica may lead (a full disk "
-    "only needs room). Then restart the broker."
-)
-
-
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        (0, ""),
-        (1, " While broker 3 restarts, 1 more partition has no leader."),
-        (103, " While broker 3 restarts, 103 more partitions have no leader."),
-    ],
-)
-def test_the_step_says_what_goes_without_a_leader_while_a_broker_restarts(
-    more: int, told: str
-) -> None:
-    leaderless = of_partitions(health.WITHOUT_LEADER, "wide-0")
-    lost = about(health.LOST_DIRECTORY, Subject("wide-0", "on broker 3, in a directory not online"))
-    evidence = ClusterEvidence(health=(leaderless, lost), leaderless_in_restart={3: more})
-    assert verdict_on(evidence).next_steps == (
-        f"{REPAIR}{told} Run no unclean election before: it may lose data.",
-    )
-
-
 def test_no_step_says_to_start_a_node_and_to_start_none() -> None:
     for rule in RULES:
         starts_none = "no node" in rule.next_step or "none of these nodes" in rule.next_step

@@ -1,0 +1,70 @@
+"""Texts about log directories that brokers have lost, and that may hold the only copy of records.
+They say which disks to keep before any start."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from replica.doctor.check.rule import Finding
+from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.metadata.image.partition import topic_of
+from replica.words import counted, listed, named, shortened
+
+_SHOWN, _NAMED = 5, 3
+
+
+def brokers_in(finding: Finding, only: Collection[str] | None = None) -> tuple[str, ...]:
+    """The ids of the brokers that a finding names: in the subjects' names, such as `broker 11`, or
+    in their details, such as `on broker 3, in a directory that was lost`. only: the names of the
+    subjects that count; None for all."""
+    found: dict[str, None] = {}
+    for subject in finding.subjects:
+        if only is not None and subject.name not in only:
+            continue
+        text = subject.name if subject.name.startswith("broker ") else subject.what
+        words = text.replace(",", " ").split()
+        if "broker" in words[:-1]:
+            found[words[words.index("broker") + 1]] = None
+    return tuple(sorted(found, key=lambda name: (len(name), name)))
+
+
+def repair_steps(
+    lost: Sequence[str], down: Collection[str], evidence: ClusterEvidence
+) -> Iterator[str]:
+    """Sentences that say how to repair the log directories for which partitions without a leader
+    wait. lost: the brokers of these directories. down: the brokers that don't run."""
+    is_one = len(lost) == 1
+    again = "start" if set(lost) <= set(down) else "restart"
+    yield (
+        f"Keep the files of the disk of {named('broker', lost, limit=_SHOWN)} that is offline: no "
+        f"other replica may lead. Repair the disk (a full disk only needs room), then {again} the "
+        f"{'broker' if is_one else 'brokers'} with it. An empty disk in its place may lead without "
+        "any record."
+    )
+    more = [(one, evidence.leaderless_in_restart.get(int(one), 0)) for one in lost]
+    yield from (
+        f"While broker {one} restarts, {counted(count, 'more partition')} "
+        f"{'has' if count == 1 else 'have'} no leader."
+        for one, count in more
+        if count
+    )
+
+
+def new_directory_texts(finding: Finding) -> tuple[str, str]:
+    """(text, next step) of the fact about partitions that one replica leads, or may lead, from
+    another log directory than before."""
+    names = [one.name for one in finding.subjects]
+    brokers = named("broker", brokers_in(finding), limit=_SHOWN)
+    where = listed([shortened(one) for one in names], limit=_NAMED)
+    them, they = ("it", "it") if len(names) == 1 else ("them", "they")
+    is_one = len(brokers_in(finding)) == 1
+    topics = named("topic", [shortened(one) for one in sorted(set(map(topic_of, names)))], limit=3)
+    disk = "disk" if is_one else "disks"
+    return (
+        f"{where}: only {brokers} lead{'s' * is_one} {them} or may, from another log directory "
+        f"than before. The former one is gone, as after an installation on a new disk, and {they} "
+        "may have begun again without any record.",
+        f"Keep the former {disk} of {brokers}: {'it' if is_one else 'they'} may have the only copy "
+        f"of the records of {where}. Stop the producers of {topics} until it is decided which copy "
+        "counts, because new records take the offsets of the lost ones.",
+    )
