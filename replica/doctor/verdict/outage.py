@@ -81,8 +81,8 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     if leaderless:
         once_led = _next_step(leaderless, causes, evidence, None)
         step = _next_step(leaderless, causes, evidence, copy)
-        if unled := [one for one in sure if files.ELECTIONS_WITHOUT_WINNER.id in one.rules]:
-            step = _once_led(once_led if copy in unled[0].next_step else step)
+        if sure:
+            step = _once_led(once_led if copy in sure[0].next_step else step)
         yield Fact(
             Level.OUTAGE,
             Severity.ERROR,

@@ -46,13 +46,13 @@ def beside_elections(facts: Iterable[Fact], outages: Iterable[Fact]) -> Iterator
     out are removed from them. So is the start of a voter: the step about the quorum starts the
     voters in the right order."""
     is_led = not any(map(is_without_leader, outages))
+    steps = {
+        health.VOTER_ON_FENCED_BROKER.id: "",
+        health.RETENTION_SHORTENED.id: f"{health.COPY_BEFORE_START}.",
+    }
     for fact in facts:
-        if is_led:
-            yield fact
-        elif health.VOTER_ON_FENCED_BROKER.id in fact.rules:
-            yield replace(fact, next_step="")
-        else:
-            yield replace(fact, next_step=fact.next_step.replace(health.SET_AGAIN, ""))
+        found = () if is_led else [steps[rule] for rule in fact.rules if rule in steps]
+        yield replace(fact, next_step=found[0]) if found else fact
 
 
 def without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
