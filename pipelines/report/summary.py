@@ -66,6 +66,8 @@ def summary(
     None where it is unknown when partitions had no leader. history: None where the lake lacks it,
     and for directories, whose page has a section of events."""
     found, refused = ((), ()) if known is None else (known.outages, known.refusals)
+    if facts.has_two_histories:
+        found, refused = (), ()  # they are those of one history, which may be the wrong one
     hidden = tuple(_hidden(facts, evidence, voters))
     doubts = (*hidden, *_doubts(facts, known))
     impact = (

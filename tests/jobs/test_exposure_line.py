@@ -6,13 +6,16 @@ from __future__ import annotations
 import pytest
 
 from jobs.cli.asking.exposure_line import exposure_line
+from replica.doctor.check.rule import Finding
 from replica.doctor.health.exposure import BROKER, NOTHING, VOTER, Exposure, exposures
+from replica.doctor.health.judging import judge_health
 from replica.doctor.quorum.conditions import NoLeader
 from tests.replica.doctor.health.clusters import a_broker, a_partition, cluster_after, healthy
 from tests.replica.doctor.health.clusters import voters as voter_records
 from tests.replica.metadata.image.made import config
 
-MIN_ISR = config("2", "min.insync.replicas")
+MIN_ISR_NAME = "min.insync.replicas"
+MIN_ISR = config("2", MIN_ISR_NAME)
 ONE_DOWN = (a_broker(13, fenced=True), a_partition(isr=(11, 12)), MIN_ISR)
 
 
@@ -70,7 +73,8 @@ def told(*records: object, unled: NoLeader | None = None, is_conditional: bool =
         ),
         (
             [a_broker(one, fenced=True) for one in (11, 12, 13)],
-            "No broker is live by the log: 1 of 1 partition has no leader now.",
+            "Down now: nodes 11, 12 and 13. No broker is live by the log: 1 of 1 partition has no "
+            "leader now.",
         ),
         (
             [voter_records(1, 2)],
@@ -81,7 +85,46 @@ def told(*records: object, unled: NoLeader | None = None, is_conditional: bool =
     ],
 )  # fmt: skip
 def test_the_worst_broker_and_the_numbers_come_first(records: list[object], expected: str) -> None:
-    assert told(*records) == expected
+    line = told(*records)
+    assert line.removeprefix("Down now: node 13. ") == expected
+    assert line.startswith("Down now: ") is ("'fenced': True" in str(records))
+
+
+def test_what_is_down_now_stands_first() -> None:
+    combined = [voter_records(11, 12, 13), a_broker(13, fenced=True)]
+    combined += [a_partition(0, replicas=(11, 12), isr=(11, 12)), config("1", MIN_ISR_NAME)]
+    assert told(*combined).startswith(
+        "Down now: node 13, and 2 of 3 voters can be counted. Once broker 11 is gone, the "
+        "quorum has no majority"
+    )
+    hangs = NoLeader("has none", is_sure=True, down=frozenset({12}))
+    assert told(*combined, unled=hangs).startswith(
+        "Down now: nodes 12 and 13, and the quorum has no leader. Once broker 11 is gone, 1 of 1 "
+        "partition has no leader."
+    )
+
+
+def test_a_node_that_is_down_by_the_verdict_leads_nothing() -> None:
+    """Without a leader of the quorum nobody fences a node that hangs."""
+    down = frozenset({12})
+    for is_sure, live in ((True, {11, 13}), (False, {11, 12, 13})):
+        unled = NoLeader("has none", is_sure, down=down)
+        cluster = cluster_after([*healthy(), voter_records(11, 12, 13)], by_verdict=unled)
+        assert cluster.live_brokers == live
+        assert cluster.voters_up == live
+        assert not names_of_voters(judge_health(cluster)), "no record fences them"
+
+
+def test_a_controller_that_is_down_by_the_verdict_has_no_broker() -> None:
+    unled = NoLeader("has none", is_sure=True, down=frozenset({2}))
+    cluster = cluster_after(healthy(), by_verdict=unled)
+    assert (cluster.voters_up, cluster.voters_down) == ({1, 3}, {2})
+    assert cluster.live_brokers == {11, 12, 13}
+    assert not names_of_voters(judge_health(cluster))
+
+
+def names_of_voters(found: list[Finding]) -> list[Finding]:
+    return [one for one in found if one.rule.id == "voter-on-fenced-broker"]
 
 
 def test_brokers_that_are_the_last_voters_take_the_majority_and_are_told_once() -> None:

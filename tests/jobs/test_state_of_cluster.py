@@ -100,8 +100,8 @@ def test_exposure_names_the_worst_broker_below_the_headline_and_its_notes_last(
     """A person at night reads two lines. The first table is that of the brokers."""
     lines = kraftlake("state", "--exposure", ILL).lines
     assert lines[1] == (
-        "exposure    Once broker 12 is gone, 1105 of 1105 partitions have no leader (933 now). "
-        "Once voter 1 or 3 is gone, the quorum has no majority."
+        "exposure    Down now: node 11. Once broker 12 is gone, 1105 of 1105 partitions have no "
+        "leader (933 now). Once voter 1 or 3 is gone, the quorum has no majority."
     )
     well = kraftlake("state", "--exposure", WELL).lines
     assert well[1].startswith("exposure    Once broker 11 is gone, 500 of 624 partitions have no ")

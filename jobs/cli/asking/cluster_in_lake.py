@@ -30,6 +30,7 @@ from pipelines.lake.delta_rs import open_if_there
 from replica.doctor.check.catalogue.log import UNAPPLIABLE_RECORD
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.log_content import LogContent
+from replica.doctor.health.new_directories import led_from_new_directories
 from replica.doctor.health.past import past_of
 from replica.doctor.health.rewound import VisibleChange
 from replica.doctor.health.shortened import shortened_while_down
@@ -76,8 +77,16 @@ def from_lake(
         }
     cluster = cluster_of(state_row, held, broker_defaults)
     unproven, _ = _first_change(history, history.proven_end(), end_offset)
-    shortened = shortened_while_down(cluster, lambda: _steps(history, end_offset))
-    cluster = replace(cluster, unproven_from=unproven, shortened=shortened)
+
+    def steps() -> Iterable[VisibleChange]:
+        return _steps(history, end_offset)
+
+    cluster = replace(
+        cluster,
+        unproven_from=unproven,
+        shortened=shortened_while_down(cluster, steps),
+        led_from_new_directories=led_from_new_directories(cluster, steps),
+    )
     verdict = _verdict(cluster, newest) if wanted.verdict else None
     cluster = with_verdict(cluster, verdict)
     return ClusterSource(

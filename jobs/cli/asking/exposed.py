@@ -232,7 +232,15 @@ def _of_voters(cluster: Cluster) -> Iterator[str]:
             told += f"; no directory of {_voters(unseen)} was given"
         yield told
     for what, voters in (
-        ("counted as down: the broker of the same node is fenced", cluster.voters_down),
+        (
+            "counted as down: the broker of the same node is fenced",
+            cluster.voters_down - cluster.down_unfenced,
+        ),
+        (
+            "counted as down, with the broker of the same node: it stopped, or reaches no other "
+            "voter, by the verdict",
+            cluster.down_unfenced - cluster.stopped_together,
+        ),
         ("not counted, for the reason that is given below", cluster.unreliable_voters),
         (
             "not counted: their logs end together before the newest log does, as if they had "
@@ -242,7 +250,9 @@ def _of_voters(cluster: Cluster) -> Iterator[str]:
         ),
         (
             "not counted: as of its log it is behind, so it is no part of a majority yet",
-            (cluster.voters & cluster.late_nodes) - cluster.unreliable_voters,
+            (cluster.voters & cluster.late_nodes)
+            - cluster.unreliable_voters
+            - cluster.down_unfenced,
         ),
     ):
         if voters:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.exposure import Exposure, Harm
-from replica.words import counted, listed, sentence
+from replica.words import counted, listed, named, sentence
 
 _NAMED = 3
 """At most so many brokers or voters are named where the failures of several do the same harm."""
@@ -41,12 +41,32 @@ def exposure_line(
     depend on facts that no log shows."""
     total = len(cluster.partitions)
     worst = _worst_of(now, brokers) if total else ()
-    told = [_of_brokers(total, now, worst, is_live=bool(brokers))]
-    told += _of_voters(now, voters, {one.failure.gone for one in worst})
+    told = [
+        *_of_down(cluster, now),
+        _of_brokers(total, now, worst, is_live=bool(brokers), is_led=cluster.is_led),
+    ]
+    if cluster.is_led:
+        told += _of_voters(now, voters, {one.failure.gone for one in worst})
     told += _of_leader(cluster, now)
     if is_conditional:
         told.append("the last lines say what this rests on")
     return " ".join(map(sentence, told))
+
+
+def _of_down(cluster: Cluster, now: Exposure) -> Iterator[str]:
+    """The nodes that are down now, and what that means for the quorum; nothing where none is, and
+    the quorum may have a leader."""
+    voters = cluster.voters_down | cluster.stopped_together
+    told = []
+    if down := sorted(cluster.fenced_brokers | voters):
+        told.append(f"down now: {named('node', [str(one) for one in down], limit=_NAMED)}")
+    if not cluster.is_led:
+        told.append("the quorum has no leader")
+    elif voters and now.voters_left is not None:
+        left = f"{now.voters_left} of {counted(len(cluster.voters), 'voter')}"
+        told.append(f"{left} can be counted" + ", which is no majority" * (not now.has_majority))
+    if told:
+        yield ", and ".join(told)
 
 
 def _worst_of(now: Exposure, brokers: Sequence[Exposure]) -> Sequence[Exposure]:
@@ -55,17 +75,20 @@ def _worst_of(now: Exposure, brokers: Sequence[Exposure]) -> Sequence[Exposure]:
     return [one for one in brokers if worst_first(one) == worst != worst_first(now)]
 
 
-def _of_brokers(total: int, now: Exposure, worst: Sequence[Exposure], *, is_live: bool) -> str:
-    """The clause about the worst failures of brokers. is_live: whether any broker is live."""
+def _of_brokers(
+    total: int, now: Exposure, worst: Sequence[Exposure], *, is_live: bool, is_led: bool
+) -> str:
+    """The clause about the worst failures of brokers. is_live: whether any broker is live. is_led:
+    whether the quorum may have a leader."""
     if not total:
         return "the cluster has no partition"
-    harmed = [*_harmed(now, now, total)]
+    harmed = [*_harmed(now, now, total, is_led=is_led)]
     if not is_live:
         left = "" if not harmed else f": {listed(harmed)} now"
         return f"no broker is live by the log{left}"
     if worst:
         which = _one_of("broker", [one.failure.gone[0] for one in worst])
-        return f"once {which} is gone, {listed([*_harmed(worst[0], now, total)])}"
+        return f"once {which} is gone, {listed([*_harmed(worst[0], now, total, is_led=is_led)])}"
     if not harmed and now.has_majority is False:
         return (
             f"by the log, 0 of {counted(total, 'partition')} {_have(total)} no leader and 0 refuse "
@@ -77,12 +100,12 @@ def _of_brokers(total: int, now: Exposure, worst: Sequence[Exposure], *, is_live
     return f"{listed(harmed)} now, and the failure of one more broker harms no other partition"
 
 
-def _harmed(one: Exposure, now: Exposure, total: int) -> Iterator[str]:
+def _harmed(one: Exposure, now: Exposure, total: int, *, is_led: bool) -> Iterator[str]:
     """Clauses about the harm of a failure, each with the number of partitions that are harmed
-    already. now: the harm without a failure."""
+    already. now: the harm without a failure. is_led: whether the quorum may have a leader."""
     harm, of_all = one.harm, f" of {counted(total, 'partition')}"
     already = Exposure(now.failure, Harm()) if one is now else now
-    if one.has_majority is False and now.has_majority is not False:
+    if is_led and one.has_majority is False and now.has_majority is not False:
         yield "the quorum has no majority"
     if harm.leaderless:
         unclean = ""

@@ -100,11 +100,9 @@ class _Steps:
             yield from step_lines(fact)
 
     def of(self, fact: Fact) -> Iterator[str]:
-        """The step of another fact. Where steps are counted, no step stands there twice."""
-        if self._most is None:
-            yield from step_lines(fact)
-        elif fact.next_step and fact.next_step not in self.shown:
-            is_room = len(self.shown) < self._most
+        """The step of another fact. No step stands there twice."""
+        if fact.next_step and fact.next_step not in self.shown:
+            is_room = self._most is None or len(self.shown) < self._most
             (self.shown if is_room else self.left)[fact.next_step] = None
             yield from step_lines(fact) if is_room else ()
 

@@ -121,6 +121,14 @@ def incidents_of(
     captures of this round decide the verdict, as in `check`. They are judged together with the
     captures of other clusters, because a disk may be another cluster's."""
     branches = {one.cluster_id: one for one in branches_of(given.rounds, given.formatted)}
+    for cluster, verdict in newest_verdicts(given, newest, progress):
+        yield incident_of(cluster, verdict, branches.get(cluster.cluster_id), progress)
+
+
+def newest_verdicts(
+    given: GivenRounds, newest: Mapping[str | None, int], progress: ProgressLine
+) -> Iterator[tuple[JudgedCluster, Verdict]]:
+    """Each cluster of `newest` as its newest round shows it, with the verdict on it."""
     for index in sorted(set(newest.values())):
         judged = judged_clusters(
             given.rounds[index],
@@ -131,7 +139,7 @@ def incidents_of(
         )
         for cluster, verdict in judged:
             if newest.get(cluster.cluster_id) == index:
-                yield incident_of(cluster, verdict, branches.get(cluster.cluster_id), progress)
+                yield cluster, verdict
 
 
 def incident_of(

@@ -188,9 +188,10 @@ class Cluster:
 
     @cached_property
     def live_brokers(self) -> frozenset[int]:
-        """The brokers that may lead: they are registered, not fenced, and not shutting down."""
+        """The brokers that may lead: they are registered, not fenced, not shutting down, and not
+        down by the verdict."""
         brokers = self.values("brokers").items()
-        return frozenset(broker_id for broker_id, fields in brokers if is_live(fields))
+        return frozenset(one for one, fields in brokers if is_live(fields)) - self.down_unfenced
 
     @cached_property
     def online_directories(self) -> Mapping[int, frozenset[str]]:
@@ -215,16 +216,28 @@ class Cluster:
         return is_live and self.offline_directory(partition, broker_id) is None
 
     @cached_property
+    def down_unfenced(self) -> frozenset[int]:
+        """The nodes that are down by the verdict, though no record fences their brokers: the quorum
+        has no leader that could write one. They are those that the verdict names, and voters that
+        stopped before the newest log ends. Empty before the verdict was made."""
+        if self.by_verdict is None or not self.by_verdict.is_sure:
+            return frozenset()
+        stopped = self.voters & (frozenset(self.lags) | self.stopped_together)
+        return self.by_verdict.down | (stopped - self.unreliable_voters)
+
+    @cached_property
     def fenced_brokers(self) -> frozenset[int]:
-        """The registered brokers that aren't live: fenced, or shutting down."""
+        """The registered brokers that aren't live: they are fenced, shutting down, or down by the
+        verdict."""
         return frozenset(self.values("brokers")) - self.live_brokers
 
     @property
     def voters_down(self) -> frozenset[int]:
-        """The voters whose node is down, or shutting down, by the log: the node is also a broker
-        (process.roles=broker,controller), and this broker is fenced or shutting down. The log
-        doesn't show whether a node that is only a controller is down."""
-        return self.voters & self.fenced_brokers
+        """The voters whose node is down, or shutting down: the node is also a broker
+        (process.roles=broker,controller), and this broker is fenced or shutting down, or the node
+        is down by the verdict. The log doesn't show whether a node that is only a controller is
+        down."""
+        return self.voters & (self.fenced_brokers | self.down_unfenced)
 
     @cached_property
     def unreliable_voters(self) -> frozenset[int]:

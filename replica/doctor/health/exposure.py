@@ -134,7 +134,8 @@ class Standing:
     voters: frozenset[int]
     """The ids of the voters: see Cluster.voters."""
     fenced: frozenset[int]
-    """The ids of the fenced brokers: see Cluster.fenced_brokers."""
+    """The ids of the fenced brokers, and of the nodes that are down though no record says so: see
+    Cluster.fenced_brokers and Cluster.down_unfenced."""
     uncounted: frozenset[int]
     """The ids of the voters that their own directories exclude: see Cluster.uncounted_voters."""
     may_lose_leader: bool = False
@@ -153,7 +154,7 @@ class Standing:
             live,
             racks,
             cluster.voters,
-            cluster.fenced_brokers,
+            cluster.fenced_brokers | cluster.down_unfenced,
             cluster.uncounted_voters,
             cluster.is_led and cluster.is_combined,
         )

@@ -88,6 +88,7 @@ _SHOWN = 3
 
 def judge_health(cluster: Cluster) -> list[Finding]:
     """The findings, the worst first, one for each rule that reports something."""
+    cluster = replace(cluster, by_verdict=None)  # the verdict is made of these findings
     found = [finding for judge in _JUDGES for finding in judge(cluster)]
     if not cluster.is_whole:
         message = f"what is said here holds {up_to(cluster.end_offset)}, and the log goes on"

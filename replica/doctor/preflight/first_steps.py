@@ -10,6 +10,7 @@ from replica.doctor.health.cluster import Cluster, PartitionKey
 from replica.doctor.health.copy_first import copies_first, copy_step
 from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.doctor.health.new_directories import only_holder
+from replica.doctor.health.returning import returning
 from replica.metadata.image.partition import Partition
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import NO_NODE
@@ -190,9 +191,17 @@ def _brokers(brokers: Collection[int]) -> str:
 
 
 def _start(cluster: Cluster, brokers: Collection[int]) -> str:
-    nodes = named("node", [str(one) for one in brokers])
+    """The start of these brokers, in the order in which they give most partitions a leader."""
+    order = [one for one in returning(cluster) if one.broker in brokers and one.partitions]
+    rest = [str(one) for one in brokers if one not in {each.broker for each in order}]
+    start = f"start {named('node', [*(str(one.broker) for one in order), *rest])}"
+    if order and len(brokers) > 1:
+        sure = "can lead" if order[0].is_sure else "may be able to lead"
+        told = f"it {sure} {counted(order[0].partitions, 'partition')} without a leader"
+        then = named("node", [*(str(one.broker) for one in order[1:]), *rest])
+        start = f"start node {order[0].broker} first ({told}), then {then}"
     step = copy_step(copies_first(cluster), [*brokers])
-    return f"{step[:1].lower()}{step[1:]} Then start {nodes}" if step else f"start {nodes}"
+    return f"{step[:1].lower()}{step[1:]} Then {start}" if step else start
 
 
 def _partitions(cluster: Cluster, keys: Collection[PartitionKey]) -> str:

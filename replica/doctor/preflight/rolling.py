@@ -164,6 +164,8 @@ def _down(cluster: Cluster) -> Iterator[Reason]:
         first = f"{step} Then start" if (step := copy_step(copies, [node])) else "Start"
         it = "it with its log directory that is offline" if node in waits else "it"
         told = "is down: its broker is fenced, or shutting down"
+        if node in cluster.down_unfenced:
+            told = "is down, by its log and the verdict"
         offset = cluster.offsets("brokers")[node]
         gone = _if_gone(cluster, node, is_needed=node in needed)
         if node in needed:

@@ -155,7 +155,8 @@ def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
         how = absent.get(broker, Absence.FENCED)
         state = "shutting down already"
         if how is not Absence.STOPPING:
-            state = f"down already ({how.value})"
+            why = "by the verdict" if broker in cluster.down_unfenced else how.value
+            state = f"down already ({why})"
         waiting = sum(
             broker in awaited_replicas(cluster, partition)
             for partition in cluster.partitions.values()

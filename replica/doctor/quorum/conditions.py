@@ -32,6 +32,9 @@ class NoLeader(NamedTuple):
         "ask again"
     )
     """What to do before a change."""
+    down: frozenset[int] = frozenset()
+    """The nodes that are down by the verdict, or reach no voter that runs. No record fences their
+    brokers, because only a leader writes one."""
 
 
 def uncounted_text(voters: Iterable[int]) -> str:

@@ -94,15 +94,19 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     refused = found.get(health.BELOW_MIN_ISR.id)
     if refused is not None:
         is_said = any(copy in one for one in (step, *(fact.next_step for fact in sure)))
-        why = f".{_because(causes, evidence)}"
+        why, bring = f".{_because(causes, evidence)}", refused.rule.next_step
         if leaderless and causes:  # the fact before has told it
             why = ", for the same reason."
+            if start := _to_start(causes, evidence):
+                started = named("broker", start, limit=_SHOWN)
+                why += f" The start of {started} ends this, too: don't lower min.insync.replicas."
+                bring = ""
         yield Fact(
             Level.OUTAGE,
             refused.severity,
             f"{_of_partitions((refused,), evidence)} {_refuses(refused, evidence.refusing)}: too "
             f"few replicas are in sync{why}",
-            _after_copy(evidence.copy_first, refused.rule.next_step, is_said=is_said),
+            _after_copy(evidence.copy_first, bring, is_said=is_said) if bring else "",
             (refused.rule.id,),
         )
 
@@ -149,9 +153,8 @@ def no_leader_by(facts: Iterable[Fact]) -> NoLeader | None:
     for fact in facts:
         if not set(NO_CHANGE).isdisjoint(fact.rules):
             is_sure = fact.level is Level.OUTAGE
-            return NoLeader(
-                f"has {'' if is_sure else 'perhaps '}no leader, by the verdict", is_sure
-            )
+            why = f"has {'' if is_sure else 'perhaps '}no leader, by the verdict"
+            return NoLeader(why, is_sure, down=fact.down)
     return None
 
 
@@ -359,22 +362,35 @@ def _next_step(
 ) -> str:
     """The step that brings the leaders back: stopped brokers first, then directories. copy: from
     copy_step; None for the moment of Fact.once_led."""
-    by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: brokers_in(one) for one in causes}
-    down = [*by_rule.get(health.FENCED_BROKER.id, ()),
-            *by_rule.get(health.UNREGISTERED_BROKER.id, ())]  # fmt: skip
-    lost = by_rule.get(health.LOST_DIRECTORY.id, ())
+    down, lost = _down_and_lost(causes)
     steps = [copy] if copy else []
     steps += repair_steps(lost, down, evidence) if lost else ()
-    brings = {str(one.broker): one.partitions for one in evidence.returning}
-    start = [one for one in down if one not in lost or brings.get(one)]
-    if brings and not any(brings.values()) and not lost:
-        steps.append(_of_no_start(leaderless, down))
-    elif start:
+    if start := _to_start(causes, evidence):
         without = len({one.name for found in leaderless for one in found.subjects})
         steps.append(start_of_brokers(start, without, evidence, copy))
+    elif down and not lost:
+        steps.append(_of_no_start(leaderless, down))
     if not down and not lost:  # nothing is known that ends it
         return next(finding.rule.next_step for finding in leaderless)
     return f"{' '.join(steps)} Run no unclean election before: it may lose data."
+
+
+def _down_and_lost(causes: Iterable[Finding]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(the brokers that are down, the brokers with a lost directory) of these findings."""
+    by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: brokers_in(one) for one in causes}
+    fenced, gone, lost = (by_rule.get(rule, ()) for rule in _BROKERS)
+    return (*fenced, *gone), lost
+
+
+def _to_start(causes: Iterable[Finding], evidence: ClusterEvidence) -> Sequence[str]:
+    """The brokers whose start ends the outage: those that are down. Empty if no start gives a
+    partition a leader. A broker that has lost the directory for which partitions wait is among them
+    only if other partitions wait for it, too."""
+    down, lost = _down_and_lost(causes)
+    brings = {str(one.broker): one.partitions for one in evidence.returning}
+    if brings and not lost and not any(brings.values()):
+        return ()
+    return [one for one in down if one not in lost or brings.get(one)]
 
 
 def _of_no_start(leaderless: Sequence[Finding], down: Sequence[str]) -> str:

@@ -71,6 +71,8 @@ class Fact:
 
     start: StartOfVoters | None = field(default=None, compare=False)
     """The voters that the next step starts; None where it starts none."""
+    down: frozenset[int] = field(default=frozenset(), compare=False)
+    """See NoLeader.down."""
 
     @property
     def is_of_other_clusters(self) -> bool:

@@ -44,15 +44,22 @@ def is_without_leader(fact: Fact) -> bool:
 def beside_elections(facts: Iterable[Fact], outages: Iterable[Fact]) -> Iterator[Fact]:
     """These facts beside outages. If the quorum has no leader, steps that only a leader can carry
     out are removed from them. So is the start of a voter: the step about the quorum starts the
-    voters in the right order."""
+    voters in the right order. Where another fact has the start of a fenced broker, the fact that
+    its node is a voter does not say it again."""
+    facts, outages = tuple(facts), tuple(outages)
     is_led = not any(map(is_without_leader, outages))
+    is_started = any(health.FENCED_BROKER.id in one.rules for one in (*facts, *outages))
     steps = {
         health.VOTER_ON_FENCED_BROKER.id: "",
         health.RETENTION_SHORTENED.id: f"{health.COPY_BEFORE_START}.",
     }
     for fact in facts:
         found = () if is_led else [steps[rule] for rule in fact.rules if rule in steps]
-        yield replace(fact, next_step=found[0]) if found else fact
+        if is_led and is_started and health.VOTER_ON_FENCED_BROKER.id in fact.rules:
+            step = fact.next_step.replace(f"{health.START_NODE}s", "S")
+            yield replace(fact, next_step=step)
+        else:
+            yield replace(fact, next_step=found[0]) if found else fact
 
 
 def without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
@@ -208,6 +215,7 @@ def _where_no_log_goes_on(found: Collection[str], evidence: ClusterEvidence) -> 
         " ".join(filter(None, (copy, start.text))) if start else _RULE.next_step,
         (_RULE.id,),
         start=start,
+        down=frozenset(map(int, others)),
     )
 
 

@@ -58,12 +58,14 @@ LEADER_GAVE_UP = error(
     "wrong. Stop no broker before there is a leader.",
     ("KIP-595",),
 )
+START_NODE = "Start this node, and "
+"""The beginning of a next step. Another step may say the same of the node's broker."""
 VOTER_ON_FENCED_BROKER = warning(
     "voter-on-fenced-broker",
     "A voter's node is a broker too, and this broker is fenced or shutting down: the node is down, "
     "or about to be.",
     "Elects leaders and commits while a majority of the voters is left.",
-    "Start this node, and stop no voter before it runs.",
+    f"{START_NODE}stop no voter before it runs.",
     ("strimzi/proposals#91", "strimzi/strimzi-kafka-operator#9146"),
 )
 CONTROLLER_WITHOUT_VOTE = info(

@@ -154,9 +154,10 @@ RELEASE_CANNOT_READ_LOG = error(
 )
 STATIC_VOTERS_NOT_NAMED = error(
     "static-voters-not-named",
-    "The quorum is static, so no log names its voters, and controller.quorum.voters is missing.",
+    "The quorum is static, and controller.quorum.voters, which names its voters, is missing.",
     "Starts, knows no voter, and waits: the node takes part in no election.",
-    "Set controller.quorum.voters again, on each node, to the voters that the log names.",
+    "Set controller.quorum.voters again, on each node, to the voters that the log's newest "
+    "LeaderChange record names.",
     ("bitnami/charts#34015",),
 )
 NO_VOTERS_ANYWHERE = error(

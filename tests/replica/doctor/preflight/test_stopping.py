@@ -336,3 +336,14 @@ def test_what_keeps_the_only_copy_stands_before_the_start_of_its_broker() -> Non
         "and stop the producers of topic orders: `kraftlake check` says why"
     )
     assert start.startswith("start node 2, wait")
+
+
+def test_brokers_start_in_the_order_in_which_they_bring_leaders_back() -> None:
+    """The last member of the in-sync replicas starts first: the other one can only follow it."""
+    gone = (broker(2, fenced=True), broker(3, fenced=True))
+    waits = (partition(1, (2, 3), isr=(3,), leader=-1), partition(2, (2, 3), isr=(3,), leader=-1))
+    first, *_ = stop_brokers(cluster(*gone, *waits, min_isr=1), [2, 3]).first
+    assert first == (
+        "start node 3 first (it can lead 2 partitions without a leader), then node 2, wait until "
+        "they are in sync, and ask again"
+    )

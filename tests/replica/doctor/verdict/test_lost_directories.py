@@ -95,3 +95,24 @@ def test_what_keeps_the_only_copy_stands_before_the_start_of_its_broker() -> Non
         "one is gone, as after an installation on a new disk, and it may have begun again without "
         "any record."
     )
+
+
+def test_one_step_starts_the_brokers_that_end_both_outages() -> None:
+    refusing = of_partitions(health.BELOW_MIN_ISR, "b-0")
+    verdict = verdict_on(replace(LEADERLESS, health=(*(LEADERLESS.health or ()), refusing)))
+    assert [one.startswith("Start broker 11.") for one in verdict.next_steps] == [True]
+    told = ", for the same reason. The start of broker 11 ends this, too: don't lower min.insync."
+    assert told in verdict.facts[1].text
+    none = replace(LEADERLESS, returning=(Returning(11, 0),))
+    verdict = verdict_on(replace(none, health=(*(LEADERLESS.health or ()), refusing)))
+    assert verdict.next_steps[1] == health.BELOW_MIN_ISR.next_step
+    assert "The start of broker 11 gives none of these partitions" in verdict.next_steps[0]
+
+
+def test_the_start_of_a_node_that_is_voter_and_broker_is_one_step() -> None:
+    voter = about(health.VOTER_ON_FENCED_BROKER, Subject("voter 11", "its broker is fenced"))
+    broker, of_voter = verdict_on(ClusterEvidence(health=(DOWN, voter))).next_steps
+    assert broker.startswith("Broker 11: Start the broker")
+    assert of_voter == "Voter 11: Stop no voter before it runs."
+    (alone,) = verdict_on(ClusterEvidence(health=(voter,))).next_steps
+    assert alone == "Voter 11: Start this node, and stop no voter before it runs."

@@ -113,7 +113,8 @@ def test_what_is_said_of_leaders_is_not_said_again_of_writes() -> None:
     )
     assert verdict_on(known).facts[1].text == (
         "1 of 9 partitions (a-2) has refused writes with acks=all since 2025-11-21 05:56:22 UTC: "
-        "too few replicas are in sync, for the same reason."
+        "too few replicas are in sync, for the same reason. The start of brokers 12 and 13 ends "
+        "this, too: don't lower min.insync.replicas."
     )
     two = of_partitions(health.BELOW_MIN_ISR, "a-2", "a-3")
     alone = ClusterEvidence(
