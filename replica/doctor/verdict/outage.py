@@ -3,7 +3,7 @@ change."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from replica.doctor.check.catalogue import files, health, log
@@ -21,6 +21,8 @@ from replica.doctor.verdict.without_winner import (
     NO_LEADER,
     PROBABLY,
     is_without_leader,
+    ran_last,
+    step_of_voters,
     stood_since,
     without_winner,
 )
@@ -48,7 +50,6 @@ NO_CHANGE = (health.LEADER_GAVE_UP.id, log.ENDLESS_ELECTIONS.id, files.ELECTIONS
 OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id, *_CERTAINTY)
 """The rules whose findings users notice, or may notice."""
 _SHOWN = 5
-_BY_YOU = "If you stopped the quorum yourself, nothing is wrong."
 _VANISHED = (
     "was fenced without a shutdown: it crashed or was cut off",
     "were fenced without a shutdown: they crashed or were cut off",
@@ -186,33 +187,9 @@ def _of_quorum(evidence: ClusterEvidence) -> Iterator[Fact]:
             if rule == health.LEADER_GAVE_UP.id:
                 told, rules = stood_since(evidence), (rule, files.ELECTIONS_WITHOUT_WINNER.id)
                 text = f"{text}{told}"
-                start = start_of_voters(_ran_last(evidence, nodes), evidence.known_voters)
-            step = _start_of_voters(newest, nodes, start)
+                start = start_of_voters(ran_last(evidence, nodes), evidence.known_voters)
+            step = step_of_voters(newest, nodes, start)
             yield Fact(level, newest.severity, text, step, rules, start=start)
-
-
-def _ran_last(evidence: ClusterEvidence, stopped: Collection[str]) -> list[int]:
-    """The voters that ran when a leader had given up, as far as files show: those that know of an
-    epoch after it. stopped: those that are known to have stopped before."""
-    whole = [str(one.key.node_id) for one in evidence.known_voters if one.doubt is None]
-    return [int(one) for one in whole if one in evidence.unled and one not in stopped]
-
-
-def _start_of_voters(finding: Finding, nodes: Sequence[str], start: StartOfVoters | None) -> str:
-    """The step that brings a leader back. nodes: the voters that the finding knows to have stopped,
-    which are its subjects."""
-    if start is not None and (start.of_unseen or len(nodes) != 1):
-        return f"{start.text} {_BY_YOU}"
-    if not nodes:
-        return finding.rule.next_step
-    if len(nodes) == 1:
-        why = finding.subjects[0].what
-    else:
-        why = listed([f"{one.name}: {one.what}" for one in finding.subjects], limit=_SHOWN)
-    return (
-        f"Start {named('node', nodes, limit=_SHOWN)}: {why}. Then start the other voters that "
-        f"don't run. {_BY_YOU} Stop no broker before there is a leader."
-    )
 
 
 def _without_leader(

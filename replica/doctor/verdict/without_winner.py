@@ -15,7 +15,7 @@ from replica.doctor.verdict.start_of_voters import StartOfVoters, start_of_voter
 from replica.doctor.verdict.verdict import Fact, Level
 from replica.model.voters import is_blocking, majority
 from replica.severity import Severity
-from replica.words import counted, ms_text, named
+from replica.words import counted, listed, ms_text, named
 
 PROBABLY = "The quorum has probably "
 """The beginning of the text of a fact that isn't sure."""
@@ -24,6 +24,7 @@ PERHAPS = "The quorum has perhaps "
 NO_LEADER = "The quorum has no leader, and accepts no change"
 _RULE = files.ELECTIONS_WITHOUT_WINNER
 _SHOWN = 5
+_BY_YOU = "If you stopped the quorum yourself, nothing is wrong."
 _FETCH_TIMEOUT_MS = 2_000
 """controller.quorum.fetch.timeout.ms by default: a voter stands for election only if it has heard
 of no leader for so long. So another log that ends less than this time after the voter's log still
@@ -97,6 +98,30 @@ def stood_since(evidence: ClusterEvidence) -> str:
     nodes = named("node", [where.removeprefix("node ") for where in found], limit=_SHOWN)
     first = next(iter(found.values()))
     return f" Nobody has won an election since, by the files of {nodes} ({first.message})."
+
+
+def ran_last(evidence: ClusterEvidence, stopped: Collection[str]) -> list[int]:
+    """The voters that ran when a leader had given up, as far as files show: those that know of an
+    epoch after it. stopped: those that are known to have stopped before."""
+    whole = [str(one.key.node_id) for one in evidence.known_voters if one.doubt is None]
+    return [int(one) for one in whole if one in evidence.unled and one not in stopped]
+
+
+def step_of_voters(finding: Finding, nodes: Sequence[str], start: StartOfVoters | None) -> str:
+    """The step that brings a leader back. nodes: the voters that the finding knows to have stopped,
+    which are its subjects."""
+    if start is not None and (start.of_unseen or len(nodes) != 1):
+        return f"{start.text} {_BY_YOU}"
+    if not nodes:
+        return finding.rule.next_step
+    if len(nodes) == 1:
+        why = finding.subjects[0].what
+    else:
+        why = listed([f"{one.name}: {one.what}" for one in finding.subjects], limit=_SHOWN)
+    return (
+        f"Start {named('node', nodes, limit=_SHOWN)}: {why}. Then start the other voters that "
+        f"don't run. {_BY_YOU} Stop no broker before there is a leader."
+    )
 
 
 def _sure(found: Mapping[str, Finding], evidence: ClusterEvidence) -> Fact:
