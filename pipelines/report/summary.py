@@ -202,8 +202,8 @@ def _when_led(evidence: Evidence, facts: ReportFacts) -> Iterator[str]:
 def _of_partitions(
     known: KnownOutages | None, facts: ReportFacts, *, is_all: bool
 ) -> Iterator[str]:
-    """Sentences about the partitions that had no leader. is_all: whether the captures show all that
-    the cluster knows."""
+    """Sentences about the partitions that had no leader. is_all: whether nothing is
+    missing from the captures, so that "never" may be said."""
     if facts.has_two_histories:
         yield (
             "There are two histories. Which partitions have no leader depends on which one is "

@@ -32,8 +32,9 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def described(spark: SparkSession, text: str) -> Iterator[None]:
-    """Gives the Spark jobs of this context a description in Spark's UI and event log. By Spark
-    Connect they get a tag instead, in which a semicolon replaces each comma: a tag has none."""
+    """Gives the Spark jobs of this context a description in Spark's UI and event log. With
+    Spark Connect, the jobs get the description as a tag. A tag may not contain a comma, so a
+    semicolon replaces each comma."""
     if is_connect(spark):
         tag = text.replace(",", ";")
         spark.addTag(tag)

@@ -54,8 +54,9 @@ def refused_text(found: Sequence[Refusal], when: Callable[[int], str]) -> str:
 
 
 def refused_step(found: Sequence[Refusal], when: Callable[[int], str]) -> str:
-    """What to look at, if partitions refused writes and refuse none now: at each broker that was
-    missing. "" where nothing is to be done. found, when: as for refused_text."""
+    """What to do after partitions refused writes: look at each broker that was missing, and set a
+    lowered min.insync.replicas back. "" if there is nothing to do, or if a partition still refuses
+    writes. found, when: as for refused_text."""
     if not found or len(_over(found)) < len(found):
         return ""
     missing = [one for each in found for one in each.missing]
