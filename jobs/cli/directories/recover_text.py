@@ -253,8 +253,7 @@ def _answer(plan: RecoveryPlan, winner: Examined) -> str:
         answer = answer.replace("the metadata log", "this log")
     found = [answer, *(_NO_OLD_DISK for _ in _condition(plan))]
     if plan.rests_on_same_voters:
-        end = plan.quorum.log_end - 1
-        found.append(f"no voter was added or removed after offset {end}")
+        found.append(f"no voter was added or removed after offset {plan.quorum.log_end - 1}")
     late = [str(voter.key.node_id) for voter in late_voters(plan.quorum)]
     if plan.answer is RecoveryDecision.SAFE and late:
         starts = "starts with its own disk" if len(late) == 1 else "start with their own disks"
