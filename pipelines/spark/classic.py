@@ -17,8 +17,7 @@ _COMMANDS = (f"{_PLANS}Command", f"{_PLANS}ParsedStatement")
 _LOOKING = ("Show", "Describe", "Explain")
 """The beginnings of the names of commands that change nothing."""
 _OTHER_WORK = ("ScriptTransformation", "Call", "UnresolvedExecuteImmediate", "InsertIntoDir")
-"""Plans that run programs, procedures or a text as SQL, or that write, though Spark doesn't take
-them for commands."""
+"""Plans that are no commands for Spark, but run programs, procedures or a text as SQL, or write."""
 
 
 def parallelism(spark: SparkSession) -> int:
