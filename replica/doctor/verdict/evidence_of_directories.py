@@ -47,11 +47,7 @@ from replica.doctor.verdict.evidence import (
     unled_of,
     voters_of,
 )
-from replica.doctor.verdict.verdict import (
-    Gap,
-    KnownState,
-    MissingVoters,
-)
+from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
 from replica.model.keys import ReplicaKey
 from replica.words import counted, listed, named
 
