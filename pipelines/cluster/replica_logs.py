@@ -52,8 +52,8 @@ def one_row_per_capture(captures: Iterable[Row]) -> list[Row]:
 
 
 class HeldBatches:
-    """The batches that the .log files of each capture held undamaged. To bound its memory, it keeps
-    the places of a few captures at a time. control: the result of control_records."""
+    """The undamaged batches in the .log files of each capture. To save memory, an object keeps the
+    indexes of the batches of only a few captures. control: the result of control_records."""
 
     def __init__(self, bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]) -> None:
         self.batches = bronze.batches
@@ -113,6 +113,7 @@ class ReplicaLogs:
         self._snapshots = by_capture(whole)
         self._epochs = {row["capture_id"]: row["leader_epoch"] for row in bronze.state}
         self._leaders = {row["capture_id"]: row["leader_id"] for row in bronze.state}
+        self._votes = {row["capture_id"]: row["voted_id"] for row in bronze.state}
         self.unsynced_from = unsynced_from(bronze.findings)
 
     def key(self, capture_id: str) -> ReplicaKey:
@@ -163,6 +164,7 @@ class ReplicaLogs:
             led_epochs=frozenset(led),
             unsynced_from=self.unsynced_from.get(capture_id),
             quorum_leader=NO_NODE if (leader := self._leaders.get(capture_id)) is None else leader,
+            quorum_vote=NO_NODE if (vote := self._votes.get(capture_id)) is None else vote,
         )
 
 

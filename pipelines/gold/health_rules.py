@@ -13,7 +13,7 @@ from typing import Any
 from pipelines.cluster.rows import Row, milliseconds
 from pipelines.finding_rows import finding_row, subjects_text
 from replica.doctor.check.rule import Finding
-from replica.doctor.health.absent import Absence, absent_brokers, vanished
+from replica.doctor.health.absent import Absence, absent_brokers, idle_when_fenced, vanished
 from replica.doctor.health.cluster import JUDGED, Beginning, Cluster
 from replica.doctor.health.copy_first import CopyFirst, copies_first
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
@@ -24,6 +24,7 @@ from replica.doctor.health.past import Past
 from replica.doctor.health.returning import Returning, returning
 from replica.doctor.health.rewound import WATCHED, VisibleChange
 from replica.doctor.health.shortened import shortened_while_down
+from replica.doctor.health.startable import releases_text
 from replica.doctor.verdict.evidence import Since, leaderless, refusing
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import entity_of, image_of
@@ -68,6 +69,8 @@ class JudgedState:
     """The result of replica.doctor.health.copy_first.copies_first."""
     absent: Mapping[int, Absence]
     """The result of replica.doctor.health.absent.absent_brokers."""
+    releases: str
+    """The result of replica.doctor.health.startable.releases_text."""
 
 
 def judged_state(
@@ -86,6 +89,7 @@ def judged_state(
         vanished=vanished(cluster, steps),
         led_from_new_directories=led_from_new_directories(cluster, steps),
     )
+    cluster = replace(cluster, idle_when_fenced=idle_when_fenced(cluster, steps))
     found = (*judge_health(cluster),)
     rows = [*(_finding_row(state_row, one) for one in found), *_exposure_rows(cluster, past)]
     return JudgedState(
@@ -98,6 +102,7 @@ def judged_state(
         leaderless_in_restart(cluster),
         copies_first(cluster),
         absent_brokers(cluster),
+        releases_text(cluster),
     )
 
 

@@ -1,5 +1,7 @@
-"""A step of a recovery plan, the steps that are the same for each quorum, and the sentences of a
-step about a node that is a broker, too."""
+"""Steps of a recovery plan for an operator.
+
+The module has the class of a step, the steps that are the same for each quorum, and the sentences
+for nodes that are brokers, too."""
 
 from __future__ import annotations
 
@@ -29,6 +31,8 @@ class RecoverStep:
     """What to do."""
     commands: tuple[Shell, ...]
     """Lines for a shell; a # begins a comment."""
+    act: str = ""
+    """What to do in short, as a clause; "" where the text is short."""
     makes_stand_ins: bool = False
     """Whether the step copies the winner's log."""
     moves: tuple[ReplicaKey, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from replica.doctor.check.catalogue import groups
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence
 from replica.doctor.health.cluster import Cluster, PartitionKey
@@ -27,7 +28,7 @@ from replica.doctor.verdict.verdict import (
     MissingVoters,
 )
 from replica.history.commitment import Losses
-from replica.words import ms_text
+from replica.words import listed, ms_text
 
 NO_LOG = Gap(
     "a cluster's state and logs",
@@ -36,6 +37,19 @@ NO_LOG = Gap(
     "`kraftlake check --config` with the server.properties of each node says which start and join.",
 )
 """The gap if no log was given, for example if all directories were only formatted."""
+_NO_METADATA_LOG = Gap(
+    "a cluster's state and logs",
+    "what was given holds partitions of a broker with several log directories, and no metadata log",
+    groups.METADATA_LOG_NOT_GIVEN.next_step,
+)
+
+
+def no_log(found: Iterable[Finding]) -> Gap:
+    """The gap if no log was given. found: the findings about what was given."""
+    rules = {one.rule.id for one in found}
+    return _NO_METADATA_LOG if rules == {groups.METADATA_LOG_NOT_GIVEN.id} else NO_LOG
+
+
 NEVER_LED = Gap(
     "the cluster's state",
     NO_LEADER_YET,
@@ -65,6 +79,11 @@ leader."""
 def voters_of(quorum: KnownQuorum | None) -> tuple[KnownVoter, ...]:
     """See ClusterEvidence.known_voters."""
     return () if quorum is None or quorum.is_conflicting else quorum.voters
+
+
+def unled_of(quorum: KnownQuorum | None) -> tuple[str, ...]:
+    """See ClusterEvidence.unled."""
+    return () if quorum is None else tuple(map(str, quorum.unled))
 
 
 def never_written(absent: Collection[int] | None) -> Gap:
@@ -255,6 +274,8 @@ class ClusterEvidence:
     known_voters: tuple[KnownVoter, ...] = ()
     """The voters, and what is known of their disks; empty where the logs are two histories, or no
     voter is known."""
+    unled: tuple[str, ...] = ()
+    """See KnownQuorum.unled."""
     unreliable: tuple[str, ...] = ()
     """The voters whose disks were given and can't be relied on."""
     replaced: tuple[str, ...] = ()
@@ -271,6 +292,8 @@ class ClusterEvidence:
     put_back: str = ""
     """A sentence that says which nodes' disks were put back to older copies; "" where nothing shows
     it."""
+    releases: str = ""
+    """See releases_text."""
 
     @property
     def reliable(self) -> tuple[str, ...]:
@@ -282,3 +305,16 @@ class ClusterEvidence:
         its file, or the node that it names."""
         placed = (PlacedFinding(finding.where, finding) for finding in unread)
         return replace(self, findings=(*self.findings, *placed))
+
+
+def well_text(evidence: ClusterEvidence) -> str:
+    """The headline where nothing is wrong."""
+    parts = []
+    if evidence.nodes:
+        nodes = "1 node are" if evidence.nodes == 1 else f"all {evidence.nodes} nodes given are"
+        parts.append(f"the files of {nodes} in order")
+    if evidence.nodes > 1:
+        parts.append("their logs agree")
+    if evidence.partitions:
+        parts.append(f"all {evidence.partitions} partitions have a leader")
+    return f"No fault found: {listed(parts)}." if parts else "No fault found."
