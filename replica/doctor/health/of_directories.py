@@ -79,6 +79,7 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
         passed_over=passed_over(known.examined),
         lags=dict(_lags(known)),
         own_ends=own_ends(known.members),
+        given_directories=known.given,
         cut_copy=known.cut_copy,
     )
     return replace(
