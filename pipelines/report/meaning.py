@@ -1,5 +1,5 @@
-"""The changes that lost records would have made, in words: the number of changes of each type, as a
-clause."""
+"""Clauses about the changes that lost records would have made, with the number of changes of each
+type."""
 
 from __future__ import annotations
 

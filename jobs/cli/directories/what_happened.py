@@ -45,7 +45,7 @@ from replica.doctor.timeline.decisive import decisive
 from replica.doctor.timeline.event import COLUMNS
 from replica.doctor.timeline.events import timeline
 from replica.doctor.timeline.gaps import gaps_of
-from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
+from replica.doctor.verdict.evidence import ClusterEvidence, no_log
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
@@ -80,7 +80,7 @@ def run(options: WhatHappenedOptions) -> int:
         incidents = [*incidents_of(given, wanted, progress)]
         progress.clear()
         if not newest:  # no given file can be read, or no node has started
-            evidence = ClusterEvidence(gaps=(NO_LOG,)).with_unread(given.unread)
+            evidence = ClusterEvidence(gaps=(no_log(given.unread),)).with_unread(given.unread)
             incidents = [Incident(verdict_on(evidence))]
         incidents.sort(key=lambda one: one.verdict.level.rank)
         whole = one_verdict([ClusterVerdict(one.verdict, one.nodes) for one in incidents])
