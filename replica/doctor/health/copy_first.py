@@ -110,6 +110,17 @@ def what_to_copy(copies: Iterable[CopyFirst]) -> str:
     return f"{step}, if you need the records of {topics} that the start deletes."
 
 
+def after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str:
+    """A step that brings brokers back. Where log directories have to be copied before it, the step
+    begins with the instruction to copy them, or only names their brokers if another step has the
+    instruction. is_said: whether a step about an outage has it."""
+    if not copies or not (is_said or any(one.only_copies for one in copies)):
+        return " ".join(filter(None, (copy_step(copies), step)))
+    copied = _brokers([str(one) for one in to_copy(copies)])
+    told = f"After the copy of the log directories of {copied}: {step[0].lower()}{step[1:]}"
+    return told if to_copy(copies) else step
+
+
 def to_copy(copies: Iterable[CopyFirst]) -> Sequence[int]:
     """The brokers whose log directories are copied before these brokers start: these brokers, and
     those that run and truncate their replicas to the log of a leader without records."""

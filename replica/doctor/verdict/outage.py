@@ -11,11 +11,10 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import (
-    CopyFirst,
+    after_copy,
     copy_step,
     start_conditions,
     steps_if_lost,
-    what_to_copy,
 )
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
@@ -109,7 +108,7 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             refused.severity,
             f"{_of_partitions((refused,), evidence)} {_refuses(refused, evidence.refusing)}: too "
             f"few replicas are in sync{why}",
-            _after_copy(evidence.copy_first, bring, is_said=is_said) if bring else "",
+            after_copy(evidence.copy_first, bring, is_said=is_said) if bring else "",
             (refused.rule.id,),
         )
 
@@ -134,19 +133,6 @@ def _once_led(step: str) -> str:
     """A step that starts brokers, for a quorum without a leader: no broker that starts is unfenced
     before it has one."""
     return f"Once the quorum has a leader: {step[0].lower()}{step[1:]}"
-
-
-def _after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str:
-    """A step that brings brokers back. Where log directories have to be copied before it, the step
-    begins with the instruction to copy them, or only names their brokers if another step has the
-    instruction. is_said: whether a step about an outage has it."""
-    if not copies or not (is_said or any(one.only_copies for one in copies)):
-        return " ".join(filter(None, (copy_step(copies), step)))
-    copied = [str(one.broker) for one in copies if what_to_copy([one])]
-    if not copied:
-        return step
-    brokers = named("broker", copied, limit=_SHOWN)
-    return f"After the copy of the log directories of {brokers}: {step[0].lower()}{step[1:]}"
 
 
 def with_verdict(cluster: Cluster, verdict: Verdict | None) -> Cluster:
