@@ -55,10 +55,15 @@ _VANISHED = (
     "was fenced without a shutdown: it crashed or was cut off",
     "were fenced without a shutdown: they crashed or were cut off",
 )
+_IDLE = (
+    "was fenced while it led no partition: it was stopped, crashed or was cut off",
+    "were fenced while they led no partition: they were stopped, crashed or were cut off",
+)
 """What is said of one broker and of several."""
 _DOWN = {
     Absence.FENCED: ("is down", "are down"),
     Absence.VANISHED: _VANISHED,
+    Absence.IDLE: _IDLE,
     Absence.ASKED: ("is down after a shutdown in order", "are down after a shutdown in order"),
     Absence.STOPPING: ("is shutting down", "are shutting down"),
 }

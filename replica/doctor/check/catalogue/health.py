@@ -122,6 +122,16 @@ FEW_VOTERS = info(
     "become dynamic first (`kraftlake plan --to-dynamic`).",
     ("strimzi/strimzi-kafka-operator#9429",),
 )
+LEVEL_NOT_SUPPORTED = error(
+    "level-not-supported",
+    "A node last registered with a release of Kafka that can't read the level of a feature: it was "
+    "put back to that release, and ends soon after each start.",
+    "Ends a controller that reads a level which its release does not support, and refuses to "
+    "register such a broker.",
+    "Give the node the release that the finding names, then start it with its own disk. Format "
+    "nothing: a node formatted anew is no voter.",
+    ("KIP-584",),
+)
 METADATA_VERSION_BEHIND = info(
     "metadata-version-behind",
     "Every registered node supports a newer metadata.version than the one that is finalized.",
