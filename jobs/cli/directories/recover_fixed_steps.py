@@ -31,6 +31,8 @@ class RecoverStep:
     """What to do."""
     commands: tuple[Shell, ...]
     """Lines for a shell; a # begins a comment."""
+    act: str = ""
+    """What to do in short, as a clause; "" where the text is short."""
     makes_stand_ins: bool = False
     """Whether the step copies the winner's log."""
     moves: tuple[ReplicaKey, ...] = ()
@@ -76,11 +78,11 @@ RESTART_BROKERS = RecoverStep(
 
 
 def compare_histories(shown: Sequence[str]) -> RecoverStep:
-    """The step for logs that conflict: nothing starts before it is known which one is right. shown:
+    """The step for logs that conflict: nothing starts before one is chosen. shown:
     the directories, the newest log first."""
     return RecoverStep(
-        "Start none of them before it is known which history is right: `check` says what is "
-        "damaged, `diff` shows both branches.",
+        "Start none of them before a history is chosen: `check` says what is damaged, `diff` shows "
+        "both branches.",
         (
             line("kraftlake", "check", *shown_paths(shown)),
             *(line("kraftlake", "diff", *shown_paths((shown[0], other))) for other in shown[1:]),

@@ -109,7 +109,7 @@ def _of_histories(cluster: Cluster) -> Iterator[Reason]:
     if quorum is None:
         return
     if quorum.conflicts:
-        told = f"{histories_text(quorum.conflicts)}, and nobody knows which one is right"
+        told = f"{histories_text(quorum.conflicts)}, and a person has to choose one"
         offset = min(one.offset for one in quorum.conflicts)
         yield unknown("state", f"{told}. Start no node. {_MORE}", offset)
     for each in quorum.contested[:1]:

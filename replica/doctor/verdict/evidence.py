@@ -81,6 +81,11 @@ def voters_of(quorum: KnownQuorum | None) -> tuple[KnownVoter, ...]:
     return () if quorum is None or quorum.is_conflicting else quorum.voters
 
 
+def unled_of(quorum: KnownQuorum | None) -> tuple[str, ...]:
+    """See ClusterEvidence.unled."""
+    return () if quorum is None else tuple(map(str, quorum.unled))
+
+
 def never_written(absent: Collection[int] | None) -> Gap:
     """The gap of a cluster whose logs hold no record. absent: the voters whose nodes have no given
     directory; None if no file names the voters."""
@@ -269,6 +274,8 @@ class ClusterEvidence:
     known_voters: tuple[KnownVoter, ...] = ()
     """The voters, and what is known of their disks; empty where the logs are two histories, or no
     voter is known."""
+    unled: tuple[str, ...] = ()
+    """See KnownQuorum.unled."""
     unreliable: tuple[str, ...] = ()
     """The voters whose disks were given and can't be relied on."""
     replaced: tuple[str, ...] = ()
