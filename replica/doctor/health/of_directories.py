@@ -54,8 +54,7 @@ _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
 def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Cluster | None:
-    """The cluster for the rules of health; None if no state is known. broker_defaults: see
-    Cluster."""
+    """The cluster that is judged; None if no state is known. broker_defaults: see Cluster."""
     state, quorum = known.state, known.quorum
     if state is None:
         return None
