@@ -52,7 +52,9 @@ def copies_first(cluster: Cluster) -> tuple[CopyFirst, ...]:
         shortened[each.broker].add(each.topic)
     for key, partition in cluster.partitions.items():
         if partition.leader_recovery_state:
-            for broker in set(partition.replicas) - cluster.live_brokers - set(partition.isr):
+            # the new leader is among the eligible replicas once it has stopped too
+            able = {*partition.isr, *eligible_to_lead(partition)}
+            for broker in set(partition.replicas) - cluster.live_brokers - able:
                 truncated[broker].append(cluster.name_of(key))
     begun_again, absent = _of_begun_again(cluster), absent_directories(cluster)
     return tuple(

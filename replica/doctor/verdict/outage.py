@@ -198,7 +198,8 @@ def _without_leader(
     has = "has" if sum(len(finding.subjects) for finding in leaderless) == 1 else "have"
     since = evidence.leaderless
     verb = f"{has} no leader" if since is None else _had_none(has, since)
-    before = "" if since is None else _may_be_older(since, is_of_one=has == "has")
+    is_bound = since is not None and not evidence.has_two_histories  # the other may run longer
+    before = "" if since is None or not is_bound else _may_be_older(since, is_of_one=has == "has")
     return f"{_of_partitions(leaderless, evidence)} {verb}.{_because(causes, evidence)}{before}"
 
 
