@@ -296,6 +296,11 @@ class ClusterEvidence:
     """See releases_text."""
 
     @property
+    def has_two_histories(self) -> bool:
+        """Whether logs conflict, so that the state is that of one of two histories."""
+        return any(one.finding.rule is groups.CONFLICT for one in self.findings)
+
+    @property
     def reliable(self) -> tuple[str, ...]:
         """The voters whose disks are neither unreliable nor replaced."""
         return tuple(one for one in self.voters if one not in (*self.unreliable, *self.replaced))

@@ -34,7 +34,7 @@ from replica.doctor.verdict.margin import QuorumMargin, majority_facts
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
 from replica.doctor.verdict.start_of_brokers import with_releases
-from replica.doctor.verdict.two_histories import of_one_history, with_evidence
+from replica.doctor.verdict.two_histories import kept_apart, of_one_history, with_evidence
 from replica.doctor.verdict.unsupported import unsupported_texts, with_unsupported
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
@@ -166,9 +166,9 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     if any(fact.level is Level.OUTAGE for fact in by_state):
         of_health = (*map(_after_outage, of_health),)
     of_health = (*beside_elections(of_health, by_state),)
-    if any(one.finding.rule is groups.CONFLICT for one in evidence.findings):
+    if evidence.has_two_histories:
         told = {fact: of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
-        outage = [told.get(fact, fact) for fact in outage]
+        outage = [told.get(fact, kept_apart(fact)) for fact in outage]
         of_health = tuple(told[fact] for fact in of_health)
     return VerdictDraft(
         evidence.cluster_id,

@@ -19,6 +19,14 @@ def of_one_history(fact: Fact, state: KnownState | None) -> Fact:
     return replace(fact, text=text, next_step="")
 
 
+def kept_apart(fact: Fact) -> Fact:
+    """A fact about records that logs lose, where logs conflict. No copy allows a start."""
+    if not fact.next_step:
+        return fact
+    step = "Start none of these nodes before a history is chosen, after a copy either."
+    return replace(fact, next_step=step)
+
+
 def with_evidence(
     facts: Iterable[Fact], folders: Sequence[SetAside], put_back: str
 ) -> Iterator[Fact]:
