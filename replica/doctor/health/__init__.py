@@ -15,6 +15,7 @@ reassignments        running reassignments
 shortened            topics whose retention was shortened while a broker was down
 new_directories      replicas that lead, or may lead, from a new log directory
 startable            which releases of Kafka can start on the newest state
+absent_directories   brokers that are down, and whose start needs directories that were not given
 copy_first           the brokers whose log directories have to be copied before their start
 returning            in which order brokers bring partitions without leader back
 absent               why brokers aren't live

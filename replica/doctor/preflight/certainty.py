@@ -81,7 +81,7 @@ def _to_copy(cluster: Cluster, told: str) -> Iterator[Reason]:
         step = copy_step([one])
         if step not in told:
             discarded = what_is_discarded([one])
-            yield note(f"broker {one.broker}", f"{discarded} {step.removesuffix('.')}")
+            yield note(f"broker {one.broker}", f"{discarded} {step.removesuffix('.')}".strip())
 
 
 def _doubts(cluster: Cluster) -> Iterator[Reason]:

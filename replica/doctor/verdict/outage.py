@@ -10,7 +10,12 @@ from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.copy_first import CopyFirst, copy_step
+from replica.doctor.health.copy_first import (
+    after_copy,
+    copy_step,
+    start_conditions,
+    steps_if_lost,
+)
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
 from replica.doctor.verdict.lost_directories import brokers_in, repair_steps
@@ -112,7 +117,7 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             refused.severity,
             f"{_of_partitions((refused,), evidence)} {_refuses(refused, evidence.refusing)}: too "
             f"few replicas are in sync{why}",
-            _after_copy(evidence.copy_first, bring, is_said=is_said) if bring else "",
+            after_copy(evidence.copy_first, bring, is_said=is_said) if bring else "",
             (refused.rule.id,),
         )
 
@@ -137,16 +142,6 @@ def _once_led(step: str) -> str:
     """A step that starts brokers, for a quorum without a leader: no broker that starts is unfenced
     before it has one."""
     return f"Once the quorum has a leader: {step[0].lower()}{step[1:]}"
-
-
-def _after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str:
-    """A step that brings brokers back. Where log directories have to be copied before it, the step
-    begins with the instruction to copy them, or only names their brokers if another step has the
-    instruction. is_said: whether a step about an outage has it."""
-    if not copies or not (is_said or any(one.only_copies for one in copies)):
-        return " ".join(filter(None, (copy_step(copies), step)))
-    brokers = named("broker", [str(one.broker) for one in copies], limit=_SHOWN)
-    return f"After the copy of the log directories of {brokers}: {step[0].lower()}{step[1:]}"
 
 
 def with_verdict(cluster: Cluster, verdict: Verdict | None) -> Cluster:
@@ -346,7 +341,9 @@ def _next_step(
     """The step that brings the leaders back: stopped brokers first, then directories. copy: from
     copy_step; None for the moment of Fact.once_led."""
     down, lost = _down_and_lost(causes)
-    steps = [copy] if copy else []
+    copies, if_lost = evidence.copy_first, steps_if_lost(evidence.copy_first)
+    first = start_conditions(copies) if copy is None else copy
+    steps = [one for one in (first, if_lost) if one]
     steps += repair_steps(lost, down, evidence) if lost else ()
     if start := _to_start(causes, evidence):
         without = len({one.name for found in leaderless for one in found.subjects})
@@ -355,7 +352,8 @@ def _next_step(
         steps.append(_of_no_start(leaderless, down))
     if not down and not lost:  # nothing is known that ends it
         return next(finding.rule.next_step for finding in leaderless)
-    return f"{' '.join(steps)} Run no unclean election before: it may lose data."
+    other = "other " if if_lost else ""
+    return f"{' '.join(steps)} Run no {other}unclean election before: it may lose data."
 
 
 def _down_and_lost(causes: Iterable[Finding]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.health.absent import Absence
+from replica.doctor.health.copy_first import start_conditions
 from replica.doctor.health.returning import Returning
 from replica.doctor.verdict.evidence import ClusterEvidence
 from replica.doctor.verdict.verdict import Fact
@@ -32,11 +33,12 @@ def start_of_brokers(
     """
     order = _in_order(down, evidence)
     before = "" if copy is None else _controllers_first(down, leaderless, evidence)
-    start = "Then start" if copy else "Start"
+    is_then = bool(copy or start_conditions(evidence.copy_first))
+    start = "Then start" if is_then else "Start"
     cut_off = [one for one in down if evidence.absent.get(int(one)) in _SILENT]
     why = f"find out why {'it' if len(cut_off) == 1 else 'they'} can't reach the controllers"
     if order:
-        first = "" if copy else " first"
+        first = "" if is_then else " first"
         rest = named("broker", [*_rest(order, down)], limit=_SHOWN)
         told = f"{start} broker {order[0].broker}{first}: it {_leads(order[0], leaderless)}. "
         told = f"{before}{told}Then start {rest}."
@@ -79,12 +81,20 @@ def _rest(order: Sequence[Returning], down: Sequence[str]) -> Iterator[str]:
 
 
 def _doubt(down: Sequence[str], evidence: ClusterEvidence) -> str:
-    """A sentence that the start of a broker that crashed may bring no leader; "" without such a
-    doubt."""
-    if len(down) == 1 and any(
-        one.partitions and not one.is_sure and str(one.broker) in down for one in evidence.returning
+    """A sentence that the start of a broker that crashed may bring no leader, or one without
+    records; "" without such a doubt, or where the conditions of the start say so."""
+    if (
+        len(down) == 1
+        and not start_conditions(evidence.copy_first)
+        and any(
+            one.partitions and not one.is_sure and str(one.broker) in down
+            for one in evidence.returning
+        )
     ):
-        return " If it crashed, its start may bring no leader back."
+        return (
+            " If it crashed, its start may bring no leader back; from an empty disk it may bring a "
+            "leader without any record."
+        )
     return ""
 
 

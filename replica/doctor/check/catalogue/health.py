@@ -234,9 +234,9 @@ WITHOUT_LEADER = error(
     "Refuses reads and writes of the partition. Elects one of these replicas, without loss, once "
     "its broker is unfenced and has the replica's log directory online; with eligible leader "
     "replicas, a broker that ended uncleanly counts no more once it registers.",
-    "Start the brokers that hold the replicas named (copy their log directories before, if "
-    "replica-on-fenced-broker says so), or repair the log directory and restart its broker. Run no "
-    "unclean election before.",
+    "Start the brokers that hold the replicas named, none with an empty log directory (copy the "
+    "directories before, if replica-on-fenced-broker says so), or repair the log directory and "
+    "restart its broker. Run no unclean election before.",
     ("apache/kafka#9533", "strimzi/strimzi-kafka-operator#12768", "KIP-966"),
 )
 NO_ELIGIBLE_LEADER = error(
