@@ -67,3 +67,15 @@ def test_a_mixed_log_and_one_of_its_histories_alone_show_that_there_is_a_mix(
     assert "start no node" in out
     assert told in out
     assert "was there before" not in out
+
+
+def test_no_election_is_told_a_third_time_with_a_cause_across_the_seam(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    """The mixed log holds epochs 2 and 3 of the first history, and epochs 4 to 7 of the second."""
+    given = two_histories(tmp_path / "nodes", mixed=(5,), seam=22)
+    lines = [one for one in kraftlake("timeline", given).lines if one.startswith("  ")]
+    for epoch in (3, 5, 6):
+        assert sum(f"leads epoch {epoch} " in line for line in lines) == 2
+    for epoch in (2, 4, 7):
+        assert sum(f"leads epoch {epoch} " in line for line in lines) == 1

@@ -20,7 +20,7 @@ SEAM = 28
 """The first offset of the second history in a mixed log."""
 
 
-def two_histories(folder: Path, mixed: tuple[int, ...] = ()) -> Path:
+def two_histories(folder: Path, mixed: tuple[int, ...] = (), seam: int = SEAM) -> Path:
     """In the first history topic orders was deleted and created again; in the second topic refunds
     was created. mixed: brokers whose disks were not put back, and followed the leader of the second
     history, which has the epochs 3, 5 and 6 of the first: Kafka truncates their logs to offset 28
@@ -66,16 +66,16 @@ def two_histories(folder: Path, mixed: tuple[int, ...] = ()) -> Path:
     capture = quorum.capture()
     write_capture(replace(capture, files={**capture.files, 3: not_put_back}), str(folder))
     for broker in mixed:
-        _mix(folder / str(broker), folder / "3")
+        _mix(folder / str(broker), folder / "3", seam)
     return folder
 
 
-def _mix(node: Path, first: Path) -> None:
+def _mix(node: Path, first: Path, seam: int) -> None:
     """The node's log gets the entries of the first history below the seam."""
     parts = []
     for one in (first, node):
         path = segment(one, 0)
-        (at,) = (each.position for each in batches(path) if each.header.base_offset == SEAM)
+        (at,) = (each.position for each in batches(path) if each.header.base_offset == seam)
         parts.append((path.read_bytes()[:at], path.read_bytes()[at:]))
     segment(node, 0).write_bytes(parts[0][0] + parts[1][1])
 
