@@ -58,7 +58,8 @@ class Comparison:
     """The first offset at which the two logs conflict: their entries have the same epoch and
     different bytes, or are equal again after the logs diverged, or both logs hold an epoch behind
     the place where they diverged. The cause is two leaders of one epoch, or damage with a valid
-    CRC. None if the logs don't conflict."""
+    CRC. The logs also conflict if an only voter lost entries that it wrote and the other log holds.
+    None if the logs don't conflict."""
 
     @property
     def divergence_offset(self) -> int | None:
@@ -142,7 +143,36 @@ def compare(a: ReplicaLog, b: ReplicaLog) -> Comparison:
         if other.last_offset <= high:
             j += 1
     found = Comparison(tuple(starmap(Span, spans)), conflict)
-    return replace(found, conflict_offset=_epoch_twice(a, b, found)) if has_differed else found
+    return replace(found, conflict_offset=_conflict(a, b, found)) if has_differed else found
+
+
+def _conflict(a: ReplicaLog, b: ReplicaLog, compared: Comparison) -> int | None:
+    """The conflict of two logs that differ at a common offset; see Comparison.conflict_offset."""
+    conflict = _epoch_twice(a, b, compared)
+    if conflict is None and (
+        _was_cut_by_itself(a, b, compared) or _was_cut_by_itself(b, a, compared)
+    ):
+        return compared.divergence_offset
+    return conflict
+
+
+def _was_cut_by_itself(old: ReplicaLog, new: ReplicaLog, compared: Comparison) -> bool:
+    """Whether `new` begins an epoch where the logs diverge, with the only voter as its leader, and
+    the same only voter wrote the entries of `old` from there on. No other node can lead, so the
+    only voter never truncates its log: its disk lost these entries."""
+    offset = compared.divergence_offset
+    only = {
+        voter.node_id
+        for change in new.leader_changes
+        if change.offset == offset and len(change.voters) == 1
+        for voter in change.voters
+    }
+    entry = None if offset is None else old.batch_at(offset)
+    return entry is not None and any(
+        {voter.node_id for voter in change.voters} == only
+        for change in old.leader_changes
+        if change.epoch == entry.epoch
+    )
 
 
 def _epoch_twice(a: ReplicaLog, b: ReplicaLog, compared: Comparison) -> int | None:

@@ -20,14 +20,14 @@ def restored_quorum(
     created; no restored node was started since. Two observers, which are brokers, have all."""
     layout = Layout(voters=voters, observers=2, is_static=is_static)
     quorum = ScriptedQuorum(f"{voters} voters, restored {restored}", layout)
-    _lead(quorum)
+    lead(quorum)
     quorum.populate(1, "orders")
     quorum.commit(1, topic_config("orders", "min.insync.replicas", "1"))
     quorum.settle()
     backup = quorum.capture().files
     quorum.run_ms(10_000)
     quorum.restart(1)
-    _lead(quorum)
+    lead(quorum)
     quorum.commit(1, create_topic("later", quorum.brokers[:1]))
     quorum.run_ms(20_000)
     quorum.settle()
@@ -37,7 +37,7 @@ def restored_quorum(
     return folder
 
 
-def _lead(quorum: ScriptedQuorum) -> None:
+def lead(quorum: ScriptedQuorum) -> None:
     """Let node 1 lead. The only voter elects itself with its start."""
     if len(quorum.voters) > 1:
         quorum.elect(1)

@@ -63,7 +63,7 @@ def _epochs(teller: Examined, node: Examined, offset: int) -> set[int]:
     own = {(change.offset, change.epoch) for change in node.leader_changes}
     if all(at != offset for at, _ in own):
         return set()
-    return {
+    return _led_alone(teller, node, offset) | {
         epoch
         for change in teller.leader_changes
         if change.offset >= offset
@@ -76,6 +76,19 @@ def _epochs(teller: Examined, node: Examined, offset: int) -> set[int]:
             leaders_of(change.message.granting_voters),
         )
         if key.matches(node.owner.key)
+    }
+
+
+def _led_alone(teller: Examined, node: Examined, offset: int) -> set[int]:
+    """The epoch of the teller's record at the offset, if `node` led it as the only voter: no other
+    node can have written the record. Else empty."""
+    entry = teller.batch_at(offset)
+    return {
+        change.epoch
+        for change in teller.leader_changes
+        if entry is not None and change.epoch == entry[1].header.leader_epoch
+        for key in leaders_of(change.message.voters)
+        if len(change.message.voters) == 1 and key.matches(node.owner.key)
     }
 
 

@@ -108,7 +108,8 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
         why, bring = f".{_because(causes, evidence)}", refused.rule.next_step
         if leaderless and causes:  # the fact before has told it
             why = ", for the same reason."
-            if start := _to_start(causes, evidence):
+            start = () if evidence.has_two_histories else _to_start(causes, evidence)
+            if start:
                 started = named("broker", start, limit=_SHOWN)
                 why += f" The start of {started} ends this, too: don't lower min.insync.replicas."
                 bring = ""

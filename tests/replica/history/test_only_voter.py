@@ -9,7 +9,6 @@ from replica.model.keys import ReplicaKey
 from replica.model.voters import VotersAt
 from tests.replica.history.test_commitment import (
     PROVEN,
-    SUPERSEDED,
     UNPROVEN,
     replica,
     static,
@@ -43,4 +42,4 @@ def test_an_only_voter_proves_nothing_where_it_may_not_have_been_alone_or_lost_i
     removed_itself = of_one(4, 1, 1, voters=(2,))
     assert verdicts(classify([removed_itself]), 4) == [(0, 2, UNPROVEN)]
     parted = classify([of_one(1, 1, 2), of_one(4, 1, 1)])
-    assert verdicts(parted, 4) == [(0, 1, PROVEN), (1, 2, SUPERSEDED)]
+    assert verdicts(parted, 4) == [(0, 1, PROVEN), (1, 2, UNPROVEN)]
