@@ -38,7 +38,8 @@ SILVER_FUNCTIONS: Mapping[Contract, Callable[[Silver], Content]] = {
     silver.LEADER_EPOCHS: lambda of: leader_epochs(of.bronze, of.held),
     silver.VOTER_SETS: lambda of: voter_sets(of.bronze, of.control, of.snapshot_sets),
 }
-"""The tables of silver, except silver.committed_log, which has a row for each record."""
+"""The function that makes each silver table, except silver.committed_log, which has a row for each
+record."""
 
 
 def _elections(of: Gold) -> list[Row]:

@@ -44,7 +44,8 @@ def site_path(path: str) -> str:
 
 
 def repository_path(site: str) -> str:
-    """The file of a page of the site."""
+    """The path, relative to the repository, of the file from which a page is made. site: the
+    page's path, relative to the site's source."""
     if not site.startswith(OUTSIDE):
         return f"{DOCS}{site}"
     path = site.removeprefix(OUTSIDE)

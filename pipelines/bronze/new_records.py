@@ -36,7 +36,8 @@ from replica.scan.compact import column_of
 from replica.scan.native import Longs
 
 APPLICATION = "kraftlake-ingest"
-"""Delta's application id of these writes. Its version counts them."""
+"""Delta's application id of these commits. The version of each transaction is the number of
+these commits."""
 _PIECE_BYTES = 4 * 1024**3
 """The bytes of segments whose records go into one commit. A killed ingest decodes at most this many
 bytes again. Such a piece takes minutes, so the time of its commit hardly matters."""

@@ -105,7 +105,9 @@ def _difference(here: DirectoryFile, captured: CapturedFile) -> str:
 
 
 def manifest_of(location: DirectoryPath) -> Manifest:
-    """The capture.json of a directory, in the node's folder or in the folder above it."""
+    """The capture.json in the node's folder or in the folder above it. The Manifest
+    has no `info` where there is no such file. Where the file can't be read, it has no `info`, and
+    `damages` says why."""
     node_folder = os.path.dirname(os.path.abspath(location.path))
     path = file_beside(location, capture.FILE_NAME)
     if path is None:
@@ -133,7 +135,7 @@ def marked_as_cut(found: DiscoveredPath) -> DiscoveredPath:
 
 
 def _size(path: str) -> int:
-    """The size of a file in bytes; 0 where it isn't there."""
+    """The size of a file in bytes; 0 where the operating system doesn't give it."""
     try:
         return os.stat(path).st_size
     except OSError:

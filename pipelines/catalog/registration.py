@@ -147,7 +147,7 @@ def _line(field: str, information: str) -> str:
 
 
 def _is_of(lake: Lake, prefix: str, entry: CatalogEntry) -> bool:
-    """Whether `register` gives this entry for the lake."""
+    """Whether the entry is a table or view that `register` made for this lake."""
     if entry.kind == "view":
         return entry.lake == lake.root
     layer, table = entry.name.removeprefix(prefix).split(".")

@@ -22,7 +22,7 @@ Places = npt.NDArray[np.int64]
 """Indexes of batches in the columns of Batches."""
 
 NO_TIME = -(1 << 63)
-"""Stands for None in columns of times, which are microseconds since the epoch."""
+"""Stands for None in columns of times, which are microseconds since 1970 (UTC)."""
 _OPEN = (1 << 63) - 1
 """The end of a span that is still open."""
 _NUMBERS = ("base_offset", "last_offset", "leader_epoch", "crc", "record_count", "size_bytes")
@@ -59,7 +59,7 @@ class Batches:
     record_count: Longs
     size_bytes: Longs
     max_timestamp: Longs
-    """Microseconds since the epoch, or NO_TIME."""
+    """Microseconds since 1970 (UTC), or NO_TIME."""
     is_sound: npt.NDArray[np.bool_]
     """Whether any capture held the batch undamaged."""
     other_columns: pa.Table
@@ -228,7 +228,7 @@ def longs(column: pa.ChunkedArray) -> Longs:
 
 
 def times_of(column: pa.ChunkedArray | pa.Array) -> Longs:
-    """Microseconds since the epoch, NO_TIME for None."""
+    """Microseconds since 1970 (UTC), NO_TIME for None."""
     numbers = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).fill_null(NO_TIME)
     return np.array(numbers.to_numpy(), np.int64)
 

@@ -40,7 +40,7 @@ class BranchQuestions(NamedTuple):
     marks: tuple[int, ...] = ()
     """Offsets: BranchFacts.below counts what begins below each of them."""
     recent_ms: int = 0
-    """The time from which on batches count as recent (see Recent), in ms since the epoch."""
+    """The time from which on batches count as recent (see Recent), in ms since 1970 (UTC)."""
 
 
 class Recent(NamedTuple):

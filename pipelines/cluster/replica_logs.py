@@ -52,8 +52,8 @@ def one_row_per_capture(captures: Iterable[Row]) -> list[Row]:
 
 
 class HeldBatches:
-    """The batches that the .log files of each capture held undamaged. To bound its memory, it keeps
-    the places of a few captures at a time. control: the result of control_records."""
+    """The undamaged batches in the .log files of each capture. To save memory, an object keeps the
+    indexes of the batches of only a few captures. control: the result of control_records."""
 
     def __init__(self, bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]) -> None:
         self.batches = bronze.batches

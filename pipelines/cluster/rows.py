@@ -22,12 +22,12 @@ def of_cluster(rows: pa.Table, cluster_id: str) -> pa.Table:
 
 
 def milliseconds(at: datetime) -> int:
-    """Whole ms since the epoch, rounded down, as in Spark's unix_millis."""
+    """Whole ms since 1970 (UTC), rounded down, as in Spark's unix_millis."""
     return (at - EPOCH) // _MILLISECOND
 
 
 def microseconds(at: datetime | None) -> int | None:
-    """Whole microseconds since the epoch. None for None."""
+    """Whole microseconds since 1970 (UTC). None for None."""
     return None if at is None else (at - EPOCH) // MICROSECOND
 
 

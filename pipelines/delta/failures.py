@@ -1,5 +1,5 @@
-"""The meaning of exceptions of Spark and Delta for a user of a lake or a cluster, as one line that
-says what to do."""
+"""Turns an exception of Spark or Delta into an error of one line, which says what the user of the
+lake or of the Spark cluster has to do."""
 
 from __future__ import annotations
 

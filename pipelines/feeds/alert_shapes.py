@@ -37,7 +37,7 @@ class Alert:
     key: str
     """The key of the alert. It stays the same until the finding is resolved."""
     at_ms: int
-    """The time of the build that reported the finding, in ms since the epoch."""
+    """The time of the build that reported the finding, in ms since 1970 (UTC)."""
     is_resolved: bool = False
     routing_key: str = ""
     """PagerDuty's key of the service; empty for the other forms."""

@@ -203,7 +203,7 @@ def _slices(read: Read, column: str, dialect: Dialect) -> Iterator[Sql | None]:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """The table with times as ms since the epoch, and texts in a type that pyarrow can sort."""
+    """The table with times as ms since 1970 (UTC), and texts in a type that pyarrow can sort."""
     for index, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             times = table.column(index).cast(pa.timestamp("ms", field.type.tz), safe=False)

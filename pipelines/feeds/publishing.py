@@ -14,7 +14,8 @@ Start = Literal["snapshot", "latest"]
 
 
 class FeedTarget(Protocol):
-    """A place to publish to. It also keeps the progress, in one step with the changes if it can."""
+    """A place to publish to, which also keeps the progress. If it can, it keeps the progress in the
+    same transaction as the changes."""
 
     @property
     def name(self) -> str:

@@ -50,7 +50,7 @@ class SparkChangeFeed(ChangeFeed):
         return with_time
 
     def _committed_at(self, version: int) -> int:
-        """The time in the version's commit, in ms since the epoch."""
+        """The time in the version's commit, in ms since 1970 (UTC)."""
         entries = self._table.history(self._table.version() - version + 1)
         return next(int(one["timestamp"]) for one in entries if one["version"] == version)
 

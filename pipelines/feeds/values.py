@@ -14,7 +14,7 @@ Op = Literal["read", "insert", "update", "delete"]
 """The operations by Delta's names. `read`: a row that the table held before publishing began."""
 
 Row = Mapping[str, Any]
-"""Column -> value in JSON's types: times in ms since the epoch."""
+"""Column -> value in JSON's types: times in ms since 1970 (UTC)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class RowChange:
     """The change's place in the version, from 0; table, version and ordinal identify the change,
     each time it is read."""
     committed_at: int | None
-    """The commit's time in ms since the epoch; None for a row that is read."""
+    """The commit's time in ms since 1970 (UTC); None for a row that is read."""
     before: Row | None
     """The row before the commit; None where there was no row."""
     after: Row | None

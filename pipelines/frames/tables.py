@@ -1,9 +1,9 @@
 """The functions on DataFrames. Each makes the rows of the lake's table of the same name, by the
 same code, from directories that were read together.
 
-logs: of the source kraft_log, with content=records. snapshots: of kraft_snapshot. replicas: of
-kraft_replica; without it the tasks themselves read the small files of the directories in which the
-logs lie. A replica whose log holds no record has no row there, so it is left out.
+logs: a frame of the source kraft_log, with content=records. snapshots: a frame of kraft_snapshot.
+replicas: a frame of kraft_replica; without it the tasks read the small files of the directories in
+which the logs lie. A replica whose log holds no record has no row there, so it is left out.
 
 Nothing is computed before an action. An action runs in Spark's executors, one task for each
 cluster. The frames lack the columns that say which capture a row is of: capture_id, capture_a,

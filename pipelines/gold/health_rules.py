@@ -24,6 +24,7 @@ from replica.doctor.health.past import Past
 from replica.doctor.health.returning import Returning, returning
 from replica.doctor.health.rewound import WATCHED, VisibleChange
 from replica.doctor.health.shortened import shortened_while_down
+from replica.doctor.health.startable import releases_text
 from replica.doctor.verdict.evidence import Since, leaderless, refusing
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import entity_of, image_of
@@ -68,6 +69,8 @@ class JudgedState:
     """The result of replica.doctor.health.copy_first.copies_first."""
     absent: Mapping[int, Absence]
     """The result of replica.doctor.health.absent.absent_brokers."""
+    releases: str
+    """The result of replica.doctor.health.startable.releases_text."""
 
 
 def judged_state(
@@ -98,6 +101,7 @@ def judged_state(
         leaderless_in_restart(cluster),
         copies_first(cluster),
         absent_brokers(cluster),
+        releases_text(cluster),
     )
 
 

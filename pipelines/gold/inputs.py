@@ -118,7 +118,7 @@ class Silver:
 
     @cached_property
     def newest_ms(self) -> int | None:
-        """The time of the newest record of the agreed branch, in ms since the epoch; None where no
+        """The time of the newest record of the agreed branch, in ms since 1970 (UTC); None where no
         record has a time."""
         batches, agreed = self.bronze.batches, self.agreed
         is_on = agreed.has(batches.base_offset, batches.leader_epoch, batches.crc)

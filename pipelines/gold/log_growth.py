@@ -1,4 +1,4 @@
-"""gold.log_growth: the records by which the metadata log grows."""
+"""gold.log_growth: how many records and bytes of each type the metadata log got in each hour."""
 
 from __future__ import annotations
 

@@ -226,8 +226,8 @@ def membership_findings(
 
 
 def _formatted_nodes(group: Sequence[GroupMember]) -> tuple[FormattedNode, ...]:
-    """The nodes of a round in which no log holds a record; none where a log holds one. A lake
-    doesn't have the records of bootstrap.checkpoint."""
+    """The nodes of a round; empty if a log of the round holds a record. A lake doesn't have the
+    records of bootstrap.checkpoint."""
     if any(member.has_records for member in group):
         return ()
     return tuple(

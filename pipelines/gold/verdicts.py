@@ -188,6 +188,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         None if state_row is None else _known_state(state_row),
         missing_voters(captures, of.quorum, of.silver.beside.without_log),
         tuple(_gaps(of, captures)),
+        releases="" if state is None else state.releases,
     )
 
 

@@ -71,8 +71,8 @@ def own_stderr() -> int:
 
 
 def pass_on() -> None:
-    """Returns when all text that was written to file descriptor 2 so far is on stderr, so that a
-    command's last line comes after it."""
+    """Waits until all text that was written to file descriptor 2 so far is on stderr, but at most
+    _LAST_LINES_S, so that a command's last line comes after it."""
     if _threads:
         _seen_mark.clear()
         with suppress(BlockingIOError):

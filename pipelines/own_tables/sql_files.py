@@ -90,7 +90,8 @@ def _table(file: Path) -> OwnTable:
 def expectations_of(
     stop: Sequence[str], warn: Sequence[str], keys: tuple[str, ...]
 ) -> tuple[Expectation, ...]:
-    """The expectations of these conditions. keys: the table's keys."""
+    """The expectations of an own table. stop, warn: SQL conditions that each row must meet; a row
+    that breaks one stops the build, or causes a warning. keys: the table's keys."""
     both = (*((Action.STOP, one) for one in stop), *((Action.WARN, one) for one in warn))
     return tuple(action.unless(one, one, keys) for action, one in both if one)
 

@@ -110,8 +110,8 @@ class Join:
 
 @dataclass(frozen=True)
 class Beside:
-    """A column of the row next to a row, among the rows with the same values in `within`; NULL
-    where there is no such row."""
+    """For each row, the value of a column in the row before or after it. Only rows with equal
+    values in the columns `within` count. NULL for the first row, or for the last."""
 
     column: str
     within: tuple[str, ...]

@@ -146,7 +146,7 @@ class Entries:
 
     @cached_property
     def times(self) -> Longs:
-        """The times of the records in microseconds since the epoch; NOWHEN where Kafka has no
+        """The times of the records in microseconds since 1970 (UTC); NOWHEN where Kafka has no
         time."""
         return _longs(pc.fill_null(self._rows.column("timestamp").cast(pa.int64()), NOWHEN))
 
@@ -175,7 +175,8 @@ class Entries:
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    """The rows of a batch with the columns of SPREAD. Times are in microseconds since the epoch."""
+    """The rows of a batch with the columns of SPREAD. Times are in microseconds since 1970
+    (UTC)."""
     columns = (
         column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
         for column in batch.columns

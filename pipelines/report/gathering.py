@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from pipelines.dialects import DATA_FUSION, Sql
@@ -29,8 +30,11 @@ from pipelines.report.source import Figure, ReportSource, Row
 from pipelines.report.travel.gathering import gather_history
 from pipelines.report.travel.queries import MAX_CHANGES
 from pipelines.report.view import cluster_view
+from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UsageError
 from replica.words import listed
+
+NO_VERDICTS: Mapping[str, Verdict] = MappingProxyType({})
 
 
 def make_report(
@@ -40,6 +44,7 @@ def make_report(
     version: str,
     generated_at: datetime,
     of_directories: tuple[str, ...] = (),
+    verdicts: Mapping[str, Verdict] = NO_VERDICTS,
 ) -> Report:
     """The report on the clusters of a lake. Raises UsageError where there is no such cluster, or
     where tables that `ingest` and `build` make are missing.
@@ -48,6 +53,7 @@ def make_report(
     version: the version of kraftlake, for the page's footer.
     generated_at: the time that the page shows as its own, in UTC.
     of_directories: as in Report.
+    verdicts: by cluster id, verdicts that take the place of those in the lake.
     """
     _check_tables(source)
     summaries = _chosen(source.ask(queries.CLUSTERS), cluster)
@@ -56,6 +62,8 @@ def make_report(
     views = []
     for number, row in enumerate(chosen, start=1):
         evidence = gather(source, row)
+        judged = verdicts.get(evidence.cluster_id, evidence.judged)
+        evidence = replace(evidence, judged=judged)
         views.append(cluster_view(evidence, number, gather_history(source, evidence, share)))
     return Report(
         source.lake,

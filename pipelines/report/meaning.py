@@ -1,9 +1,9 @@
-"""The changes that lost records would have made, in words: the number of changes of each type, as a
-clause."""
+"""Clauses about the changes that lost records would have made, with the number of changes of each
+type."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.report.source import Row
@@ -14,6 +14,12 @@ from replica.words import counted, listed
 _MAX_PHRASES = 3
 _TOPICS = {"topic_created": "partition_created", "topic_deleted": "partition_deleted"}
 """Changes of a topic, and the changes of partitions that come with them."""
+
+
+_OF_ITSELF = ("isr", "elr", "last_known_elr", "leader", "partition_epoch", "broker", "controller",
+              "producer_ids")  # fmt: skip
+"""How the names of changes begin that Kafka makes by itself. What users asked for is more useful to
+name."""
 
 
 @dataclass(frozen=True)
@@ -125,10 +131,12 @@ def unknown_text(effect: Effect) -> str:
 
 
 def _phrases(changes: Sequence[tuple[LostChange, int]]) -> Sequence[tuple[str, int, str]]:
-    """(entities, number, what was done to them), the largest number first. Types beyond a limit
-    become one phrase."""
+    """(entities, number, what was done to them): first what users asked for, and in that the
+    largest number first. Types beyond a limit become one phrase."""
+    changes = [*_merged(changes)]
     partitions = {one.change: count for one, count in changes if one.with_topic}
     found: list[tuple[str, int, str]] = []
+    ranks: dict[str, bool] = {}
     for one, count in changes:
         if one.with_topic and _TOPICS_OF.get(one.change) in {other.change for other, _ in changes}:
             continue
@@ -138,12 +146,24 @@ def _phrases(changes: Sequence[tuple[LostChange, int]]) -> Sequence[tuple[str, i
         if own:
             what += f" with {counted(own, 'partition')}"
         found.append((what, count, done))
-    found.sort(key=lambda phrase: -phrase[1])
+        ranks[what] = one.change.startswith(_OF_ITSELF)
+    found.sort(key=lambda phrase: (ranks[phrase[0]], -phrase[1]))
     left = found[_MAX_PHRASES:]
     if len(left) < 2:
         return found
     rest = sum(count for _, count, _ in left)
     return [*found[:_MAX_PHRASES], (f"{rest} other changes", rest, "made")]
+
+
+def _merged(changes: Iterable[tuple[LostChange, int]]) -> Iterator[tuple[LostChange, int]]:
+    """Each type of change once. Only the creation and deletion of partitions are apart where their
+    topic was created or deleted too."""
+    counts: dict[LostChange, int] = {}
+    for one, count in changes:
+        with_topic = one.with_topic and one.change in _TOPICS_OF
+        key = LostChange(one.change, 0, with_topic=with_topic)
+        counts[key] = counts.get(key, 0) + count
+    yield from counts.items()
 
 
 _TOPICS_OF = {partition: topic for topic, partition in _TOPICS.items()}

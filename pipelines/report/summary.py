@@ -66,10 +66,12 @@ def summary(
     None where it is unknown when partitions had no leader. history: None where the lake lacks it,
     and for directories, whose page has a section of events."""
     found, refused = ((), ()) if known is None else (known.outages, known.refusals)
+    if facts.has_two_histories:
+        found, refused = (), ()  # they are those of one history, which may be the wrong one
     hidden = tuple(_hidden(facts, evidence, voters))
     doubts = (*hidden, *_doubts(facts, known))
     impact = (
-        *_of_partitions(known, facts, is_all=not hidden),
+        *_of_partitions(known, facts, _without_leader(evidence), is_all=not hidden),
         *_of_records(facts, is_all=not hidden),
         *_now(evidence, facts, is_all=not hidden),
     )
@@ -197,11 +199,18 @@ def _when_led(evidence: Evidence, facts: ReportFacts) -> Iterator[str]:
     )
 
 
+def _without_leader(evidence: Evidence) -> int | None:
+    """The number of partitions without leader in the newest state; None where it isn't known."""
+    rows = () if evidence.exposure is None else evidence.exposure.rows
+    return next((row["leaderless"] or None for row in rows if row["kind"] == NOTHING), None)
+
+
 def _of_partitions(
-    known: KnownOutages | None, facts: ReportFacts, *, is_all: bool
+    known: KnownOutages | None, facts: ReportFacts, now: int | None, *, is_all: bool
 ) -> Iterator[str]:
-    """Sentences about the partitions that had no leader. is_all: whether the captures show all that
-    the cluster knows."""
+    """Sentences about the partitions that had no leader. now: how many have none in the newest
+    state; None where that isn't known. is_all: whether nothing is missing from the captures, so
+    that "never" may be said."""
     if facts.has_two_histories:
         yield (
             "There are two histories. Which partitions have no leader depends on which one is "
@@ -224,7 +233,11 @@ def _of_partitions(
         late = " at the latest" if last.began_before else ""
         since = "" if last.since_ms is None else f"Since {ms_text(last.since_ms)}{late} "
         text = f"{since}nobody can write to or read from partitions that have no leader"
-        yield f"{text[0].upper()}{text[1:]}: up to {last.most:,} of {last.of:,}{chosen}."
+        count = f"up to {last.most:,} of {last.of:,}{chosen}"
+        if now is not None and not chosen:
+            before = f" now, up to {last.most:,} before" if now < last.most else ""
+            count = f"{now:,} of {last.of:,}{before}"
+        yield f"{text[0].upper()}{text[1:]}: {count}."
         if worst.most <= last.most:
             return
     if worst.most_ms is not None:
@@ -353,7 +366,8 @@ def _hidden(facts: ReportFacts, evidence: Evidence, voters: frozenset[int]) -> I
         yield f"{counted(facts.damage, 'place')} of the files could not be read."
     if facts.unbuilt:
         yield f"{counted(facts.unbuilt, 'capture')} came after the last build and isn't counted."
-    if facts.known_to is not None and facts.known_to < facts.end_offset:
+    is_short = facts.known_to is not None and facts.known_to < facts.end_offset
+    if is_short and not facts.has_two_histories:
         yield f"The state from offset {facts.known_to} on is not known."
 
 

@@ -224,7 +224,7 @@ def _told(number: int, attempted: bytes) -> pa.RecordBatch:
 def _of_one_group(
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The batches, each with the rows of one group."""
+    """(group, batch): the batches, cut so that each has rows of only one group."""
     for batch in batches:
         groups = batch.column("group").to_numpy()
         cuts = [0, *(np.flatnonzero(groups[1:] != groups[:-1]) + 1).tolist(), len(groups)]

@@ -17,8 +17,7 @@ _COMMANDS = (f"{_PLANS}Command", f"{_PLANS}ParsedStatement")
 _LOOKING = ("Show", "Describe", "Explain")
 """The beginnings of the names of commands that change nothing."""
 _OTHER_WORK = ("ScriptTransformation", "Call", "UnresolvedExecuteImmediate", "InsertIntoDir")
-"""Plans that run programs, procedures or a text as SQL, or that write, though Spark doesn't take
-them for commands."""
+"""Plans that are no commands for Spark, but run programs, procedures or a text as SQL, or write."""
 
 
 def parallelism(spark: SparkSession) -> int:
@@ -32,8 +31,9 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def described(spark: SparkSession, text: str) -> Iterator[None]:
-    """Gives the Spark jobs of this context a description in Spark's UI and event log. By Spark
-    Connect they get a tag instead, in which a semicolon replaces each comma: a tag has none."""
+    """Gives the Spark jobs of this context a description in Spark's UI and event log. With
+    Spark Connect, the jobs get the description as a tag. A tag may not contain a comma, so a
+    semicolon replaces each comma."""
     if is_connect(spark):
         tag = text.replace(",", ";")
         spark.addTag(tag)

@@ -25,8 +25,8 @@ _JVM_NOISE = (
     b"Picked up JAVA_TOOL_OPTIONS",
 )
 _LARGE_TASK = b"contains a task of very large size"
-"""A warning about the driver's own rows, which are large here: they go to executors with the task
-that needs them."""
+"""A part of Spark's warning about a task that carries many bytes. kraftlake's tasks carry rows of
+the driver on purpose."""
 _METRICS_MODE = "hadoop.metrics.init.mode"
 _STACK_FRAME = (b"\tat ", b"\t... ")
 _ENDED_WITHIN_S = 0.5

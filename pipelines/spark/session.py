@@ -112,9 +112,9 @@ def _given() -> dict[str, str]:
 
 
 def _adopt(session: SparkSession, asked: Mapping[str, str]) -> SparkSession:
-    """A session that other code made, with times in UTC. It takes a setting of `asked` only where
-    it has none; its other settings stay as they are. Raises UsageError for a session without
-    Delta."""
+    """A session that other code made. It gets the settings in FORCED, such as times in UTC, and
+    the lake of `asked`. It gets another setting of `asked` only where it has none. Raises
+    UsageError for a session without Delta."""
     if DELTA_EXTENSION not in (session.conf.get(EXTENSIONS, "") or ""):
         raise UsageError(
             "a Spark session without Delta is running in this process or on the server: stop it, "

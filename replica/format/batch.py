@@ -9,7 +9,7 @@ bytes  field                    type    covered by the CRC
 21     attributes               int16   yes   0-2 codec, 3 append time, 4 transactional,
                                               5 control, 6 delete horizon
 23     last offset delta        int32   yes
-27     base timestamp           int64   yes   ms since the epoch
+27     base timestamp           int64   yes   ms since 1970 (UTC)
 35     max timestamp            int64   yes
 43     producer id              int64   yes   -1 in a KRaft log, like the next two
 51     producer epoch           int16   yes

@@ -9,11 +9,12 @@ a path names it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from replica.errors import DataError, UnreadableFileError, UsageError
-from replica.format import capture, segment
+from replica.format import capture, partition_metadata, segment
 from replica.format.batch import HEADER, computed_crc, decode_header
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import MetadataDirectory, read_directory
@@ -32,6 +33,23 @@ _NOTHING = (
     "folder that was meant"
 )
 _SNIFFED_BYTES = 1024 * 1024
+_PARTITION = re.compile(r".+-[0-9]+")
+WITHOUT_METADATA_LOG = (
+    f"partitions, and no metadata log: a broker keeps {METADATA_FOLDER} in only one of its log "
+    "directories. Name that one: metadata.log.dir, else the first of log.dirs"
+)
+"""What is wrong with a log directory of a broker with several disks, and what to do."""
+
+
+def holds_partitions(folder: str) -> bool:
+    """Whether a folder holds folders of partitions, such as orders-0, as a broker's log directory
+    does. False if it can't be listed."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    paths = (os.path.join(folder, name) for name in names if _PARTITION.fullmatch(name))
+    return any(os.path.exists(os.path.join(one, partition_metadata.FILE_NAME)) for one in paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +126,11 @@ class NothingToReadError(UsageError):
     """There is no metadata directory, segment or snapshot below a path."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(
-            f"{path}: no metadata directory below it; expected a {METADATA_FOLDER} folder, a "
-            "segment (.log) or a snapshot (.checkpoint)"
+        why = (
+            f"no metadata directory below it; expected a {METADATA_FOLDER} folder, a segment "
+            "(.log) or a snapshot (.checkpoint)"
         )
+        super().__init__(f"{path}: {WITHOUT_METADATA_LOG if holds_partitions(path) else why}")
         self.path = path
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from replica.errors import DataError, UnreadableFileError
 from replica.format import meta_properties, segment
 from replica.format.directory import MetadataDirectory, read_single_file
-from replica.format.discovery import DirectoryPath
+from replica.format.discovery import DirectoryPath, holds_partitions
 from replica.format.file_names import METADATA_FOLDER, classify
 from replica.format.reading import MAX_STATE_BYTES, ReadFile, read_own_file
 from replica.model.keys import ReplicaId
@@ -29,6 +29,9 @@ class FormattedDirectory:
     """The replica that meta.properties names."""
     is_alone: bool = False
     """Whether the path that the user named holds nothing else."""
+    has_partitions: bool = False
+    """Whether it holds partitions: its broker has started, with the metadata log in another of its
+    log directories."""
 
     def as_directory(self) -> DirectoryPath:
         """The path of the metadata log that the node has not made yet. The caller has made sure
@@ -56,12 +59,12 @@ def read_formatted(path: str, read: ReadFile) -> MetadataDirectory:
 
 
 def formatted_below(path: str) -> Iterator[FormattedDirectory]:
-    """The log directories, at or below a path, that were formatted and never started, and whose
-    meta.properties can be read."""
+    """The log directories without a metadata log, at or below a path, whose meta.properties can be
+    read."""
     for folder, has_metadata_log in log_folders_below(path):
         replica = None if has_metadata_log else replica_in(folder)
         if replica is not None:
-            yield FormattedDirectory(folder, replica)
+            yield FormattedDirectory(folder, replica, has_partitions=holds_partitions(folder))
 
 
 def log_folders_below(path: str) -> Iterator[tuple[str, bool]]:

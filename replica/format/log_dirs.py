@@ -70,7 +70,7 @@ class LogDir:
 
     @property
     def meta_properties(self) -> str:
-        """The path of its meta.properties for people."""
+        """The path of the directory's meta.properties, as messages show it."""
         return os.path.join(self.shown, meta_properties.FILE_NAME)
 
 

@@ -87,8 +87,8 @@ _EVERYTHING = 2**63 - 1
 
 
 class RecordingMachine(OpaqueMachine):
-    """A state machine that applies nothing and writes no snapshots. next_offset: an offset behind
-    all others, so that the host reads no committed batches for this machine."""
+    """A state machine that applies nothing and writes no snapshots. next_offset: the
+    highest offset, so that the host reads no committed batches for this machine."""
 
     def __init__(self) -> None:
         super().__init__()

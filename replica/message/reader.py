@@ -311,7 +311,7 @@ def _struct_part(step: FieldStep, read_struct: StructReader) -> Part:
 
 
 def _array_part(step: FieldStep, read_one: ElementReader) -> Part:
-    """The part of an array whose elements differ in size."""
+    """The function that reads an array whose elements differ in size."""
     name = step.name
 
     def read(data: bytes, position: int, fields: Fields, notes: Notes) -> int:

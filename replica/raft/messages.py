@@ -219,7 +219,7 @@ class DescribeQuorumRequest(_Request):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """The leader's view of how far the log of a replica is (KIP-836). A field is -1 if the leader
+    """What the leader knows about the log of a replica (KIP-836). A field is -1 if the leader
     doesn't know it."""
 
     replica: ReplicaKey
@@ -234,7 +234,7 @@ class ReplicaState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeQuorumResponse(_Response):
-    """How far the logs of all voters and observers are."""
+    """The log end and the times of the fetches of each voter and observer."""
 
     high_watermark: int = -1
     """The leader's high watermark (exclusive); -1 while the leader doesn't know it."""

@@ -121,7 +121,8 @@ class Raft:
 
     @property
     def observers(self) -> Mapping[ReplicaKey, ReplicaProgress]:
-        """How far the logs of this leader's observers are; empty if this replica doesn't lead."""
+        """The progress of the logs of this leader's observers; empty if this replica doesn't
+        lead."""
         return self._core.work.observers.view
 
     @property

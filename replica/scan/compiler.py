@@ -44,8 +44,8 @@ def compile_kernel(name: str) -> bytes:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of this process, with its module path. numba's settings are left out, except
-    the choice of a CPU."""
+    """The environment of this process, with its module path. Of numba's settings it keeps only
+    the choice of a CPU, and it sets NUMBA_OPT to 0."""
     settings = {k: v for k, v in environment().items() if not k.startswith("NUMBA_")}
     settings |= {k: v for k, v in os.environ.items() if k.startswith("NUMBA_CPU_")}
     return {**settings, "NUMBA_OPT": "0"}

@@ -162,7 +162,7 @@ class Growth:
 
 
 def _available() -> int:
-    """The bytes of memory that this process may still take, by the operating system."""
+    """The bytes of memory that the operating system still gives to this process."""
     words = _words(_MEMINFO)
     free = 1 << 62  # for another system than Linux
     if _AVAILABLE in words:

@@ -68,7 +68,7 @@ Event: TypeAlias = Start | Wake | Flush | Replay | Deliver | Propose | Strike
 
 
 class Schedule:
-    """The queue.
+    """The queue of all events that are still to come.
 
     now: the time (ms) of the last event that was taken.
     asked: the number of events that were ever scheduled.

@@ -53,7 +53,7 @@ class FileSnapshotWriter:
         self._put_control(control.SnapshotHeader(_VERSION, timestamp), *messages)
 
     def append(self, records: Sequence[bytes]) -> None:
-        """Add records by their values."""
+        """Add records. records: the encoded value of each."""
         assert self._is_open, "a frozen snapshot takes no more records"
         for value in records:
             self._values.append(value)

@@ -236,6 +236,6 @@ def test_a_foreign_disk_stands_above_an_outage_in_one_line_and_on_the_report_s_p
     assert first.startswith(f"AT RISK     {told}")
     assert second.startswith("  next      Node 3: Give the node its own disk: ")
     assert third.startswith("OUTAGE      933 of 1105 partitions")
-    assert f"cluster     {ours}" in ended.lines
+    assert any(one.startswith(f"cluster     {ours}") for one in ended.lines)
     (summary,) = re.findall(r'<section class="verdict.*?</section>', page.read_text(), re.DOTALL)
-    assert summary.index("disk is of another cluster") < summary.index("Now: 933 of 1105")
+    assert summary.index("disk is of another cluster") < summary.index("933 of 1105")

@@ -107,8 +107,8 @@ def test_the_report_says_up_to_where_it_knows(
     page = tmp_path / "report.html"
     run(app, ["report", "--lake", str(lake), "-o", str(page)])
     told = capsys.readouterr()
-    assert f"the metadata state from offset {FIRST_OFFSET} on {UNKNOWN}" in told.out + told.err
-    assert f"the metadata state from offset {FIRST_OFFSET} on {UNKNOWN}" in page.read_text()
+    assert f"he metadata state from offset {FIRST_OFFSET} on {UNKNOWN}" in told.out + told.err
+    assert f"he metadata state from offset {FIRST_OFFSET} on {UNKNOWN}" in page.read_text()
 
 
 @in_a_lake

@@ -333,7 +333,7 @@ def test_of_two_histories_none_is_called_uncommitted_and_none_is_planned_by(
     assert {one["offset"] for one in findings if one["rule"] == "conflict"} == {20}
     assert {one["rule"] for one in findings}.isdisjoint(("state-not-committed", "voter-behind"))
     report = kraftlake("report", *asked, "-o", tmp_path / "report.html")
-    assert "From offset 20 on" in report.out
+    assert "from offset 20 on" in report.out
     assert "majority" not in report.out
     plans = [
         kraftlake("plan", "--json", "--roll", *each).answers[0]

@@ -85,8 +85,8 @@ def _mine(history: ClusterHistory, row: Row) -> Sql:
 
 
 def _told(reader: Reader, table: Sql = "") -> Sql:
-    """The condition, in SQL, that the release may be unable to read a record, by
-    the record's type."""
+    """The condition, in SQL, for records of the types that the release may be unable to read.
+    reader: the release. table: the prefix of the columns."""
     sought = sought_types(reader)
     others = DATA_FUSION.literals(one.name for one in TYPES if one.name not in sought)
     return f"({table}is_control OR {table}record_type NOT IN ({others}))"

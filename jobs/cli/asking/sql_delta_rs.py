@@ -107,9 +107,9 @@ class AnswerBatches:
     """An answer in the form of delta-rs: Arrow batches, whose VARIANT columns are still structs of
     bytes.
 
-    Each batch is asked of delta-rs by a call of its own, so this isn't an Arrow stream: a panic of
-    delta-rs within a stream that Arrow reads would end the process. Raises QueryError while batches
-    are read.
+    Each batch is read by a separate call of delta-rs. An Arrow stream would not do: a panic of
+    delta-rs within a stream that Arrow reads ends the process. Raises QueryError while batches are
+    read.
     """
 
     reader: Any

@@ -87,7 +87,7 @@ DUCK_DB = Dialect(
 
 @dataclass(frozen=True)
 class View:
-    """A ready-made view."""
+    """A view that `kraftlake sql` offers besides the lake's tables."""
 
     name: str
     """The name of the view in a query."""

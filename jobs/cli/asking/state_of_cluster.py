@@ -60,8 +60,8 @@ def run(asked: AskedCluster, options: StateOptions) -> int:
 
 
 def show_sizes(source: ClusterSource, *, limit: int, json_output: bool) -> int:
-    """Prints the sizes. Returns 0. limit: the most topics that are shown in text;
-    --json gives all."""
+    """Prints the number of entities of each kind, the largest topics, and the log's records by
+    type. Returns the exit code 0. limit: the most topics in text; --json gives all."""
     _where(source)
     sizes: list[EntitySize] = [*entity_sizes(source.entities), *topic_sizes(source.cluster.image)]
     if source.content is not None:

@@ -72,7 +72,7 @@ from replica.doctor.check.known_quorum import EarlierRounds, with_round
 from replica.doctor.check.readable import judged_for
 from replica.doctor.check.rule import Finding
 from replica.doctor.startup.judging import Starts, judge_starts
-from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
+from replica.doctor.verdict.evidence import ClusterEvidence, no_log
 from replica.doctor.verdict.evidence_of_directories import (
     JudgedCluster,
     clusters_of,
@@ -176,7 +176,7 @@ class _Checking:
 
     def _of_unread(self, found: Sequence[Finding], starts: Starts | None) -> Iterator[_Answer]:
         if (found or starts) and self.families.files:
-            evidence = ClusterEvidence(gaps=(NO_LOG,)).with_unread(found)
+            evidence = ClusterEvidence(gaps=(no_log(found),)).with_unread(found)
             yield self._answer(evidence, [LocatedFinding("", one) for one in found], starts=starts)
 
     def _starts(self, clusters: Sequence[JudgedCluster]) -> Starts | None:

@@ -26,7 +26,12 @@ from replica.doctor.check.partition import topic_id_in
 from replica.doctor.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage, DamageKind
-from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath
+from replica.format.discovery import (
+    WITHOUT_METADATA_LOG,
+    DirectoryPath,
+    DiscoveredPath,
+    FilePath,
+)
 from replica.format.formatted import FormattedDirectory
 from replica.metadata.passed_over import NOTHING, PassedOver
 from replica.model.keys import METADATA_TOPIC_ID, ReplicaId
@@ -115,7 +120,10 @@ def find_inputs(
     groups = [*groups, *alone]
     if not groups and not search.damages and not for_check:
         shown = ", ".join(one.shown for one in formatted)
-        raise UsageError(f"{shown}: formatted, and without a metadata log: the node never started")
+        why = "formatted, and without a metadata log: the node never started"
+        if all(one.has_partitions for one in formatted):
+            why = WITHOUT_METADATA_LOG
+        raise UsageError(f"{shown}: {why}")
     return CheckInputs(
         tuple(groups), tuple(search.damages), tuple(formatted), copies=tuple(search.copies)
     )

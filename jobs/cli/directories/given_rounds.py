@@ -46,6 +46,7 @@ def rounds_in(
     all_damages: bool = False,
     passed_over: PassedOver = NOTHING,
     for_check: bool = False,
+    has_notices: bool = True,
 ) -> Iterator[GivenRounds]:
     """The directories below the paths.
 
@@ -55,9 +56,10 @@ def rounds_in(
     order, for_check: see find_inputs.
     all_damages: see damage_lines.
     passed_over: the types of records that a replay passes over.
+    has_notices: whether the lines on stderr are printed.
     """
     with ExitStack() as stack:
-        notices = stack.enter_context(printed_at_the_end())
+        notices = stack.enter_context(printed_at_the_end()) if has_notices else []
         stack.callback(progress.clear)
         inputs = find_inputs(paths, order, stack, for_check=for_check)
         rounds, damages = [], list[Damage]()

@@ -23,7 +23,12 @@ from replica.doctor.timeline.events import DIVERGENCE, OF_HISTORY, UNWON
 from replica.doctor.timeline.latest_changes import ACCESS_REMOVED
 from replica.doctor.timeline.partition_events import UNCLEAN
 from replica.doctor.timeline.reassignments import REPLICAS
-from replica.doctor.verdict.refused_writes import refused_step, refused_text, who_refused
+from replica.doctor.verdict.refused_writes import (
+    refused_step,
+    refused_text,
+    time_shown,
+    who_refused,
+)
 from replica.doctor.verdict.verdict import Verdict
 from replica.shell_text import line
 from replica.words import counted, listed, named, shortened
@@ -282,8 +287,7 @@ def _of_outages(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent
 def _until(outage: Outage, clock: ZonedClock) -> str:
     if outage.ended is None:
         return f"to {counted(outage.still, 'partition')} still"
-    ended = outage.ended.at
-    return f"until {'an unknown time' if ended is None else clock.words(ended)}"
+    return f"until {time_shown(outage.ended.at, clock.words)}"
 
 
 def _still(outage: Outage, incident: Incident, *, is_next: bool) -> str:

@@ -1,5 +1,7 @@
-"""A step of a recovery plan, the steps that are the same for each quorum, and the sentences of a
-step about a node that is a broker, too."""
+"""Steps of a recovery plan for an operator.
+
+The module has the class of a step, the steps that are the same for each quorum, and the sentences
+for nodes that are brokers, too."""
 
 from __future__ import annotations
 

@@ -93,8 +93,9 @@ def _of_start(what: str, played: PlayedStart, said: str = "") -> Iterator[str]:
 
 
 def _led_before(rehearsal: Rehearsal, outcome: Outcome) -> Iterator[str]:
-    """A line where the leader at the end began with a shorter log than another node, and still no
-    record was lost. Another node led before it then: a replica gets records only from a leader."""
+    """A line for an outcome without lost records, if the last leader began with a shorter log than
+    another node. Then another node led first, because a replica gets records only from a
+    leader."""
     nodes = rehearsal.captured.nodes
     started = {fate.node_id: fate for fate in outcome.fates if fate.node_id in nodes}
     own = started.get(-1 if outcome.leader is None else outcome.leader)
@@ -117,8 +118,8 @@ def _partly_known(rehearsal: Rehearsal) -> frozenset[int]:
 def rows(
     asked: PlayedStart, recommended: PlayedStart | None, search: Search | None
 ) -> Iterator[dict[str, Any]]:
-    """The answer, then each outcome. The same for the start that `recover` recommends, where that
-    is another start. Then the result of the search."""
+    """The rows of `--json`: the answer, and each outcome. If `recover` recommends another start,
+    the same rows for that start follow. The last row is the result of the search."""
     yield from _rows_of_start(asked)
     if recommended is not None:
         for row in _rows_of_start(recommended):

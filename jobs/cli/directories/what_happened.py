@@ -45,7 +45,7 @@ from replica.doctor.timeline.decisive import decisive
 from replica.doctor.timeline.event import COLUMNS
 from replica.doctor.timeline.events import timeline
 from replica.doctor.timeline.gaps import gaps_of
-from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
+from replica.doctor.verdict.evidence import ClusterEvidence, no_log
 from replica.doctor.verdict.evidence_of_directories import JudgedCluster
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Verdict
@@ -80,7 +80,7 @@ def run(options: WhatHappenedOptions) -> int:
         incidents = [*incidents_of(given, wanted, progress)]
         progress.clear()
         if not newest:  # no given file can be read, or no node has started
-            evidence = ClusterEvidence(gaps=(NO_LOG,)).with_unread(given.unread)
+            evidence = ClusterEvidence(gaps=(no_log(given.unread),)).with_unread(given.unread)
             incidents = [Incident(verdict_on(evidence))]
         incidents.sort(key=lambda one: one.verdict.level.rank)
         whole = one_verdict([ClusterVerdict(one.verdict, one.nodes) for one in incidents])
@@ -121,6 +121,14 @@ def incidents_of(
     captures of this round decide the verdict, as in `check`. They are judged together with the
     captures of other clusters, because a disk may be another cluster's."""
     branches = {one.cluster_id: one for one in branches_of(given.rounds, given.formatted)}
+    for cluster, verdict in newest_verdicts(given, newest, progress):
+        yield incident_of(cluster, verdict, branches.get(cluster.cluster_id), progress)
+
+
+def newest_verdicts(
+    given: GivenRounds, newest: Mapping[str | None, int], progress: ProgressLine
+) -> Iterator[tuple[JudgedCluster, Verdict]]:
+    """Each cluster of `newest` as its newest round shows it, with the verdict on it."""
     for index in sorted(set(newest.values())):
         judged = judged_clusters(
             given.rounds[index],
@@ -131,7 +139,7 @@ def incidents_of(
         )
         for cluster, verdict in judged:
             if newest.get(cluster.cluster_id) == index:
-                yield incident_of(cluster, verdict, branches.get(cluster.cluster_id), progress)
+                yield cluster, verdict
 
 
 def incident_of(

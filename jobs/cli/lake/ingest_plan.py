@@ -56,7 +56,7 @@ def _summary(plan: IngestPlan) -> str:
 
 
 def _rows(capture: NewCapture) -> list[tuple[object, ...]]:
-    """A row for each file with something new; one row that says so where there is none."""
+    """A row for each file with something new; one row without a file where no file has any."""
     head = (capture.replica.node_id, time_text(capture.captured_at))
     rows: list[tuple[object, ...]] = [
         (*head, part.file, _span(part.start, part.end), _offsets(part), part.batches)

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import lake_unless, names_in
 from jobs.cli.commands.sharing import ReportOptions
 from jobs.cli.directories import what_happened
+from jobs.cli.directories.several_verdicts import ClusterVerdict, one_verdict
 from jobs.cli.directories.verdict_text import (
     VerdictForm,
     beside_worse,
@@ -30,6 +32,7 @@ from jobs.cli.output import complain, is_standard_output, write_json, write_line
 from jobs.cli.page_file import write_page
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
+from pipelines.object_store import is_uri
 from pipelines.sql_text import tables_named
 from replica.errors import UnreadableFileError, UsageError
 from replica.installation import line_that_adds, release
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from pipelines.report.page import Report
     from pipelines.report.source import ReportSource
     from pipelines.report.view import ClusterView
+    from replica.doctor.verdict.verdict import Verdict
 
 _OF_A_LAKE = ("datafusion", "deltalake", "pyarrow", "pyspark")
 """The packages without which no lake is made for a page."""
@@ -47,18 +51,22 @@ def run(options: ReportOptions) -> int:
     """Writes the page, and prints each cluster's verdict, on stderr where the page goes to standard
     output. Returns 0. Raises KraftlakeError."""
     lake = lake_unless(options.paths, options.lake, "report")
+    verdicts = _verdicts(options) if lake is None else {}
+    if lake is None and verdicts == {}:
+        return _of_no_log(options)
     if lake is not None or _can_make_a_lake():
-        return _write(_of_lake(lake, options), options)
+        return _write(_of_lake(lake, options, verdicts or {}), options)
     report = _of_directories(options)
     complain(
         "report: this page is made without a lake; the slider over every moment, and the SQL of "
         f"each figure, need what makes one: {line_that_adds('lake')}"
     )
-    return 0 if report is None else _write(report, options)
+    return _of_no_log(options) if report is None else _write(report, options)
 
 
-def _of_lake(lake: Lake | None, options: ReportOptions) -> Report:
-    """The report of a lake. lake: None for one that is made of directories for this page."""
+def _of_lake(lake: Lake | None, options: ReportOptions, verdicts: Mapping[str, Verdict]) -> Report:
+    """The report of a lake. lake: None for one that is made of directories for this page. verdicts:
+    the verdicts of check on these directories."""
     from pipelines.report.gathering import make_report
 
     paths = options.paths or ()
@@ -78,7 +86,19 @@ def _of_lake(lake: Lake | None, options: ReportOptions) -> Report:
             version=release(),
             generated_at=datetime.now(UTC),
             of_directories=() if lake else tuple(paths),
+            verdicts=verdicts,
         )
+
+
+def _verdicts(options: ReportOptions) -> dict[str, Verdict] | None:
+    """The verdicts of check on the directories, by cluster id; None where a path is a URI, which
+    only a lake's reader opens."""
+    from jobs.cli.directories.reported.verdicts import verdicts_of
+
+    paths = [*(options.paths or ())]
+    if any(is_uri(path) and not os.path.lexists(path) for path in paths):
+        return None
+    return verdicts_of(paths, names_in(options.order))
 
 
 def _write(report: Report, options: ReportOptions) -> int:
@@ -104,25 +124,27 @@ def _can_make_a_lake() -> bool:
 
 
 def _of_directories(options: ReportOptions) -> Report | None:
-    """The report of directories without a lake. None where no cluster of theirs is known: then the
-    page of what-happened, which says why, is written instead. Raises UsageError where --json asks
-    for rows of that page."""
+    """The report of directories without a lake; None where no cluster of theirs is known."""
     from jobs.cli.directories.reported.pages import report_of
 
+    return report_of([*(options.paths or ())], names_in(options.order), options.cluster)
+
+
+def _of_no_log(options: ReportOptions) -> int:
+    """Writes the page of what-happened, which says why no cluster is known. Returns 0. Raises
+    UsageError where --json wants rows about a cluster."""
     paths = [*(options.paths or ())]
-    report = report_of(paths, names_in(options.order), options.cluster)
-    if report is None and options.json_output:
+    if options.json_output:
         raise UsageError(
             f"{' '.join(paths)}: no directory names its cluster and holds a record of it; "
             "`kraftlake what-happened` says more"
         )
-    if report is None:
-        what_happened.run(
-            WhatHappenedOptions(
-                paths, cluster=options.cluster, order=options.order, html=options.output
-            )
+    what_happened.run(
+        WhatHappenedOptions(
+            paths, cluster=options.cluster, order=options.order, html=options.output
         )
-    return report
+    )
+    return 0
 
 
 def source(lake: Lake) -> ReportSource:
@@ -149,13 +171,41 @@ def source(lake: Lake) -> ReportSource:
 
 
 def _print(report: Report, line: Callable[[str], None]) -> None:
-    for number, view in enumerate(report.clusters):
-        if number:
-            line("")
-        for text in lines_of(view):
-            line(text)
+    for text in report_lines(report):
+        line(text)
+
+
+def report_lines(report: Report) -> Iterator[str]:
+    """The verdicts as `check` prints them: above several clusters stands one verdict for all, and
+    the worst cluster comes first."""
+    views = sorted(report.clusters, key=lambda one: one.verdict.level.rank)
+    judged = [one.verdict.judged for one in views if one.verdict.judged is not None]
+    if 1 < len(judged) == len(views):
+        yield from one_verdict([*map(_in_short, views)]).lines
+        apart = one_verdict([*map(_cluster_verdict, views, judged)]).verdicts
+        views = [_with_verdict(*pair) for pair in zip(views, apart, strict=True)]
+    for number, view in enumerate(views):
+        yield from [""] * bool(number)
+        yield from lines_of(view)
     if report.more:
-        line(f"and {report.more} more clusters: --cluster C makes the page of one")
+        yield f"and {report.more} more clusters: --cluster C makes the page of one"
+
+
+def _cluster_verdict(view: ClusterView, judged: Verdict) -> ClusterVerdict:
+    nodes = sorted({int(row["node_id"]) for row in view.evidence.replicas.rows})
+    return ClusterVerdict(judged, (*nodes,))
+
+
+def _in_short(view: ClusterView) -> ClusterVerdict:
+    """The verdict for the lines above all clusters: with the report's own headline."""
+    verdict = view.verdict
+    assert verdict.judged is not None
+    told = replace(verdict.judged, level=verdict.level, headline=verdict.headline)
+    return _cluster_verdict(view, told)
+
+
+def _with_verdict(view: ClusterView, judged: Verdict) -> ClusterView:
+    return replace(view, verdict=replace(view.verdict, judged=judged))
 
 
 _FORM = VerdictForm(3, "`kraftlake check` lists them", "`kraftlake check -v`")

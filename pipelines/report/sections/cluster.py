@@ -39,7 +39,7 @@ def cluster(c: ClusterView, build: str) -> Html:
 
 
 def _sections(c: ClusterView, build: str) -> Iterator[tuple[str, str, Html]]:
-    """The name in links, the title of the link, and the content of each."""
+    """(the name in links, the title, the content) of each section of the cluster."""
     if c.travel is not None:
         yield "travel", "Any moment", journey(c, c.travel)
     for one in c.beside:

@@ -21,9 +21,9 @@ class Column(NamedTuple):
     cell: str | Callable[[Any], Shown]
     """The name of the row's value, or a function of the row."""
     class_: str = ""
-    """The classes of its cells in the style sheet."""
+    """The style sheet's classes for the column's cells, with blanks between; "" for none."""
     is_head: bool = False
-    """Whether its cells name their rows."""
+    """Whether each cell of the column names its row."""
 
     def shown(self, row: Any) -> Html:
         """The cell of a row."""

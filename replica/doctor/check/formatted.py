@@ -13,7 +13,8 @@ from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
 
 RULES = (
-    groups.NEVER_STARTED, groups.FORMATTED_FOR_ANOTHER_CLUSTER, groups.LOG_DIRECTORIES_DIFFER,
+    groups.NEVER_STARTED, groups.METADATA_LOG_NOT_GIVEN, groups.FORMATTED_FOR_ANOTHER_CLUSTER,
+    groups.LOG_DIRECTORIES_DIFFER,
 )  # fmt: skip
 """The rules of the findings that judge_formatted makes."""
 Judged = tuple[ReplicaId, str]
@@ -42,6 +43,8 @@ def judge_formatted(
             yield groups.FORMATTED_FOR_ANOTHER_CLUSTER.at(
                 one.meta_properties, message, node=node_id
             )
+        elif one.has_partitions:
+            yield groups.METADATA_LOG_NOT_GIVEN.at(one.meta_properties, what, node=node_id)
         else:
             yield groups.NEVER_STARTED.at(one.meta_properties, what, node=node_id)
 

@@ -44,7 +44,8 @@ class ComparedLogs:
     left_out: tuple[Examined, ...] = ()
     """The directories whose logs are not compared."""
     went_back: tuple[WentBack, ...] = ()
-    """For each replica whose disk went back since an earlier round: the evidence."""
+    """The evidence about each replica whose disk went back to an older state since an earlier
+    round."""
 
     @property
     def round(self) -> ComparedRound:

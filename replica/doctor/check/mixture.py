@@ -56,14 +56,17 @@ class ClusterMixture:
 
     def without_log(self, cluster_id: str | None) -> dict[int, FormattedDirectory]:
         """The directories without a metadata log that may belong to nodes of this cluster, by node
-        id. A node whose metadata log was given is left out. A directory whose cluster id no given
+        id. A node whose metadata log was given is left out, and so is a directory with partitions,
+        whose node has its metadata log in another one. A directory whose cluster id no given
         log has may belong to a node of any cluster."""
         clusters = {one.cluster_id for one in self.owners} - {cluster_id}
         logs = {one.node_id for one in self.owners if one.cluster_id == cluster_id}
         return {
             one.replica.node_id: one
             for one in self.formatted
-            if one.replica.node_id not in logs and one.replica.cluster_id not in clusters
+            if one.replica.node_id not in logs
+            and one.replica.cluster_id not in clusters
+            and not one.has_partitions
         }
 
     def doubted(self, quorum: KnownQuorum, cluster_id: str | None) -> KnownQuorum:

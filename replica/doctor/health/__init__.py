@@ -12,7 +12,8 @@ partitions           leaders and in-sync replicas
 placement            preferred leaders and racks
 reassignments        running reassignments
 shortened            topics whose retention was shortened while a broker was down
-new_directories      leaders that were elected uncleanly in a new log directory
+new_directories      replicas that lead, or may lead, from a new log directory
+startable            which releases of Kafka can start on the newest state
 copy_first           the brokers whose log directories have to be copied before their start
 returning            in which order brokers bring partitions without leader back
 absent               why brokers aren't live

@@ -14,7 +14,7 @@ from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.keys import NO_NODE
 
 WATCHED = ("topics", "partitions", "brokers", "configs", "voters")
-"""The tables of an image whose changes are steps."""
+"""The tables of an image whose changes a VisibleChange lists."""
 
 
 class VisibleChange(NamedTuple):

@@ -126,7 +126,8 @@ class KnownVoter:
 
     @property
     def is_emptied(self) -> bool:
-        """Whether its directory holds neither records nor a vote, though it led or voted."""
+        """Whether the voter's directory holds neither records nor a vote, although the voter has
+        led or voted."""
         return self.known_epoch is None and self.attested_epoch is not None and not self.disk_end
 
     @property

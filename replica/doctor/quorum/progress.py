@@ -19,8 +19,8 @@ from replica.model.keys import ReplicaKey
 
 @dataclass(frozen=True, slots=True)
 class CommittedProgress:
-    """How far one replica is. All ends are exclusive. `high_watermark` and `proof` are None if
-    nothing is proven."""
+    """What one replica holds of the committed records. All ends are exclusive. `high_watermark`
+    and `proof` are None if nothing is proven."""
 
     high_watermark: int | None
     """A lower bound of the replica's high watermark. All offsets below it are in the log, and

@@ -1,4 +1,5 @@
-"""Finds the branch of the log on which all rounds of captures agree, and what lies beside it.
+"""Finds the branch of the log on which all rounds of captures agree, and the tails: the entries by
+which other logs differ from it.
 
 The replicas of one round (a capture group) are compared by replica.history. Each round has a
 branch. The branch that would win an election is followed. Another round adds the entries below the

@@ -27,7 +27,7 @@ class Event(NamedTuple):
     at: int
     """The time in ms since 1970 (UTC)."""
     event: str
-    """The kind of event."""
+    """The kind of event, one of EVENTS in replica.doctor.timeline.events."""
     name: str
     """The node, broker, feature or other entity to which it happened."""
     detail: str

@@ -96,8 +96,8 @@ class Timeline(NamedTuple):
 
 
 def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] = ()) -> Timeline:
-    """All events. No field holds a secret. watch: receives the progress. also: the changes of
-    OF_HISTORY that are events, too."""
+    """All events. No field holds a secret. watch: receives the progress. also: the types of
+    change in OF_HISTORY that the caller wants as events."""
     walk, asked_for = ChangeWalk(branch, None, watch), AskedForChanges()
     parted = min((one.start for one in branch.tails if one.is_contested), default=END_OF_OFFSETS)
     before, after, beside_it, born = LatestChanges(), LatestChanges(), LatestChanges(), None
@@ -366,8 +366,8 @@ def _last_before(branch: Branch, one: WentBack) -> tuple[int, int]:
 
 
 def _without(branch: Branch, tail: BranchTail) -> list[int]:
-    """The ids of those holders of the tail whose log has, in another round, the branch's entry in
-    the place of the tail's."""
+    """The nodes whose log held the tail in one round, and held the branch's entry at the tail's
+    first offset in another round. The ids are in rising order."""
     kept = branch.log.batch_at(tail.start)
     holders = {one.replica for one in tail.holders if one.replica is not None}
     found = set()

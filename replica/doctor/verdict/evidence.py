@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from replica.doctor.check.catalogue import groups
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence
 from replica.doctor.health.cluster import Cluster, PartitionKey
@@ -36,6 +37,19 @@ NO_LOG = Gap(
     "`kraftlake check --config` with the server.properties of each node says which start and join.",
 )
 """The gap if no log was given, for example if all directories were only formatted."""
+_NO_METADATA_LOG = Gap(
+    "a cluster's state and logs",
+    "what was given holds partitions of a broker with several log directories, and no metadata log",
+    groups.METADATA_LOG_NOT_GIVEN.next_step,
+)
+
+
+def no_log(found: Iterable[Finding]) -> Gap:
+    """The gap if no log was given. found: the findings about what was given."""
+    rules = {one.rule.id for one in found}
+    return _NO_METADATA_LOG if rules == {groups.METADATA_LOG_NOT_GIVEN.id} else NO_LOG
+
+
 NEVER_LED = Gap(
     "the cluster's state",
     NO_LEADER_YET,
@@ -271,6 +285,8 @@ class ClusterEvidence:
     put_back: str = ""
     """A sentence that says which nodes' disks were put back to older copies; "" where nothing shows
     it."""
+    releases: str = ""
+    """See releases_text."""
 
     @property
     def reliable(self) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from replica.doctor.health.refusals import Refusal, refusals
 from replica.doctor.health.returning import returning
 from replica.doctor.health.rewound import RewoundPartitions, VisibleChange
 from replica.doctor.health.set_aside import SetAside, set_aside_in
+from replica.doctor.health.startable import releases_text
 from replica.doctor.quorum.histories import LogConflict
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.verdict.evidence import (
@@ -227,6 +228,7 @@ def evidence_of(
         leaderless_in_restart={} if cluster is None else leaderless_in_restart(cluster),
         copy_first=() if cluster is None else copies_first(cluster),
         absent={} if cluster is None else absent_brokers(cluster),
+        releases="" if cluster is None else releases_text(cluster),
         set_aside=(*_set_aside(judged),) if files else (),
         put_back=put_back_text(*_histories(judged)) if files else "",
         voters=() if judged.quorum is None else _names(judged.quorum.voters),

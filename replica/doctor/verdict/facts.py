@@ -26,12 +26,14 @@ from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.returning import returning
 from replica.doctor.health.set_aside import SetAside
+from replica.doctor.health.startable import releases_text
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
 from replica.doctor.verdict.lost_directories import new_directory_texts
 from replica.doctor.verdict.margin import QuorumMargin, majority_facts
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
+from replica.doctor.verdict.start_of_brokers import with_releases
 from replica.doctor.verdict.two_histories import of_one_history, with_evidence
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
@@ -153,11 +155,12 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     """The verdict on one cluster, before further findings are added to it."""
     health_found = evidence.health or ()
     everything = [*(one.finding for one in evidence.findings), *health_found]
-    by_state = [*with_copies((*outage_facts(evidence),), evidence)]
+    by_state = [*with_releases(with_copies((*outage_facts(evidence),), evidence), evidence)]
     outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     mentioned |= set(LOSS_RULES) if evidence.to_lose else set()
     of_health = (*_of_health(health_found, mentioned, evidence.absent),)
+    of_health = (*with_releases(of_health, evidence, by_state),)
     if any(fact.level is Level.OUTAGE for fact in by_state):
         of_health = (*map(_after_outage, of_health),)
     of_health = (*beside_elections(of_health, by_state),)
@@ -285,12 +288,11 @@ def _of_health(
     for finding in sorted(findings, key=place):
         if finding.severity is Severity.INFO or finding.rule.id in mentioned:
             continue
-        if finding.rule.id == health.STATE_NOT_WHOLE.id:
+        names = [shortened(subject.name) for subject in finding.subjects]
+        if finding.rule is health.STATE_NOT_WHOLE:
             text = f"Not all records of the log could be read: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
-            continue
-        names = [shortened(subject.name) for subject in finding.subjects]
-        if finding.rule is health.LEADER_IN_NEW_DIRECTORY:
+        elif finding.rule is health.LEADER_IN_NEW_DIRECTORY:
             fact = _fact(finding.rule, *new_directory_texts(finding))
             yield replace(fact, severity=Severity.ERROR)  # its step comes before any copy or start
         elif finding.rule.id in _BY_MESSAGE:
@@ -339,8 +341,7 @@ def _fact(rule: Rule, text: str, next_step: str) -> Fact:
 def _begun(where: str) -> str:
     """The text with a capital letter, unless it begins with a name, such as a topic's name or a
     path."""
-    kind = where.partition(" ")[0]
-    return f"{where[0].upper()}{where[1:]}" if kind in _KINDS else where
+    return f"{where[0].upper()}{where[1:]}" if where.partition(" ")[0] in _KINDS else where
 
 
 def _places(where: Sequence[str], limit: int | None = _SHOWN) -> str:
@@ -392,6 +393,7 @@ def verdict_on_state(cluster: Cluster, *gaps: Gap) -> Verdict:
             returning=returning(cluster),
             copy_first=copies_first(cluster),
             absent=absent_brokers(cluster),
+            releases=releases_text(cluster),
             state=KnownState(cluster.end_offset, cluster.now),
             gaps=gaps,
         )

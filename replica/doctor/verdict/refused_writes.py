@@ -54,8 +54,9 @@ def refused_text(found: Sequence[Refusal], when: Callable[[int], str]) -> str:
 
 
 def refused_step(found: Sequence[Refusal], when: Callable[[int], str]) -> str:
-    """What to look at, if partitions refused writes and refuse none now: at each broker that was
-    missing. "" where nothing is to be done. found, when: as for refused_text."""
+    """What to do after partitions refused writes: look at each broker that was missing, and set a
+    lowered min.insync.replicas back. "" if there is nothing to do, or if a partition still refuses
+    writes. found, when: as for refused_text."""
     if not found or len(_over(found)) < len(found):
         return ""
     missing = [one for each in found for one in each.missing]
@@ -69,7 +70,7 @@ def refused_step(found: Sequence[Refusal], when: Callable[[int], str]) -> str:
     if lowered := [one.outage.ended.at for one in found if one.was_lowered and one.outage.ended]:
         steps.append(
             f"Writes are accepted since min.insync.replicas was changed at "
-            f"{_shown(lowered[-1], when)}, by fewer replicas than before: set it back once the "
+            f"{time_shown(lowered[-1], when)}, by fewer replicas than before: set it back once the "
             "replicas are in sync."
         )
     return " ".join(steps)
@@ -77,13 +78,14 @@ def refused_step(found: Sequence[Refusal], when: Callable[[int], str]) -> str:
 
 def _span(one: Refusal, when: Callable[[int], str]) -> str:
     began, ended = one.outage.began.at, None if one.outage.ended is None else one.outage.ended.at
-    told = f"from {_shown(began, when)} until {_shown(ended, when)}"
+    told = f"from {time_shown(began, when)} until {time_shown(ended, when)}"
     if began is None or ended is None or ended < began:
         return told
     return f"{told} ({duration_text(ended - began)})"
 
 
-def _shown(at: int | None, when: Callable[[int], str]) -> str:
+def time_shown(at: int | None, when: Callable[[int], str]) -> str:
+    """A time of the log, in ms since 1970, as words; None is an unknown time."""
     return "an unknown time" if at is None else when(at)
 
 
@@ -114,13 +116,13 @@ def _told(found: Sequence[Fencing], when: Callable[[int], str]) -> Iterator[str]
             if (one.back is not None) is is_back and (one.is_restarted and is_back) is is_restarted
         ]
         if alike:
-            times = [_shown(one.fenced.at, when) for one in alike]
+            times = [time_shown(one.fenced.at, when) for one in alike]
             often = f"{len(alike)} times " if len(alike) > 1 else ""
             yield (
                 f"it missed its heartbeats and was fenced {often}(at "
                 f"{listed(times, limit=_MAX_TIMES)}; {FENCED_LATER}), and {how}"
             )
-    asked = [_shown(one.fenced.at, when) for one in found if one.is_asked]
+    asked = [time_shown(one.fenced.at, when) for one in found if one.is_asked]
     if asked:
         plan = line("kraftlake", "plan", "--stop-broker", "N")
         yield (

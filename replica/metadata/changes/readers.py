@@ -59,7 +59,7 @@ class Reader:
 
     release: str
     levels: range
-    """The levels of metadata.version."""
+    """The levels of metadata.version that the release supports."""
     features: Mapping[str, int]
     """The newest level of each feature except metadata.version. A missing feature is known only at
     level 0."""

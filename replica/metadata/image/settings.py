@@ -70,8 +70,8 @@ def _config_fields(key: tuple[int, str, str], value: str) -> dict[str, object]:
 
 
 def _producer_fields(_: str, next_id: int) -> dict[str, object]:
-    """The fields of a snapshot's record. The broker that asked last isn't part of the state: a
-    snapshot names broker -1 and epoch -1."""
+    """The fields of a snapshot's record. The state doesn't hold the broker that got the last
+    block of producer ids, so a snapshot names broker -1 and epoch -1."""
     return {"brokerId": -1, "brokerEpoch": -1, "nextProducerId": next_id}
 
 

@@ -25,7 +25,7 @@ _DEFAULT = ListenerLimits()
 
 @dataclass(frozen=True, slots=True)
 class ListenerSecurity:
-    """The security of a listener."""
+    """How a listener encrypts connections and authenticates its clients, and its limits."""
 
     tls: Tls | None = None
     """The settings of TLS; None for plain text."""

@@ -41,7 +41,7 @@ def servers_of(core: Core) -> tuple[int, ...]:
 
 def fetch_from_any(core: Core, voters: Sequence[int] = ()) -> int:
     """Send a fetch to a node of servers_of(core) or to one of `voters`. The answer names the leader
-    (KIP-853). Returns when (ms) to ask again."""
+    (KIP-853). Returns when (ms) to ask again; FOREVER while a fetch may not be sent."""
     servers = tuple(dict.fromkeys((*servers_of(core), *voters)))
     if not servers or core.truncating or awaits_flush(core):
         return FOREVER

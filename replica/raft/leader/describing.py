@@ -35,8 +35,8 @@ def handle_describe_quorum(
 
 
 def _state(core: Core, role: Leader, key: ReplicaKey) -> ReplicaState:
-    """How far the log of one replica is. For the leader itself, the log is always caught up and
-    there is no fetch."""
+    """The log end and the times of the fetches of one replica. The leader itself makes no fetch,
+    and its log is always caught up."""
     if key.node_id == role.local.node_id:
         return ReplicaState(key, core.log.log_end, -1, core.now)
     progress = progress_of(core, key) or ReplicaProgress(log_end=-1)

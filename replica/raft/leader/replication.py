@@ -211,7 +211,7 @@ def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
 
 
 def progress_of(core: Core, replica: ReplicaKey) -> ReplicaProgress | None:
-    """How far the log of a voter or observer is; None where this leader doesn't know it."""
+    """The progress of a voter's or observer's log; None where this leader doesn't know it."""
     voter = core.log.voters.voter_of(replica)
     if voter is None:
         return core.work.observers.get(replica)

@@ -98,6 +98,20 @@ def test_no_two_types_of_change_have_the_same_words() -> None:
             "9 ACLs changed, 8 ACLs created, 7 ACLs deleted and 15 other changes made",
         ),
         (
+            [
+                LostChange("isr_changed", 34),
+                LostChange("isr_changed", 14, 0, True),
+                LostChange("broker_fenced", 9),
+                LostChange("config_set", 3),
+                LostChange("topic_created", 2),
+                LostChange("partition_created", 7, 0, True),
+            ],
+            "3 configs were never set, 2 topics with 7 partitions were never created, 48 ISRs were "
+            "never changed and 9 brokers were never fenced",
+            "3 configs set, 2 topics with 7 partitions created, 48 ISRs changed and 9 brokers "
+            "fenced",
+        ),
+        (
             [LostChange("of_tomorrow", 2)],
             "2 of_tomorrow changes were never made",
             "2 of_tomorrow changes made",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pipelines.report.evidence import KnownOutages, Outage
+from pipelines.report.view import cluster_view
 from tests.pipelines.report.journeys import journey
 from tests.pipelines.report.pages import Reported
 from tests.pipelines.report.small_lake import capture
@@ -68,3 +71,19 @@ def test_no_page_says_that_all_partitions_have_a_leader_and_not_that_the_quorum_
     )
     assert "If brokers" not in page.text, "that counts as if the quorum elected leaders"
     assert f"The quorum has {lacked} by the verdict: until it has one" in page.text
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [(5, "no leader: 5 of 22."), (4, "no leader: 4 of 22 now, up to 5 before."),
+     (None, "no leader: up to 5 of 22.")],
+)  # fmt: skip
+def test_an_outage_that_lasts_counts_what_has_no_leader_now(
+    reported: Reported, now: int | None, told: str
+) -> None:
+    """As the verdict counts it, also if more partitions had none before."""
+    exposed = [{"kind": "nothing", "leaderless": now, "has_majority": True}]
+    report, _ = reported(journey() | {"gold.failure_exposure": exposed if now else []})
+    outage = Outage(5, 22, 1_767_225_605_250, None, None, is_over=False)
+    evidence = replace(report.clusters[0].evidence, outages=KnownOutages((outage,), False, True))
+    assert cluster_view(evidence, 1).summary.impact[0].endswith(told)

@@ -8,4 +8,5 @@
 - `parted`: where logs diverge, which records a log lost between rounds, and the effect of this.
 - `beside`: two sections in the place of the slider on a lake's page: the events, the state now.
 - `pages`: all of these rows and sections as a Report.
+- `verdicts`: the verdicts alone, for a lake that was made of the directories.
 """

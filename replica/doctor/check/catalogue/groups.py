@@ -123,6 +123,15 @@ FORMATTED_FOR_ANOTHER_CLUSTER = error(
     "format an empty folder with the cluster id of the others, once these have a leader.",
     ("confluentinc/cp-all-in-one#106", "apache/kafka#11209"),
 )
+METADATA_LOG_NOT_GIVEN = info(
+    "metadata-log-not-given",
+    "A log directory holds partitions and no metadata log: its broker keeps the metadata log in "
+    "another of its log directories, which was not given.",
+    "Keeps __cluster_metadata-0 in one of a node's log directories only.",
+    "Name the directory that has __cluster_metadata-0: metadata.log.dir, else the first of "
+    "log.dirs.",
+    ("KIP-858",),
+)
 NEVER_STARTED = info(
     "never-started",
     "A log directory was formatted, and holds no metadata log: its node never started with it.",

@@ -11,10 +11,13 @@ from replica.doctor.check.rule import Subject
 from replica.doctor.health.absent import Absence
 from replica.doctor.health.copy_first import CopyFirst
 from replica.doctor.health.returning import Returning
+from replica.doctor.health.startable import releases_text
 from replica.doctor.verdict.evidence import ClusterEvidence, Since
-from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.facts import verdict_on, verdict_on_state
 from replica.doctor.verdict.verdict import KnownState
+from tests.replica.doctor.health.clusters import a_broker, cluster_after, healthy
 from tests.replica.doctor.verdict.test_facts import OUTAGE_AT, about, of_partitions
+from tests.replica.metadata.image.made import feature
 
 CAREFUL = "Run no unclean election before: it may lose data."
 VOTERS = ("1", "2", "3")
@@ -126,3 +129,30 @@ def test_what_is_said_of_leaders_is_not_said_again_of_writes() -> None:
         "2 of 9 partitions (a-2 and a-3) refuse writes with acks=all, 1 since 2025-11-21 05:56:22 "
         "UTC, all since 2025-11-21 05:56:23 UTC: too few replicas are in sync. Broker 12 is down."
     )
+
+
+RAISED = feature("metadata.version", 26)
+
+
+def test_after_an_upgrade_the_releases_that_can_start_stand_beside_what_is_down() -> None:
+    """A node that is put back to its former release ends at its start, and no log says why."""
+    down = a_broker(13, fenced=True)
+    early = [*healthy(25), RAISED]
+    said = (
+        "Levels were changed after brokers had started: metadata.version is 4.1-IV0. Kafka 4.1 to "
+        "4.4 can start on these logs; an older release ends at its start."
+    )
+    assert releases_text(cluster_after(early)) == said
+    (fact, *_) = verdict_on_state(cluster_after([*early, down])).facts
+    assert fact.text == f"Broker 13 is down. It holds replicas. {said}"
+    assert said not in str(verdict_on_state(cluster_after(early))), "nothing is down"
+    again = [*early, *(a_broker(one) for one in (11, 12, 13))]
+    assert not releases_text(cluster_after(again)), "all brokers started with it"
+    assert not releases_text(cluster_after(healthy()))
+
+
+def test_other_features_count_for_the_releases_too() -> None:
+    told = releases_text(cluster_after([*healthy(25), feature("share.version", 2)]))
+    assert "share.version is 2. Kafka 4.4 can start on these logs; an older release" in told
+    unknown = releases_text(cluster_after([*healthy(25), feature("share.version", 9)]))
+    assert "Only a release after Kafka 4.4 can start on these logs." in unknown

@@ -1,0 +1,44 @@
+"""Which releases of Kafka can start on the newest state, where a level was raised after nodes had
+started: a node that is put back to an older release ends at its start."""
+
+from __future__ import annotations
+
+from replica.doctor.health.cluster import Cluster
+from replica.metadata.changes.readers import Reader, reader_of
+from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
+from replica.metadata.changes.unread import unread_level
+from replica.metadata.image.settings import METADATA_VERSION
+from replica.words import listed
+
+
+def releases_text(cluster: Cluster) -> str:
+    """A sentence about the releases that can start, if a level of a feature was changed after the
+    newest registration of some broker; else "". No log shows the release of a node that did not
+    register."""
+    offsets, levels = cluster.offsets("features"), cluster.values("features")
+    registered = cluster.offsets("brokers").values()
+    changed = [one for one in levels if offsets[one] > min(registered, default=offsets[one])]
+    if not changed:
+        return ""
+    readers = [reader_of(release) for release in NEWEST_LEVELS]
+    able = [one.release for one in readers if _reads(one, cluster)]
+    changed.sort(key=lambda one: (one != METADATA_VERSION, one))
+    told = listed([f"{one} is {_level(one, levels[one])}" for one in changed])
+    said = f"Levels were changed after brokers had started: {told}."
+    if not able:
+        return f"{said} Only a release after Kafka {readers[-1].release} can start on these logs."
+    which = able[0] if len(able) == 1 else f"{able[0]} to {able[-1]}"
+    older = "" if able[0] == readers[0].release else "; an older release ends at its start"
+    return f"{said} Kafka {which} can start on these logs{older}."
+
+
+def _level(feature: str, level: int) -> str:
+    return release_of(level) if feature == METADATA_VERSION else str(level)
+
+
+def _reads(reader: Reader, cluster: Cluster) -> bool:
+    """Whether a node of this release starts with the levels of the newest state."""
+    return all(
+        unread_level(reader, feature, level) is None
+        for feature, level in cluster.values("features").items()
+    )
