@@ -113,6 +113,7 @@ class ReplicaLogs:
         self._snapshots = by_capture(whole)
         self._epochs = {row["capture_id"]: row["leader_epoch"] for row in bronze.state}
         self._leaders = {row["capture_id"]: row["leader_id"] for row in bronze.state}
+        self._votes = {row["capture_id"]: row["voted_id"] for row in bronze.state}
         self.unsynced_from = unsynced_from(bronze.findings)
 
     def key(self, capture_id: str) -> ReplicaKey:
@@ -163,6 +164,7 @@ class ReplicaLogs:
             led_epochs=frozenset(led),
             unsynced_from=self.unsynced_from.get(capture_id),
             quorum_leader=NO_NODE if (leader := self._leaders.get(capture_id)) is None else leader,
+            quorum_vote=NO_NODE if (vote := self._votes.get(capture_id)) is None else vote,
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from pipelines.cluster.rows import Row, milliseconds
 from pipelines.finding_rows import finding_row, subjects_text
 from replica.doctor.check.rule import Finding
-from replica.doctor.health.absent import Absence, absent_brokers, vanished
+from replica.doctor.health.absent import Absence, absent_brokers, idle_when_fenced, vanished
 from replica.doctor.health.cluster import JUDGED, Beginning, Cluster
 from replica.doctor.health.copy_first import CopyFirst, copies_first
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
@@ -89,6 +89,7 @@ def judged_state(
         vanished=vanished(cluster, steps),
         led_from_new_directories=led_from_new_directories(cluster, steps),
     )
+    cluster = replace(cluster, idle_when_fenced=idle_when_fenced(cluster, steps))
     found = (*judge_health(cluster),)
     rows = [*(_finding_row(state_row, one) for one in found), *_exposure_rows(cluster, past)]
     return JudgedState(

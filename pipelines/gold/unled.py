@@ -11,7 +11,7 @@ from replica.doctor.check.catalogue import files, log
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import ABSENT
-from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, voters_of
+from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, unled_of, voters_of
 from replica.doctor.verdict.outage import no_leader_by, outage_facts
 from replica.doctor.verdict.verdict import MissingVoters
 
@@ -33,6 +33,7 @@ def unled_by_files(
         ),
         voters=tuple(str(voter.key.node_id) for voter in quorum.voters),
         known_voters=voters_of(quorum),
+        unled=unled_of(quorum),
         missing=missing_voters(captures, quorum, without_log),
     )
     return no_leader_by(outage_facts(evidence))

@@ -32,6 +32,7 @@ from replica.doctor.verdict.evidence import (
     ToLose,
     losses_of,
     never_written,
+    unled_of,
     voters_of,
 )
 from replica.doctor.verdict.facts import VerdictDraft, draft_on
@@ -183,6 +184,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         {} if state is None else state.absent,
         tuple(str(voter.key.node_id) for voter in of.quorum.voters),
         voters_of(of.quorum),
+        unled_of(of.quorum),
         tuple(str(key.node_id) for key in of.quorum.unreliable),
         tuple(str(key.node_id) for key in of.quorum.replaced),
         None if state_row is None else _known_state(state_row),

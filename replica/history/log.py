@@ -77,6 +77,9 @@ class ReplicaLog:
     have acknowledged these entries, even if they can be read. None if there is no such run."""
     quorum_leader: int = NO_NODE
     """The node id of the leader in quorum-state; NO_NODE where it names none, or can't be read."""
+    quorum_vote: int = NO_NODE
+    """The node id for which quorum-state has a vote; NO_NODE where it has none, or can't be
+    read."""
 
     def __post_init__(self) -> None:
         if self.log_start < 0:

@@ -74,10 +74,13 @@ def test_no_controller_is_stopped_before_the_others_directories_are_asked_for(
     kraftlake: Kraftlake, data: Path, tmp_path: Path, nodes: tuple[str, ...]
 ) -> None:
     ended = kraftlake("recover", "--plan", _left(data, tmp_path, *nodes))
-    text, commands = steps_in(ended)[0]
-    assert "Name the directories of nodes 1 and 3 too" in text
-    assert commands[-1].startswith("kraftlake recover --plan ")
-    assert steps_in(ended)[1][0].startswith("2. Only if these disks are gone: stop every controll")
+    (start, commands), (text, named), (stop, _), *_ = steps_in(ended)
+    assert start.startswith("1. Find out whether nodes 1 and 3 run, and start those that don't, ")
+    assert len(commands) == 2
+    assert "a backup is not the node's own: leave that node stopped" in start
+    assert "If this gives no leader: name the directories of nodes 1 and 3 too" in text
+    assert named[-1].startswith("kraftlake recover --plan ")
+    assert stop.startswith("3. Only if these disks are gone: stop every controll")
 
 
 def test_a_log_of_which_a_part_cannot_be_read_is_not_said_to_lose_nothing(

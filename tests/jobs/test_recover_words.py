@@ -70,7 +70,7 @@ def test_a_newer_broker_stands_for_no_election_beside_a_stale_voter(kraftlake: K
         "offsets 1526 to 2711 (1186 records) are on no voter here",
         "of these 1072 committed, 0 never committed, 114 unknown: voters that are gone may have "
         "committed the unknown ones",
-        "step 4 gives its log to those who stand in for lost voters, and so to the quorum",
+        "step 5 gives its log to those who stand in for lost voters, and so to the quorum",
     ]
     _, *fate = of_node(ended, 2)
     assert fate == [

@@ -15,8 +15,6 @@ EQUIVALENT = {
     "replica/raft/election.py handle_vote_response: core.blame(Mistake.VOTE_ANSWER, node_id, "
     "VoteResponse) -> pass": "no answer reaches it: each change of role forgets older requests, "
     "and a candidate asks only voters that have not answered",
-    "replica/doctor/check/epoch_checkpoint.py _from: start > told[0].start_offset -> "
-    "start >= told[0].start_offset": "nothing is cut off entries that start at this offset",
     "replica/history/ranges.py intersection: left[i].end <= right[j].end -> "
     "left[i].end < right[j].end": "where both ends are the same, either range may go first: the "
     "other one overlaps nothing of the next",

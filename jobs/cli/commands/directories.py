@@ -273,25 +273,29 @@ class CheckOptions:
 class RecoverOptions:
     """Plan which of the remaining replicas a broken quorum should continue from, and what is lost.
 
-    Use it after disks were lost. Stop nothing that still runs, start nothing, and name every
-    directory that is left, of voters and observers. The plan ranks them by Raft's rule: the newest
-    last epoch first, then the longest log. A longer log of an older epoch may hold records that
-    were truncated elsewhere. Only voters can be elected. With a majority of the voters left, the
-    best voter comes first. Without one, the best of all replicas comes first, and new nodes in the
-    place of the lost voters get copies of its log. For each other replica the plan counts the
-    records that the first one lacks, as committed, never committed or unknown (in --json the last
-    two are superseded and unproven), and says what happens to the replica. The steps are commands
-    to paste, of Kafka 3.7 and newer and of kraftlake. recover changes nothing itself.
+    Use it after disks were lost. Stop nothing that still runs, format nothing, and name every
+    directory that is left, of voters and observers. The first step starts whole disks where
+    this may give the quorum a leader, for that loses nothing. The plan ranks them by Raft's
+    rule: the newest last epoch first, then the longest log. A longer log of an older epoch may
+    hold records that were truncated elsewhere. Only voters can be elected. With a majority of
+    the voters left, the best voter comes first. Without one, the best of all replicas comes
+    first, and new nodes in the place of the lost voters get copies of its log. For each other
+    replica the plan counts the records that the first one lacks, as committed, never committed
+    or unknown (in --json the last two are superseded and unproven), and says what happens to
+    the replica. The steps are commands to paste, of Kafka 3.7 and newer and of kraftlake.
+    recover changes nothing itself.
 
     \b
     The answer for each cluster, and `answer` in --json:
       no committed record of the metadata log is lost
-                                     (safe) a majority of the voters is left, so the first replica
-                                     has all committed records. Without a voter's directory the
-                                     line names the condition: no disk here was emptied or
-                                     restored from an older copy
-      committed records may be lost  (unproven) no majority is left: records that only lost voters
-                                     had are lost
+                                     (safe) a majority of the voters is left, or half of an even
+                                     number, so the first replica has all committed records.
+                                     Without a voter's directory the line names the condition: no
+                                     disk here was emptied or restored from an older copy. Where
+                                     half is left and the voters may have changed since, it names
+                                     that, too (unproven)
+      committed records may be lost  (unproven) less is left: records that only lost voters had
+                                     are lost
       start no node                  (refused) committed records would be lost, or two logs conflict
       no plan                        (refused) a file could not be read: run as Kafka's user
     The answer is about the logs. Partitions may be down all the same: the verdict says so.

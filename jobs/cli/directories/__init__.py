@@ -9,7 +9,8 @@
 - diff: `diff`. what-happened: `what_happened`, `incident` (its events), `folded_events`
   (routine events in one line), `incident_page` (--html). timeline: `timeline`; `given_rounds`
   serves `kraftlake history`, too.
-- recover: `recover`, `recover_steps`, `recover_quorum` (a step each), `recover_fixed_steps`
+- recover: `recover`, `recover_steps`, `recover_first_steps` (they look for whole disks),
+  `recover_quorum` (a step each), `recover_fixed_steps`
   (with those about nodes that are brokers, too), `recover_second_logs`, `recover_stand_ins`,
   `recover_brokers`, `recover_histories` (two of them), `recover_names` (hosts, paths),
   `recover_text`, `recover_not_read` (no plan before a file is read), `recover_rehearsed`.

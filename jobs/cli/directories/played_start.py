@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from jobs.cli.directories.offsets_text import NEED, static_voters_need
 from replica.doctor.quorum.conditions import late_voters, own_disk_needs, unseen_voters
+from replica.doctor.quorum.reasons import nobody_wins, unless_changed
+from replica.doctor.rehearsal.outcome import Outcome
 from replica.doctor.rehearsal.runs import Rehearsal, ScenarioSafety, unknown_voters
 from replica.words import listed, named, sentence
 
@@ -76,7 +78,16 @@ class PlayedStart:
 
     @property
     def _first_reason(self) -> tuple[str, ...]:
-        return self.reasons[:1] if self.answer is ScenarioSafety.UNKNOWN else ()
+        is_told = self.answer is ScenarioSafety.UNKNOWN and not self._is_half
+        return self.reasons[:1] if is_told else ()
+
+    @property
+    def _is_half(self) -> bool:
+        """Whether no committed record can be lost while nobody leads, because half of an even
+        number of voters starts."""
+        quorum = self.rehearsal.captured.quorum
+        is_left = quorum.is_blocking and not (quorum.has_majority or quorum.is_conflicting)
+        return self.scenario is None and is_left and not self.rehearsal.runs_of(_leads_or_loses)
 
     @property
     def _shown(self) -> str:
@@ -113,6 +124,14 @@ class PlayedStart:
         if self.answer is ScenarioSafety.SAFE:
             needs = f", if {self._all_needs}" if self.is_conditional else ""
             return f"safe for the metadata log{needs}; topics' partitions are not rehearsed"
+        if self.answer is ScenarioSafety.UNKNOWN and self._is_half:
+            quorum = self.rehearsal.captured.quorum
+            unless = "" if quorum.holds_committed else f", {unless_changed(quorum)}"
+            others = [str(one.node_id) for one in sorted(quorum.missing)]
+            return (
+                f"no committed record of the metadata log is lost{unless}: {nobody_wins(quorum)}. "
+                f"Start node {listed(others, last='or')} with its own disk, too"
+            )
         if self.answer is ScenarioSafety.UNKNOWN:
             why = "".join(self._first_reason)
             return f"whether this start is safe is unknown, because {why}"
@@ -132,6 +151,11 @@ class PlayedStart:
         started = named("node", [str(one) for one in self.nodes])
         stay = "stays" if len(stopped) == 1 else "stay"
         return f"{started}; {named('node', stopped)} {stay} stopped" if stopped else started
+
+
+def _leads_or_loses(outcome: Outcome) -> bool:
+    lost = outcome.committed_lost or outcome.unproven_lost
+    return outcome.leader is not None or bool(lost)
 
 
 def _late(rehearsal: Rehearsal) -> Iterator[str]:

@@ -9,6 +9,7 @@ from jobs.cli.directories.recover_fixed_steps import RecoverStep
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first, what_is_discarded, what_to_copy
 from replica.doctor.health.returning import returning
+from replica.doctor.verdict.start_of_voters import StartOfVoters
 from replica.doctor.verdict.verdict import Verdict
 from replica.shell_text import Shell, line, noted
 from replica.words import sentence
@@ -17,16 +18,19 @@ _EACH = "a path of its log.dirs, with this and the next line once for each path"
 
 
 class BrokerSteps(NamedTuple):
-    """The steps about brokers. copy: the copy of what a start discards; start: the start of the
-    brokers; None where the plan has no such step."""
+    """The steps about brokers, and what the verdict says of the voters. copy: the copy of what a
+    start discards; start: the start of the brokers; None where the plan has no such step. voters:
+    see Verdict.start."""
 
     copy: RecoverStep | None = None
     start: RecoverStep | None = None
+    voters: StartOfVoters | None = None
 
 
 def steps_of_brokers(cluster: Cluster, verdict: Verdict) -> BrokerSteps:
-    """The steps about the cluster's brokers. verdict: has the text about their start."""
-    return BrokerSteps(_copy_of(cluster), _start_of(cluster, verdict))
+    """The steps about the cluster's brokers. verdict: has the text about their start, and the start
+    of the voters."""
+    return BrokerSteps(_copy_of(cluster), _start_of(cluster, verdict), verdict.start)
 
 
 def _copy_of(cluster: Cluster) -> RecoverStep | None:

@@ -31,6 +31,8 @@ class RecoverStep:
     """What to do."""
     commands: tuple[Shell, ...]
     """Lines for a shell; a # begins a comment."""
+    act: str = ""
+    """What to do in short, as a clause; "" where the text is short."""
     makes_stand_ins: bool = False
     """Whether the step copies the winner's log."""
     moves: tuple[ReplicaKey, ...] = ()

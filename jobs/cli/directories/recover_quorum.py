@@ -13,7 +13,6 @@ from jobs.cli.directories.recover_fixed_steps import (
     RESTART_BROKERS,
     RecoverStep,
     kept_replicas,
-    look_for_disks,
     lost_replicas,
 )
 from jobs.cli.directories.recover_names import bundle_of, endpoints_of, shown_paths
@@ -24,8 +23,10 @@ from replica.doctor.check.partition import PartitionFolder, partition_of
 from replica.doctor.health.hosted import HostedReplicas
 from replica.doctor.quorum.conditions import if_its_own, late_voters
 from replica.doctor.quorum.known_voter import NOT_AT_HAND, VoterDoubt
+from replica.doctor.quorum.reasons import unless_changed
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal import step as rehearsal
+from replica.doctor.verdict.start_of_voters import StartOfVoters
 from replica.metadata.image.partition import topic_of
 from replica.model.keys import ReplicaKey
 from replica.model.voters import majority
@@ -90,7 +91,7 @@ class PlannedQuorum:
         """The id of the node on which the tools run: commands name files of its Kafka."""
         return next(iter((*self.left, *self.voters, self.plan.winner.key))).node_id
 
-    def _on(self, node_id: int, *words: str, note: str = "") -> Shell:
+    def on(self, node_id: int, *words: str, note: str = "") -> Shell:
         """The command line of these words, which runs on a node's host. note: what the comment says
         behind the host."""
         host = self.hosts.get(node_id)
@@ -109,33 +110,6 @@ class PlannedQuorum:
             ),
         )
 
-    def name_others(self) -> RecoverStep:
-        """The step in which the user names the directories that were not given. It stands before
-        all steps that change something, because a directory that was not given isn't a lost disk.
-        """
-        text, kept = "Name the directories of all other controllers too", self.shown
-        if self.voters:
-            nodes = named("node", [str(voter.node_id) for voter in self.not_given])
-            which = "directory" if len(self.not_given) == 1 else "directories"
-            text = f"Name the {which} of {nodes} too"
-        text += ", if a disk still exists or a node runs"
-        if self.voters and not self.not_given:
-            missing = sorted(self.plan.missing)
-            text = look_for_disks(missing)
-            kept = [
-                self.by_key[one.log.key].shown
-                for one in self.plan.ranking
-                if not any(voter.matches(one.log.key) for voter in missing)
-            ]
-        return RecoverStep(
-            f"{text}, and make the plan again: any majority of the voters holds every committed "
-            "record.",
-            (
-                noted(Shell("DIRECTORY=/mnt/disk"), "of each of these nodes, or a copy of it"),
-                line("kraftlake", "recover", "--plan", *shown_paths(kept), Shell('"$DIRECTORY"')),
-            ),
-        )
-
     def stop(self) -> RecoverStep:
         nodes = [voter.node_id for voter in self.voters] or [
             standing.log.key.node_id for standing in self.plan.ranking
@@ -150,10 +124,11 @@ class PlannedQuorum:
             f"If node {voter.node_id} still has its own disk, start it with that disk, and leave "
             "out the next step. If the disk was restored from a backup, don't start it: first make "
             "the plan again with its directory.",
-            (self._on(voter.node_id, *self._start(voter.node_id)),),
+            (self.on(voter.node_id, *self.start_words(voter.node_id)),),
         )
 
-    def _start(self, node_id: int) -> tuple[str, ...]:
+    def start_words(self, node_id: int) -> tuple[str, ...]:
+        """The words of the command that starts a node."""
         return (*_START, self._file(node_id)) if self.partition.is_metadata else _RUN
 
     def _file(self, node_id: int) -> str:
@@ -176,9 +151,9 @@ class PlannedQuorum:
     def _stopping(self, nodes: Iterable[int]) -> tuple[Shell, ...]:
         if not self.partition.is_metadata:
             running = Shell("$(pgrep -f 'kraftlake replica run')")
-            return tuple(self._on(node, "kill", running) for node in nodes)
+            return tuple(self.on(node, "kill", running) for node in nodes)
         tool = "bin/kafka-server-stop.sh"
-        return tuple(self._on(node, tool, f"--node-id={node}") for node in nodes)
+        return tuple(self.on(node, tool, f"--node-id={node}") for node in nodes)
 
     def keep(self) -> Iterator[RecoverStep]:
         """The steps before the first start."""
@@ -196,15 +171,21 @@ class PlannedQuorum:
         """A step that starts nodes. may_run: whether they may run already, as far as files show."""
         started = [voter.node_id for voter in voters]
         note = ", only if it does not run" * may_run
-        lines = tuple(self._on(node_id, *self._start(node_id), note=note) for node_id in started)
+        lines = tuple(
+            self.on(node_id, *self.start_words(node_id), note=note) for node_id in started
+        )
         nodes = tuple(sorted({*started, *self.observers}))
         return RecoverStep(text, lines, plays=(rehearsal.ScenarioStep(start=nodes),))
 
-    def start_left(self, text: str) -> Iterator[RecoverStep]:
+    def start_left(self, text: str, first: StartOfVoters | None = None) -> Iterator[RecoverStep]:
         """The steps that start the voters that are left. Those whose disks may be older copies have
-        a step of their own with the condition."""
+        a step of their own with the condition. first: the voters that start before the others."""
+        if first is not None:
+            text = f"{sentence(first.clause)} {text}"
         if not self._late:
-            yield self.start(text, self.left, may_run=True)
+            order = () if first is None else first.first
+            started = sorted(self.left, key=lambda voter: voter.node_id not in order)
+            yield self.start(text, started, may_run=True)
             return
         late = [voter.key for voter in self._late]
         nodes = named("node", [str(voter.node_id) for voter in late])
@@ -236,8 +217,8 @@ class PlannedQuorum:
         if not self.partition.is_metadata:
             topic = topic_of(self.partition.name)
             words = ("kraftlake", "replica", "describe", "-b", self._bootstrap, "--topic", topic)
-            return RecoverStep(text, (self._on(self._asked, *words),))
-        described = self._on(self._asked, *self._tool, "describe", "--replication")
+            return RecoverStep(text, (self.on(self._asked, *words),))
+        described = self.on(self._asked, *self._tool, "describe", "--replication")
         return RecoverStep(text, (described,))
 
     @property
@@ -248,18 +229,18 @@ class PlannedQuorum:
         """The command that takes a voter out of a dynamic quorum."""
         removed = ("remove-controller", "--controller-id", str(voter.node_id))
         directory = f"--controller-directory-id={voter.directory_id}"
-        return self._on(self._asked, *self._tool, *removed, directory)
+        return self.on(self._asked, *self._tool, *removed, directory)
 
     def _addition(self, node_id: int) -> Shell:
         """The command that makes a node, with the disk that it has, a voter of a dynamic quorum."""
         tool, *bootstrap = self._tool
         own = self._file(node_id)
-        return self._on(node_id, tool, "--command-config", own, *bootstrap, "add-controller")
+        return self.on(node_id, tool, "--command-config", own, *bootstrap, "add-controller")
 
     def replace(self, voter: ReplicaKey) -> RecoverStep:
         """The step that replaces a lost voter by a node with the same id and an empty disk, when
         the other nodes run again."""
-        on = partial(self._on, voter.node_id)
+        on = partial(self.on, voter.node_id)
         first = ""
         if voter in self.not_given:
             first = f"Only if the disk of node {voter.node_id} is gone: "
@@ -283,7 +264,7 @@ class PlannedQuorum:
                     "others have a leader, for an empty voter votes for anybody"
                 )
                 + brokers,
-                (on(*form), on(*self._start(voter.node_id))),
+                (on(*form), on(*self.start_words(voter.node_id))),
                 plays=(rehearsal.ScenarioStep(empty=(voter.node_id,)),),
             )
         return RecoverStep(
@@ -295,7 +276,7 @@ class PlannedQuorum:
             (
                 self._removal(voter),
                 on(*form, "--no-initial-controllers"),
-                on(*self._start(voter.node_id)),
+                on(*self.start_words(voter.node_id)),
                 self._addition(voter.node_id),
             ),
             plays=(
@@ -316,7 +297,7 @@ class PlannedQuorum:
             "node with the disk that it has, once it has caught up (`describe` above shows it).",
             (
                 self._removal(voter),
-                self._on(node, *self._start(node)),
+                self.on(node, *self.start_words(node)),
                 self._addition(node),
             ),
             plays=(
@@ -328,14 +309,14 @@ class PlannedQuorum:
     def empty(self, voter: ReplicaKey) -> RecoverStep:
         """The step that gives an empty disk to a node that the newest log no longer names as a
         voter."""
-        on = partial(self._on, voter.node_id)
+        on = partial(self.on, voter.node_id)
         return RecoverStep(
             f"Format an empty disk for node {voter.node_id}, and start it. The newest log names it "
             "a voter no more; where Kafka still lists it as one (see the step before), take it out "
             f"of the voters first.{self._replicas_of(voter)}",
             (
                 on(*self._format(voter), "--no-initial-controllers"),
-                on(*self._start(voter.node_id)),
+                on(*self.start_words(voter.node_id)),
             ),
             plays=(rehearsal.ScenarioStep(empty=(voter.node_id,)),),
         )
@@ -358,8 +339,13 @@ class PlannedQuorum:
         missing = sorted(self.plan.missing)
         stand_ins = StandIns(self.plan, self.winner, self.cluster_id, missing)
         nodes = named("node", [str(voter.node_id) for voter in missing])
+        accepted = f"Accept that what only {nodes} held is lost"
+        if self.plan.quorum.is_blocking:
+            accepted = f"No committed record is only on {nodes}"
+        if self.plan.rests_on_same_voters:
+            accepted += f", {unless_changed(self.plan.quorum)}"
         yield RecoverStep(
-            f"Accept that what only {nodes} held is lost. Make directories for {nodes} from the "
+            f"{accepted}. Make directories for {nodes} from the "
             f"log of node {self.plan.winner.key.node_id}, each with a quorum-state without a vote, "
             "in an epoch that nobody has voted in.",
             stand_ins.commands(),
@@ -376,7 +362,7 @@ class PlannedQuorum:
         )
         yield self.start("Start all voters.", self.voters)
         yield self.describe("See that one of them leads and the others follow it.")
-        if self.partition.is_metadata:
+        if self.partition.is_metadata and self.plan.answer is not RecoveryDecision.SAFE:
             yield RESTART_BROKERS
 
     def _format(self, voter: ReplicaKey) -> tuple[str, ...]:

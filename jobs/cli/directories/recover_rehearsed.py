@@ -112,7 +112,7 @@ def recommended_start(
 ) -> ScenarioStep | None:
     """The start of nodes with which the steps of a safe plan begin; None where the steps start no
     nodes, or the plan isn't safe."""
-    if plan.answer is not RecoveryDecision.SAFE:
+    if plan.answer is not RecoveryDecision.SAFE or not plan.has_majority:
         return None
     return next((play for step in steps_of(plan, by_key) for play in step.plays), None)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from jobs.cli.directories.recover_brokers import BrokerSteps
+from jobs.cli.directories.recover_first_steps import name_others, start_of_others, start_others
 from jobs.cli.directories.recover_fixed_steps import (
     FIND_OUT_WHY_NOBODY_LEADS,
     RecoverStep,
@@ -46,7 +47,7 @@ def steps_of(
         yield quorum.describe("See that one of them leads and the others follow it.")
         yield from filter(None, [brokers.start])
         yield from _rejoined(quorum)
-    elif plan.answer is RecoveryDecision.SAFE:
+    elif plan.answer is RecoveryDecision.SAFE and plan.has_majority:
         yield from _with_majority(quorum, brokers)
     else:
         yield from _without_majority(quorum, brokers)
@@ -60,7 +61,8 @@ def _with_majority(quorum: PlannedQuorum, brokers: BrokerSteps) -> Iterator[Reco
         yield quorum.leave_stopped()
     nodes = named("node", [str(voter.node_id) for voter in quorum.started_first])
     text = f"Start {nodes}, each with its directory as it is. Leave those that run as they are."
-    yield from quorum.start_left(text if quorum.started_first else "Start no other node yet.")
+    text = text if quorum.started_first else "Start no other node yet."
+    yield from quorum.start_left(text, brokers.voters)
     yield quorum.describe("See that one of them leads and the others follow it.")
     yield from filter(None, [brokers.start])
     for voter in sorted(plan.missing):
@@ -85,8 +87,13 @@ def _rejoined(quorum: PlannedQuorum) -> Iterator[RecoverStep]:
 
 def _without_majority(quorum: PlannedQuorum, brokers: BrokerSteps) -> Iterator[RecoverStep]:
     plan = quorum.plan
+    start = (
+        None if plan.answer is RecoveryDecision.REFUSED else start_of_others(quorum, brokers.voters)
+    )
+    if start is not None:
+        yield start_others(quorum, start)
     if plan.missing or not plan.voters:
-        yield quorum.name_others()
+        yield name_others(quorum, is_first=start is None)
     if plan.holds_nothing:
         yield FIND_OUT_WHY_NOBODY_LEADS
         return

@@ -27,6 +27,7 @@ from replica.doctor.quorum.conditions import late_voters, own_disk_needs
 from replica.doctor.quorum.known_voter import ABSENT, NOT_AT_HAND, KnownVoter, VoterDoubt
 from replica.doctor.quorum.reasons import RankedReplica
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
+from replica.doctor.verdict.start_of_voters import StartOfVoters
 from replica.history.divergence import Relation
 from replica.history.ranges import below, difference
 from replica.model.epochs import election_order
@@ -78,7 +79,7 @@ def describe(
         yield f"  {NOTHING_TO_RECOVER[0].lower()}{NOTHING_TO_RECOVER[1:]}"
     for reason in plan.reasons:
         yield f"  {reason}"
-    if plan.answer is RecoveryDecision.SAFE:
+    if plan.answer is RecoveryDecision.SAFE and plan.has_majority:
         count = len(plan.voters or ())
         there = count - len(plan.missing)
         left = f"the directories of {there} of {counted(count, 'voter')} are here, a majority"
@@ -86,7 +87,9 @@ def describe(
         wins = "wins" if len(winners) == 1 else "may win"
         who = f"{'' if len(winners) == 1 else 'each of '}{named('node', winners)}"
         holds = "" if any(_condition(plan)) else ", and holds all that was committed"
-        yield f"  {left}: {who} {wins} the election{_while_stopped(plan)}{holds}"
+        stopped = _stay_stopped(plan)
+        while_ = f" while {stopped}" if stopped else ""
+        yield f"  {left}: {who} {wins} the election{while_}{holds}"
     yield from (f"  needs: {need}" for need in needs_of(plan))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
     yield ""
@@ -126,11 +129,11 @@ def describe(
         yield from (f"       {one_line(command)}" for command in step.commands)
 
 
-def _while_stopped(plan: RecoveryPlan) -> str:
-    """The nodes that the plan doesn't start; "" where it starts all nodes."""
+def _stay_stopped(plan: RecoveryPlan) -> str:
+    """The nodes that the plan doesn't start, as a clause; "" where it starts all nodes."""
     stopped = [str(one) for one in sorted({voter.key.node_id for voter in plan.doubted})]
     stay = "stays" if len(stopped) == 1 else "stay"
-    return f" while {named('node', stopped)} {stay} stopped" if stopped else ""
+    return f"{named('node', stopped)} {stay} stopped" if stopped else ""
 
 
 def needs_of(plan: RecoveryPlan) -> Sequence[str]:
@@ -150,7 +153,7 @@ def _condition(plan: RecoveryPlan) -> Iterator[str]:
     could show that a majority forgot what it had committed."""
     voters = plan.quorum.in_doubt(*NOT_AT_HAND)
     absent = [str(voter.key.node_id) for voter in voters]
-    if plan.answer is RecoveryDecision.SAFE and absent:
+    if (plan.answer is RecoveryDecision.SAFE or plan.rests_on_same_voters) and absent:
         kind = "own " * any(voter.doubt in _OTHERS_GIVEN for voter in voters)
         kind = "whole " if any(voter.doubt is VoterDoubt.CUT for voter in voters) else kind
         nodes = named("node", absent)
@@ -176,46 +179,81 @@ def answer_line(
     steps_of."""
     answer = _answer(plan, by_key[plan.winner.key])
     if plan.is_whole:
-        told = [NOTHING_TO_RECOVER, answer]
-    elif plan.answer is RecoveryDecision.SAFE:
-        told = [_start(plan), answer]
+        told = [*_start_of_whole(plan, brokers.voters), answer]
+    elif plan.answer is RecoveryDecision.REFUSED:
+        told = [": ".join((answer, *plan.reasons[:1]))]
+    elif plan.has_majority:
+        told = [_start(plan, brokers.voters), answer]
     else:
-        told = [": ".join((answer, *plan.reasons[:1])), *_goes_on_with(plan)]
-        if plan.answer is RecoveryDecision.UNPROVEN:
-            first = next(steps_of(plan, by_key, hosted, brokers)).text
-            told.insert(0, f"first: {first[0].lower()}{first[1:]}")
+        first = next(steps_of(plan, by_key, hosted, brokers))
+        act = first.act or first.text
+        told = [f"first: {act[0].lower()}{act[1:]}"]
+        gone = "if these disks are gone, " * bool(first.act and not plan.quorum.is_blocking)
+        if plan.quorum.is_blocking:
+            told.append(answer)
+        else:
+            told += [f"{gone}{answer}: {''.join(plan.reasons[:1])}", *_goes_on_with(plan)]
     # the condition goes on with a sentence of its own, which the first line of the plan leaves out
     told += (need.partition(". ")[2] for need in _condition(plan))
+    if plan.quorum.is_blocking and not plan.has_majority:
+        told += plan.reasons[:1] if plan.answer is not RecoveryDecision.REFUSED else ()
     return " ".join(map(sentence, filter(None, told)))
 
 
+def _start_of_whole(plan: RecoveryPlan, start: StartOfVoters | None) -> Iterator[str]:
+    """What to do if all voters are here. start: that of the verdict."""
+    if start is not None:
+        yield start.clause
+        return
+    yield NOTHING_TO_RECOVER
+    if late_voters(plan.quorum):
+        yield _in_order(plan, sorted(plan.voters or ()))
+
+
+def _in_order(plan: RecoveryPlan, voters: Sequence[ReplicaKey]) -> str:
+    """The clause that starts these voters: first those whose logs don't end before the newest one,
+    because the disks of the others may be older copies."""
+    late = {voter.key for voter in late_voters(plan.quorum)}
+    first = [str(one.node_id) for one in voters if one not in late]
+    then = [str(one.node_id) for one in voters if one in late]
+    runs = "unless it runs" if len(first or then) == 1 else "unless they run"
+    if not (first and then):
+        return f"start {named('node', first or then)}, {runs}"
+    return f"start {named('node', first)} first, {runs}, then {named('node', then)}"
+
+
 def _goes_on_with(plan: RecoveryPlan) -> Iterator[str]:
-    """With which log the plan's steps continue, and up to which offset; nothing where the answer is
-    not `unproven`, or the log is empty."""
+    """With which log the plan's steps continue, and up to which offset; nothing where no committed
+    record is lost, or the log is empty."""
     end = plan.winner.position().offset
-    if plan.answer is RecoveryDecision.UNPROVEN and end:
+    if end and not plan.quorum.is_blocking:
         yield (
             f"the steps below go on with the log of node {plan.winner.key.node_id}, which goes up "
             f"to offset {end - 1}"
         )
 
 
-def _start(plan: RecoveryPlan) -> str:
-    """The nodes of a safe plan that start, and those that stay stopped."""
+def _start(plan: RecoveryPlan, start: StartOfVoters | None) -> str:
+    """The nodes of a safe plan that start, and those that stay stopped. start: that of the
+    verdict."""
     known = (*sorted(plan.voters or ()), *(voter.key for voter in plan.quorum.leaving))
     doubted = {voter.key for voter in plan.doubted}
-    left = [str(one.node_id) for one in known if one not in plan.missing and one not in doubted]
-    runs = "unless it runs" if len(left) == 1 else "unless they run"
-    stopped = _while_stopped(plan).replace(" while ", "; ", 1)
-    return f"start {named('node', left)}, {runs}{stopped}"
+    left = [one for one in known if one not in plan.missing and one not in doubted]
+    told = _in_order(plan, left) if start is None else start.clause
+    stopped = _stay_stopped(plan)
+    return f"{told}; {stopped}" if stopped else told
 
 
 def _answer(plan: RecoveryPlan, winner: Examined) -> str:
     """The answer in words, up to its conditions."""
     answer = NO_RECORD if plan.holds_nothing else ANSWERS[plan.answer]
+    if plan.rests_on_same_voters:
+        answer = ANSWERS[RecoveryDecision.SAFE]
     if not partition_of(winner).is_metadata:
         answer = answer.replace("the metadata log", "this log")
     found = [answer, *(_NO_OLD_DISK for _ in _condition(plan))]
+    if plan.rests_on_same_voters:
+        found.append(f"no voter was added or removed after offset {plan.quorum.log_end - 1}")
     late = [str(voter.key.node_id) for voter in late_voters(plan.quorum)]
     if plan.answer is RecoveryDecision.SAFE and late:
         starts = "starts with its own disk" if len(late) == 1 else "start with their own disks"

@@ -63,10 +63,10 @@ def _differences(
 ) -> Iterator[Finding]:
     told, positions = epochs_of_runs(runs), _positions(file, entries)
     expected = truncate_from_start(told, directory.log_start_offset)
-    if entries and entries[0] != expected[0] and entries == _from(told, entries[0].start_offset):
+    first = entries[0] if entries else expected[0]
+    if first != expected[0] and entries == truncate_from_start(told, first.start_offset):
         # all entries are right for another log start: either a snapshot is missing, or the first
         # lines of the file are
-        first = entries[0]
         message = (
             f"it begins with {_text(first)}, as if the log started there; the log starts at "
             f"{directory.log_start_offset}, and no snapshot has this end offset"
@@ -118,12 +118,6 @@ def _at_entry(
     return rule.at(
         file.path, message, position=position, offset=entry.start_offset, epoch=entry.epoch
     )
-
-
-def _from(told: tuple[EpochStart, ...], start: int) -> tuple[EpochStart, ...]:
-    """The entries that the file would have if the log started at `start`; () if no entry covers
-    this offset."""
-    return truncate_from_start(told, start) if start > told[0].start_offset else ()
 
 
 class _Gaps:

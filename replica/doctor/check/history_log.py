@@ -61,6 +61,7 @@ def _log_of(examined: Examined, unknown: str, batches: Sequence[LogBatch]) -> Re
         led_epochs=frozenset(one.epoch for one in changes if one.message.leader_id == key.node_id),
         unsynced_from=_unsynced_from(directory.segments),
         quorum_leader=NO_NODE if state is None else state.leader_id,
+        quorum_vote=NO_NODE if state is None else state.voted_id,
     )
 
 

@@ -7,6 +7,7 @@ judging              all rules together, with the rules about configs of missing
                      and about the migration from ZooKeeper
 quorum               controllers and voters
 features             supported feature levels, and nodes that block a level
+unsupported          nodes that don't support the level of a feature
 brokers              fenced and unregistered brokers, and their log directories
 partitions           leaders and in-sync replicas
 placement            preferred leaders and racks

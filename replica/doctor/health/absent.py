@@ -21,8 +21,12 @@ class Absence(Enum):
     ASKED = "fenced after it asked for its shutdown"
     """It was stopped by a controlled shutdown."""
     VANISHED = "fenced without a shutdown"
-    """It was live, and had not asked for its shutdown when the controller missed its heartbeats: it
-    crashed, or was cut off."""
+    """It was live and led partitions, and had not asked for its shutdown when the controller missed
+    its heartbeats: it crashed, or was cut off."""
+    IDLE = "fenced while it led no partition"
+    """It was live and led no partition. Kafka fences such a broker at once when it asks for its
+    shutdown, without a record of the request (BrokerHeartbeatManager.calculateNextBrokerState). So
+    the log doesn't show whether it was stopped, crashed or was cut off."""
     FENCED = "fenced"
     """It was not unfenced since it registered, or the log doesn't show how it came to be fenced."""
 
@@ -38,7 +42,9 @@ def absent_brokers(cluster: Cluster) -> Mapping[int, Absence]:
         elif brokers[one]["inControlledShutdown"]:
             found[one] = Absence.ASKED
         else:
-            found[one] = Absence.VANISHED if one in cluster.vanished else Absence.FENCED
+            is_idle = one in cluster.idle_when_fenced
+            how = Absence.IDLE if is_idle else Absence.VANISHED
+            found[one] = how if one in cluster.vanished else Absence.FENCED
     return found
 
 
@@ -72,3 +78,26 @@ def vanished(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> 
         if not asked:
             break
     return frozenset(found)
+
+
+def idle_when_fenced(
+    cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]
+) -> frozenset[int]:
+    """The brokers of Cluster.vanished that led no partition when they were fenced. Kafka appends
+    the changes of their partitions with the fencing, at the same time. steps: as for `vanished`."""
+    waiting, fenced_at, found = set(cluster.vanished), dict[int, int | None](), set()
+    for step in steps() if waiting else ():
+        for table, key, _ in step.before:
+            if table == "brokers" and key in waiting:
+                fenced_at.setdefault(key, step.at)
+        led = {
+            before.leader
+            for table, _, before in step.before
+            if table == "partitions" and before is not None
+        }
+        over = {one for one in waiting & fenced_at.keys() if fenced_at[one] != step.at}
+        found |= over
+        waiting -= over | (led & fenced_at.keys())
+        if not waiting:
+            break
+    return frozenset(found | (waiting & fenced_at.keys()))

@@ -97,6 +97,8 @@ class Cluster:
     vanished: frozenset[int] = frozenset()
     """The brokers that a record fenced though they had asked for no shutdown; empty if the log
     wasn't searched for them."""
+    idle_when_fenced: frozenset[int] = frozenset()
+    """Those of `vanished` that led no partition when they were fenced."""
     led_from_new_directories: frozenset[PartitionKey] = frozenset()
     """The partitions of which the leader, or the only replica that may lead, began in another log
     directory after its broker had lost the former one, so that it may have begun empty. No

@@ -17,6 +17,7 @@ from replica.doctor.health.placement import judge_placement
 from replica.doctor.health.quorum import judge_quorum
 from replica.doctor.health.reassignments import judge_reassignments
 from replica.doctor.health.shortened import judge_shortened
+from replica.doctor.health.unsupported import judge_unsupported
 from replica.metadata.image.settings import (
     MIGRATION,
     POST_MIGRATION,
@@ -78,8 +79,8 @@ def judge_migration(cluster: Cluster) -> Iterator[Finding]:
 
 
 _JUDGES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
-    judge_quorum, judge_migration, judge_features, judge_brokers, judge_partitions,
-    judge_placement, judge_reassignments, judge_configs, judge_shortened,
+    judge_quorum, judge_migration, judge_features, judge_unsupported, judge_brokers,
+    judge_partitions, judge_placement, judge_reassignments, judge_configs, judge_shortened,
 )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from replica.format.compression import Inflation
 from replica.message.primitives import uuid_bytes
 from replica.metadata.codec import decode
 from replica.metadata.image.image import Image
+from replica.metadata.image.partition import LEADER_UNCHANGED
 from replica.metadata.image.replay import MARKERS, Refusal, ReplayedRecord
 from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import MetadataRecord
@@ -81,11 +82,13 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
         own_ends=own_ends(known.members),
         cut_copy=known.cut_copy,
     )
+    vanished = dict(_vanished(known.examined, cluster))
     return replace(
         cluster,
         shortened=_shortened(known.examined, cluster),
         led_from_new_directories=_led_from_new(known.examined, cluster),
-        vanished=frozenset(_vanished(known.examined, cluster)),
+        vanished=frozenset(vanished),
+        idle_when_fenced=frozenset(one for one, led in vanished.items() if not led),
     )
 
 
@@ -135,19 +138,29 @@ def _values(examined: Examined, start: int, end: int) -> Iterator[bytes]:
             yield record.value or b""
 
 
-def _vanished(examined: Examined, cluster: Cluster) -> Iterator[int]:
-    """The brokers of Cluster.vanished, by the newest record about each broker in the log. A
-    registration fences a broker, too."""
+def _vanished(examined: Examined, cluster: Cluster) -> Iterator[tuple[int, bool]]:
+    """The brokers of Cluster.vanished, by the newest record about each broker in the log, and
+    whether each led a partition when it was fenced. A registration fences a broker, too."""
     for broker, offset in may_have_vanished(cluster).items():
         found = examined.batch_at(offset)
-        if found is None:
+        if found is None or found[1].header.is_control:
             continue  # its last change is in a snapshot
         content = examined.content_of(found[0])
+        is_fenced = led = False
         for record in content.whole_records(found[1], Inflation(content.size)):
-            if record.offset == offset and not found[1].header.is_control:
-                message = decode(record.value or b"")
-                if isinstance(message, MetadataRecord) and _fences(message, broker):
-                    yield broker
+            message = decode(record.value or b"")
+            if isinstance(message, MetadataRecord):
+                is_fenced |= record.offset == offset and _fences(message, broker)
+                led |= _moves_a_leader(message)
+        if is_fenced:
+            yield broker, led
+
+
+def _moves_a_leader(record: MetadataRecord) -> bool:
+    """Whether a record gives a partition another leader, or none. In the batch that fences a
+    broker, Kafka does this only for partitions that the broker led."""
+    is_change = record.type == "PARTITION_CHANGE_RECORD"
+    return is_change and record.fields["leader"] != LEADER_UNCHANGED
 
 
 def _fences(record: MetadataRecord, broker: int) -> bool:

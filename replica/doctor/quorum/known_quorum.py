@@ -16,23 +16,23 @@ from replica.doctor.quorum.histories import LogConflict, conflicts_in, is_beside
 from replica.doctor.quorum.known_voter import (
     ABSENT,
     BAD_DISKS,
-    MAY_HAVE_LOST,
-    NOT_AT_HAND,
     KnownVoter,
     VoterDoubt,
 )
 from replica.doctor.quorum.lacks_own import LacksOwn
 from replica.doctor.quorum.log_ends import COPYING_MS, lag_ms
+from replica.doctor.quorum.possible_end import possible_end
 from replica.doctor.quorum.registered_later import RegisteredLater
 from replica.doctor.quorum.sets_in_force import voter_sets_at_end
+from replica.doctor.quorum.unled import gave_up_leading, in_unled_epochs, nobody_led_after
 from replica.doctor.quorum.went_back import WentBack
 from replica.history.commitment import Commitment, EntryCommitment, GroupComparison
 from replica.history.log import ReplicaLog
 from replica.history.ranges import Ranges
-from replica.history.voters import is_majority, is_voter
+from replica.history.voters import is_among, is_majority, is_voter
 from replica.model.epochs import UNDEFINED_EPOCH, election_order
-from replica.model.keys import NO_NODE, ReplicaKey
-from replica.model.voters import VoterKeys, is_blocking, majority
+from replica.model.keys import ZERO_UUID, ReplicaKey
+from replica.model.voters import VoterKeys, is_blocking
 
 
 class LogBehind(NamedTuple):
@@ -83,6 +83,12 @@ class KnownQuorum:
     behind: tuple[LogBehind, ...] = ()
     """The replicas at hand, voters or not, that may be relied on and lack the end of the newest
     log."""
+    knows_last_leader: bool = False
+    """See nobody_led_after."""
+    unled: tuple[int, ...] = ()
+    """The nodes, voters or not, that are in an epoch without a known leader: it is newer than the
+    epoch of the newest log, and than each epoch whose leader a file names. Sorted; empty if logs
+    conflict."""
 
     @property
     def missing(self) -> VoterKeys:
@@ -97,6 +103,29 @@ class KnownQuorum:
     def is_majority(self, voters: VoterKeys) -> bool:
         """Whether those voters of the set whose disks aren't in doubt are a majority of the set."""
         return is_majority(voters, self.relied, set(self.at_hand))
+
+    def left_of(self, voters: VoterKeys) -> list[int]:
+        """The nodes of those voters of the set whose disks aren't in doubt, sorted."""
+        seen = set(self.at_hand)
+        return sorted(one.node_id for one in voters if is_among(one, self.relied, seen))
+
+    @property
+    def is_blocking(self) -> bool:
+        """Whether no majority can be made without the voters whose disks aren't in doubt, and they
+        hold records. A majority of them is enough, and so is half of an even number of voters."""
+        return bool(self.voter_sets and self.log_end) and all(
+            is_blocking(len(self.left_of(each)), len(each)) for each in self.voter_sets
+        )
+
+    @property
+    def holds_committed(self) -> bool:
+        """Whether the newest log holds each record that was ever committed: each is on a majority
+        of the voters. The voters that are away may have added or removed a voter (KIP-853) if they
+        are half of the voters, for of the new voters they may be a majority."""
+        are_fixed = self.knows_last_leader or all(
+            voter.directory_id == ZERO_UUID for each in self.voter_sets for voter in each
+        )
+        return self.is_blocking and (self.has_majority or are_fixed)
 
     @property
     def is_conflicting(self) -> bool:
@@ -185,8 +214,8 @@ def known_quorum(
         for voters in sets
     ]
     is_known = not (conflicts or commitment.contested)
-    possible = _possible_end(newest, known) if is_known else newest.end_offset
-    gave_up = None if conflicts else _gave_up(newest, logs, known[0] if known else ())
+    possible = possible_end(newest, known) if is_known else newest.end_offset
+    gave_up = None if conflicts else gave_up_leading(newest, logs, known[0] if known else ())
     return KnownQuorum(
         known[0] if known else (),
         _leaving(*known),
@@ -202,6 +231,10 @@ def known_quorum(
         gave_up is not None,
         gave_up,
         tuple(sorted(_behind(group, newest, doubts))),
+        nobody_led_after(newest, logs, {log.key for log in logs if log.key not in doubts}),
+        ()
+        if conflicts
+        else tuple(sorted(in_unled_epochs(newest, logs, known[0] if known else ()))),
     )
 
 
@@ -212,22 +245,6 @@ def _behind(
         is_other = is_beside(group, newest, log)
         if end < newest.end_offset and log.key not in doubts and not is_other:
             yield LogBehind(log.key, end)
-
-
-def _gave_up(
-    newest: ReplicaLog, logs: Sequence[ReplicaLog], voters: Sequence[KnownVoter]
-) -> ReplicaKey | None:
-    """The leader who gave up (KnownQuorum.is_leaderless). A leader whom no majority fetches from
-    resigns, and goes on to a newer epoch when it has heard of no other leader (Kafka:
-    checkQuorumTimeout)."""
-    epoch = newest.last_epoch
-    told = sum(voter.doubt not in NOT_AT_HAND for voter in voters)
-    if not is_blocking(told, len(voters)) or any(
-        log.quorum_epoch > epoch and log.quorum_leader != NO_NODE for log in logs
-    ):
-        return None
-    leaders = (log for log in logs if epoch in log.led_epochs and log.quorum_epoch > epoch)
-    return next((log.key for log in leaders), None)
 
 
 def settled_end(log: ReplicaLog, commitment: Commitment) -> int:
@@ -368,22 +385,6 @@ def _leaving(
         if voter.doubt not in ABSENT
         and not any(key.matches(voter.key) or voter.key.matches(key) for key in stay)
     )
-
-
-def _possible_end(newest: ReplicaLog, sets: Sequence[Sequence[KnownVoter]]) -> int:
-    """The end (exclusive) of the part of the newest log that a majority of one of these voter sets
-    may have held. A voter whose disk is unreadable, or may have been emptied, may have held all of
-    it."""
-
-    def may_have_held(voter: KnownVoter) -> int:
-        is_unknown = voter.held_end is None or voter.doubt in MAY_HAVE_LOST
-        return newest.end_offset if is_unknown else voter.held_end or 0
-
-    ends = [
-        sorted(map(may_have_held, voters), reverse=True)[majority(len(voters)) - 1]
-        for voters in sets
-    ]
-    return max(ends, default=newest.end_offset)
 
 
 def _common_end(group: GroupComparison, newest: ReplicaLog, log: ReplicaLog) -> int:

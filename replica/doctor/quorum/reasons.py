@@ -12,10 +12,9 @@ from replica.history.commitment import Commitment, Losses
 from replica.history.divergence import Relation
 from replica.history.log import ReplicaLog
 from replica.history.ranges import Ranges
-from replica.history.voters import is_among
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
-from replica.words import counted, listed
+from replica.words import counted, listed, named
 
 IF_STOPPED = "if all nodes were stopped before the first directory was copied"
 """The condition of a plan, as the end of a sentence."""
@@ -50,14 +49,14 @@ def refusals(
     quorum: KnownQuorum,
     commitment: Commitment,
     unreliable: Collection[ReplicaKey],
-    has_majority: bool,
+    holds_committed: bool,
 ) -> list[str]:
     """A sentence for each reason to start no node.
 
     ranking: see RecoveryPlan.
     quorum: what the replicas prove.
     unreliable: the replicas with a missing or unreadable part of the log.
-    has_majority: whether a voter may win.
+    holds_committed: whether the first log holds all committed records, if its files are whole.
     """
     found = []
     winner = ranking[0].log
@@ -75,7 +74,7 @@ def refusals(
     for standing in ranking[1:]:
         who = _named(standing.log.key)
         snapshot = standing.log.newest_snapshot
-        if has_majority and snapshot is not None and election_order(snapshot) > best:
+        if holds_committed and snapshot is not None and election_order(snapshot) > best:
             found.append(
                 f"snapshot {snapshot.offset}-{snapshot.epoch} of {who} is newer than the log of "
                 f"{_named(winner.key)}: committed records are in it that no voter here holds"
@@ -147,7 +146,10 @@ def nobody_wins(quorum: KnownQuorum) -> str:
             "no voter that is left can win an election and keep the records: each needs the vote "
             "of a node whose log is better than its own, or holds no record itself"
         )
-    left = sum(is_among(voter, quorum.relied, set(quorum.at_hand)) for voter in short)
+    nodes = quorum.left_of(short)
+    if quorum.is_blocking:
+        return _half(nodes, len(short))
+    left = len(nodes)
     others, relied = "the others", f"only {left} of {len(short)} voters can be relied on"
     if not left:
         others, relied = "they", f"none of {len(short)} voters can be relied on"
@@ -159,6 +161,23 @@ def nobody_wins(quorum: KnownQuorum) -> str:
         verb = "holds" if others == "it" else "hold"
         return f"{relied}: whether {others} {verb} records isn't known"
     return f"{relied}: {others} may have held committed records that nobody here knows of"
+
+
+def _half(nodes: Sequence[int], voters: int) -> str:
+    """The reason for which half of an even number of voters loses nothing, and elects nobody.
+    nodes: this half."""
+    is_one = len(nodes) == 1
+    return (
+        f"{named('node', [*map(str, nodes)])} {'is' if is_one else 'are'} half of the {voters} "
+        f"voters: each majority includes {'it' if is_one else 'one of them'}, and nobody is "
+        "elected before one more voter runs"
+    )
+
+
+def unless_changed(quorum: KnownQuorum) -> str:
+    """The condition under which half of the voters of a dynamic quorum hold all that was
+    committed."""
+    return f"unless a voter was added or removed after offset {quorum.log_end - 1}"
 
 
 def _named(key: ReplicaKey) -> str:

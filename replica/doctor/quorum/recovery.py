@@ -14,8 +14,11 @@ only an observer holds were never committed in this case.
 A voter counts only if its disk knows in which epochs it voted (see known_quorum): a voter that was
 restored from an older copy, or lost its quorum-state, may vote a second time.
 
-Without a majority, no replica can be elected. Then the newest log of all, which may be an
-observer's, should be given to the nodes that replace the lost voters.
+Without a majority, no replica can be elected. If half of an even number of voters is left, every
+majority has one of them: the newest log of all has every committed record, and nothing is lost
+whichever further voter starts with its own disk. If less than half is left, the missing voters may
+hold more. Only where their disks are gone, the newest log of all, which may be an observer's, is
+given to the nodes that replace them.
 """
 
 from __future__ import annotations
@@ -49,7 +52,8 @@ class RecoveryDecision(Enum):
     """The answer to the question whether to continue with the first replica of the ranking."""
 
     SAFE = "safe"
-    """The first replica holds all committed records."""
+    """The first replica holds all committed records. It may still be that nobody is elected before
+    one more voter starts (see RecoveryPlan.has_majority)."""
     UNPROVEN = "unproven"
     """The first replica holds all records that are known to be committed, but lost voters may have
     held more."""
@@ -81,7 +85,7 @@ class RecoveryPlan:
     on_no_voter_counts: Losses
     """The number of the entries at on_no_voter, by commitment."""
     reasons: tuple[str, ...]
-    """A sentence for each reason why the answer is not SAFE."""
+    """A sentence for each reason why the answer is not SAFE, or why no voter may win."""
 
     @property
     def voters(self) -> VoterKeys | None:
@@ -108,6 +112,17 @@ class RecoveryPlan:
         """Whether no replica at hand holds a record, and no majority is left that proves that none
         was ever written."""
         return self.answer is RecoveryDecision.UNPROVEN and not self.quorum.log_end
+
+    @property
+    def rests_on_same_voters(self) -> bool:
+        """Whether the first replica holds all committed records if no voter was added or removed
+        behind the end of its log, and nothing shows that none was. See
+        KnownQuorum.holds_committed."""
+        return (
+            self.answer is RecoveryDecision.UNPROVEN
+            and self.quorum.is_blocking
+            and not self.quorum.has_majority
+        )
 
     @property
     def missing(self) -> VoterKeys:
@@ -171,6 +186,7 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
     electable = _electable(ranked, quorum)
     if electable:
         ranked = [electable[0], *(log for log in ranked if log is not electable[0])]
+    holds = bool(electable) or (quorum.holds_committed and not quorum.has_majority)
 
     def standings(winner: ReplicaLog, known: Commitment) -> tuple[RankedReplica, ...]:
         return tuple(_standing(group, known, winner, log, voters) for log in ranked)
@@ -178,13 +194,14 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
     led_by = {winner.key: standings(winner, commitment) for winner in electable}
     ranking = led_by[electable[0].key] if electable else standings(ranked[0], commitment)
     reasons = [
-        *refusals(ranking, quorum, commitment, unreliable, bool(electable)),
+        *refusals(ranking, quorum, commitment, unreliable, holds),
         *winners_that_lose(led_by, quorum),
     ]
-    if electable and not reasons:
-        commitment = commitment.with_never_committed(_lacked(led_by))
+    if holds and not reasons:
+        lacked = _lacked(led_by or {ranked[0].key: ranking})
+        commitment = commitment.with_never_committed(lacked)
         led_by = {winner.key: standings(winner, commitment) for winner in electable}
-        ranking = led_by[electable[0].key]
+        ranking = led_by[electable[0].key] if electable else standings(ranked[0], commitment)
     ranking = tuple(
         replace(standing, may_lose=_may_lose(standing, place, led_by))
         for place, standing in enumerate(ranking)
@@ -192,7 +209,8 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
     answer = RecoveryDecision.REFUSED if reasons else RecoveryDecision.SAFE
     if not electable:
         reasons.append(nobody_wins(quorum))
-        answer = answer if answer is RecoveryDecision.REFUSED else RecoveryDecision.UNPROVEN
+    if not (holds or answer is RecoveryDecision.REFUSED):
+        answer = RecoveryDecision.UNPROVEN
     alone = _on_no_voter(group, ranking)
     counts = commitment.counted(ranked[0].key, alone)
     keys = tuple(log.key for log in electable)

@@ -28,7 +28,7 @@ from replica.doctor.verdict.verdict import (
     MissingVoters,
 )
 from replica.history.commitment import Losses
-from replica.words import ms_text
+from replica.words import listed, ms_text
 
 NO_LOG = Gap(
     "a cluster's state and logs",
@@ -79,6 +79,11 @@ leader."""
 def voters_of(quorum: KnownQuorum | None) -> tuple[KnownVoter, ...]:
     """See ClusterEvidence.known_voters."""
     return () if quorum is None or quorum.is_conflicting else quorum.voters
+
+
+def unled_of(quorum: KnownQuorum | None) -> tuple[str, ...]:
+    """See ClusterEvidence.unled."""
+    return () if quorum is None else tuple(map(str, quorum.unled))
 
 
 def never_written(absent: Collection[int] | None) -> Gap:
@@ -269,6 +274,8 @@ class ClusterEvidence:
     known_voters: tuple[KnownVoter, ...] = ()
     """The voters, and what is known of their disks; empty where the logs are two histories, or no
     voter is known."""
+    unled: tuple[str, ...] = ()
+    """See KnownQuorum.unled."""
     unreliable: tuple[str, ...] = ()
     """The voters whose disks were given and can't be relied on."""
     replaced: tuple[str, ...] = ()
@@ -298,3 +305,16 @@ class ClusterEvidence:
         its file, or the node that it names."""
         placed = (PlacedFinding(finding.where, finding) for finding in unread)
         return replace(self, findings=(*self.findings, *placed))
+
+
+def well_text(evidence: ClusterEvidence) -> str:
+    """The headline where nothing is wrong."""
+    parts = []
+    if evidence.nodes:
+        nodes = "1 node are" if evidence.nodes == 1 else f"all {evidence.nodes} nodes given are"
+        parts.append(f"the files of {nodes} in order")
+    if evidence.nodes > 1:
+        parts.append("their logs agree")
+    if evidence.partitions:
+        parts.append(f"all {evidence.partitions} partitions have a leader")
+    return f"No fault found: {listed(parts)}." if parts else "No fault found."

@@ -44,13 +44,10 @@ from replica.doctor.verdict.evidence import (
     losses_of,
     never_written,
     refusing,
+    unled_of,
     voters_of,
 )
-from replica.doctor.verdict.verdict import (
-    Gap,
-    KnownState,
-    MissingVoters,
-)
+from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
 from replica.model.keys import ReplicaKey
 from replica.words import counted, listed, named
 
@@ -233,6 +230,7 @@ def evidence_of(
         put_back=put_back_text(*_histories(judged)) if files else "",
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
         known_voters=voters_of(quorum),
+        unled=unled_of(quorum),
         unreliable=() if quorum is None else _names(quorum.unreliable),
         replaced=() if quorum is None else _names(quorum.replaced),
         state=_state(judged),

@@ -27,7 +27,7 @@ from replica.doctor.health.judging import judge_health
 from replica.doctor.health.returning import returning
 from replica.doctor.health.set_aside import SetAside
 from replica.doctor.health.startable import releases_text
-from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
+from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, well_text
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
 from replica.doctor.verdict.lost_directories import new_directory_texts
 from replica.doctor.verdict.margin import QuorumMargin, majority_facts
@@ -35,6 +35,7 @@ from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
 from replica.doctor.verdict.start_of_brokers import with_releases
 from replica.doctor.verdict.two_histories import of_one_history, with_evidence
+from replica.doctor.verdict.unsupported import unsupported_texts, with_unsupported
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
     Fact,
@@ -155,7 +156,8 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     """The verdict on one cluster, before further findings are added to it."""
     health_found = evidence.health or ()
     everything = [*(one.finding for one in evidence.findings), *health_found]
-    by_state = [*with_releases(with_copies((*outage_facts(evidence),), evidence), evidence)]
+    outages = with_unsupported(outage_facts(evidence), health_found)
+    by_state = [*with_releases(with_copies((*outages,), evidence), evidence)]
     outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     mentioned |= set(LOSS_RULES) if evidence.to_lose else set()
@@ -178,7 +180,7 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
         evidence.missing,
         (*evidence.gaps, *_gaps(everything)),
         _notes(everything),
-        _well(evidence),
+        well_text(evidence),
         evidence.state,
         evidence.set_aside,
         evidence.put_back,
@@ -295,6 +297,8 @@ def _of_health(
         elif finding.rule is health.LEADER_IN_NEW_DIRECTORY:
             fact = _fact(finding.rule, *new_directory_texts(finding))
             yield replace(fact, severity=Severity.ERROR)  # its step comes before any copy or start
+        elif finding.rule is health.LEVEL_NOT_SUPPORTED:
+            yield _fact(finding.rule, *unsupported_texts(finding))
         elif finding.rule.id in _BY_MESSAGE:
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
@@ -368,19 +372,6 @@ def _gaps(findings: Sequence[Finding]) -> Iterator[Gap]:
             "the log doesn't hold their min.insync.replicas",
             health.MIN_ISR_UNKNOWN.next_step,
         )
-
-
-def _well(evidence: ClusterEvidence) -> str:
-    """The headline where nothing is wrong."""
-    parts = []
-    if evidence.nodes:
-        nodes = "1 node are" if evidence.nodes == 1 else f"all {evidence.nodes} nodes given are"
-        parts.append(f"the files of {nodes} in order")
-    if evidence.nodes > 1:
-        parts.append("their logs agree")
-    if evidence.partitions:
-        parts.append(f"all {evidence.partitions} partitions have a leader")
-    return f"No fault found: {listed(parts)}." if parts else "No fault found."
 
 
 def verdict_on_state(cluster: Cluster, *gaps: Gap) -> Verdict:

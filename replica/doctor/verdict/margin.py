@@ -13,7 +13,7 @@ from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.old_disks import OLD_DISKS
 from replica.doctor.verdict.verdict import Fact, Level
 from replica.doctor.verdict.without_winner import is_without_leader
-from replica.model.voters import majority
+from replica.model.voters import is_blocking, majority
 from replica.severity import Severity
 from replica.words import listed, named, sentence
 
@@ -85,10 +85,14 @@ def majority_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     if len(evidence.voters) == 1:
         none = "it is the only voter"
     if evidence.unreliable and len(left) < needed:
+        risk = "committed records may be lost"
+        if left and is_blocking(len(left), len(evidence.voters)):
+            # half of the voters keep all that was committed, but the disks in doubt may vote twice
+            risk = "they elect nobody without one more voter, on its own whole disk"
         yield Fact(
             Level.AT_RISK,
             Severity.WARNING,
-            f"{_unreliable(evidence)}, and {none}: committed records may be lost.",
+            f"{_unreliable(evidence)}, and {none}: {risk}.",
             "Start no controller that is stopped, and keep a copy of each directory. `kraftlake "
             "recover --plan` says how the quorum can go on.",
         )

@@ -15,11 +15,15 @@ from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
 from replica.doctor.verdict.lost_directories import brokers_in, repair_steps
 from replica.doctor.verdict.start_of_brokers import start_of_brokers
+from replica.doctor.verdict.start_of_voters import StartOfVoters, start_of_voters
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
 from replica.doctor.verdict.without_winner import (
     NO_LEADER,
     PROBABLY,
     is_without_leader,
+    ran_last,
+    step_of_voters,
+    stood_since,
     without_winner,
 )
 from replica.metadata.image.partition import topic_of
@@ -50,10 +54,15 @@ _VANISHED = (
     "was fenced without a shutdown: it crashed or was cut off",
     "were fenced without a shutdown: they crashed or were cut off",
 )
+_IDLE = (
+    "was fenced while it led no partition: it was stopped, crashed or was cut off",
+    "were fenced while they led no partition: they were stopped, crashed or were cut off",
+)
 """What is said of one broker and of several."""
 _DOWN = {
     Absence.FENCED: ("is down", "are down"),
     Absence.VANISHED: _VANISHED,
+    Absence.IDLE: _IDLE,
     Absence.ASKED: ("is down after a shutdown in order", "are down after a shutdown in order"),
     Absence.STOPPING: ("is shutting down", "are shutting down"),
 }
@@ -78,8 +87,8 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     if leaderless:
         once_led = _next_step(leaderless, causes, evidence, None)
         step = _next_step(leaderless, causes, evidence, copy)
-        if unled := [one for one in sure if files.ELECTIONS_WITHOUT_WINNER.id in one.rules]:
-            step = _once_led(once_led if copy in unled[0].next_step else step)
+        if sure:
+            step = _once_led(once_led if copy in sure[0].next_step else step)
         yield Fact(
             Level.OUTAGE,
             Severity.ERROR,
@@ -177,24 +186,15 @@ def _of_quorum(evidence: ClusterEvidence) -> Iterator[Fact]:
             newest = max(found, key=lambda one: (one.epoch or 0, one.offset or 0))
             level, what = _CERTAINTY[rule]
             text = f"{what}: {newest.message}.{_FATE.get(rule, '')}"
-            yield Fact(level, newest.severity, text, _start_of_voters(newest), (rule,))
-
-
-def _start_of_voters(finding: Finding) -> str:
-    """The step that brings a leader back. A finding that knows which voters stopped names them as
-    its subjects."""
-    nodes = [subject.name.removeprefix("voter ") for subject in finding.subjects]
-    if not nodes:
-        return finding.rule.next_step
-    if len(nodes) == 1:
-        why = finding.subjects[0].what
-    else:
-        why = listed([f"{one.name}: {one.what}" for one in finding.subjects], limit=_SHOWN)
-    return (
-        f"Start {named('node', nodes, limit=_SHOWN)}: {why}. Then start the other voters that "
-        "don't run. If you stopped the quorum yourself, nothing is wrong. Stop no broker before "
-        "there is a leader."
-    )
+            nodes = [subject.name.removeprefix("voter ") for subject in newest.subjects]
+            start: StartOfVoters | None = None
+            rules: tuple[str, ...] = (rule,)
+            if rule == health.LEADER_GAVE_UP.id:
+                told, rules = stood_since(evidence), (rule, files.ELECTIONS_WITHOUT_WINNER.id)
+                text = f"{text}{told}"
+                start = start_of_voters(ran_last(evidence, nodes), evidence.known_voters)
+            step = step_of_voters(newest, nodes, start)
+            yield Fact(level, newest.severity, text, step, rules, start=start)
 
 
 def _without_leader(

@@ -14,6 +14,7 @@ from replica.doctor.verdict.verdict import Fact
 from replica.model.voters import majority
 from replica.words import named
 
+_SILENT = (Absence.VANISHED, Absence.IDLE)
 _SHOWN = 5
 _RAN_ON_MS = 30_000
 """If the log goes on for longer than this after the last partition lost its leader, then the
@@ -32,7 +33,7 @@ def start_of_brokers(
     order = _in_order(down, evidence)
     before = "" if copy is None else _controllers_first(down, leaderless, evidence)
     start = "Then start" if copy else "Start"
-    cut_off = [one for one in down if evidence.absent.get(int(one)) is Absence.VANISHED]
+    cut_off = [one for one in down if evidence.absent.get(int(one)) in _SILENT]
     why = f"find out why {'it' if len(cut_off) == 1 else 'they'} can't reach the controllers"
     if order:
         first = "" if copy else " first"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from replica.doctor.check.catalogue import groups
 from replica.doctor.verdict.runbooks import runbook_of
+from replica.doctor.verdict.start_of_voters import StartOfVoters
 from replica.model.voters import VoterKeys
 from replica.severity import Severity
 from replica.words import ms_text, named
@@ -68,6 +69,8 @@ class Fact:
     """The next step of an outage for the moment at which the quorum has a leader and what has to be
     copied was copied; "" for other facts."""
 
+    start: StartOfVoters | None = field(default=None, compare=False)
+    """The voters that the next step starts; None where it starts none."""
     down: frozenset[int] = field(default=frozenset(), compare=False)
     """See NoLeader.down."""
 
@@ -247,6 +250,12 @@ class Verdict:
         of_facts = runbook_of_facts(self.facts)
         is_new = any(one.why in _MAY_BE_NEW for one in self.not_judged)
         return of_facts or ("never-came-up" if is_new else None)
+
+    @property
+    def start(self) -> StartOfVoters | None:
+        """The voters that start so that the quorum has a leader again; None where the verdict
+        starts none."""
+        return next((fact.start for fact in self.facts if fact.start is not None), None)
 
     @property
     def of_other_clusters(self) -> tuple[Fact, ...]:

@@ -11,25 +11,29 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.copy_first import copy_step
 from replica.doctor.quorum.known_voter import KnownVoter
 from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.start_of_voters import StartOfVoters, start_of_voters
 from replica.doctor.verdict.verdict import Fact, Level
 from replica.model.voters import is_blocking, majority
 from replica.severity import Severity
-from replica.words import counted, ms_text, named
+from replica.words import counted, listed, ms_text, named
 
 PROBABLY = "The quorum has probably "
 """The beginning of the text of a fact that isn't sure."""
+PERHAPS = "The quorum has perhaps "
+"""The same of a fact that is less sure."""
 NO_LEADER = "The quorum has no leader, and accepts no change"
 _RULE = files.ELECTIONS_WITHOUT_WINNER
 _SHOWN = 5
+_BY_YOU = "If you stopped the quorum yourself, nothing is wrong."
 _FETCH_TIMEOUT_MS = 2_000
 """controller.quorum.fetch.timeout.ms by default: a voter stands for election only if it has heard
 of no leader for so long. So another log that ends less than this time after the voter's log still
 ended before the elections began."""
-_OWN_DISKS = (
-    "Each starts with its own disk, not with an older copy; no disk has to be emptied. End a "
-    "process that hangs before."
+_IF_UNLED = (
+    "Without a leader no partition gets another leader, and no topic, config or registration "
+    "changes."
 )
-_WHY_NOT = "find out what keeps it from reaching {}: addresses, certificates, cluster ids."
+_IF_LED = "If the other voters have one, {} can't reach them."
 
 
 def is_without_leader(fact: Fact) -> bool:
@@ -46,16 +50,17 @@ def beside_elections(facts: Iterable[Fact], outages: Iterable[Fact]) -> Iterator
     facts, outages = tuple(facts), tuple(outages)
     is_led = not any(map(is_without_leader, outages))
     is_started = any(health.FENCED_BROKER.id in one.rules for one in (*facts, *outages))
+    steps = {
+        health.VOTER_ON_FENCED_BROKER.id: "",
+        health.RETENTION_SHORTENED.id: f"{health.COPY_BEFORE_START}.",
+    }
     for fact in facts:
+        found = () if is_led else [steps[rule] for rule in fact.rules if rule in steps]
         if is_led and is_started and health.VOTER_ON_FENCED_BROKER.id in fact.rules:
             step = fact.next_step.replace(f"{health.START_NODE}s", "S")
             yield replace(fact, next_step=step)
-        elif is_led:
-            yield fact
-        elif health.VOTER_ON_FENCED_BROKER.id in fact.rules:
-            yield replace(fact, next_step="")
         else:
-            yield replace(fact, next_step=fact.next_step.replace(health.SET_AGAIN, ""))
+            yield replace(fact, next_step=found[0]) if found else fact
 
 
 def without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
@@ -63,31 +68,77 @@ def without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
     elections are so many that the others are no majority. Fewer voters may only be cut off from the
     others. Then the fact is sure if directories of all the others were given, and none of their
     logs continues after the logs of these voters. If no directory of the others was given, the fact
-    isn't sure."""
+    isn't sure. A leader who surely gave up is told of by a fact of its own."""
+    if any(one.rule is health.LEADER_GAVE_UP for one in evidence.health or ()):
+        return
     failed = {
         where.removeprefix("node "): finding
         for where, finding in evidence.findings
         if finding.rule is _RULE
     }
     found = {node: one for node, one in failed.items() if node in evidence.voters}
-    if not found:
-        return
     missing = evidence.missing
     away = [] if missing is None else sorted({str(one.node_id) for one in missing.missing})
-    if is_blocking(len(found), len(evidence.voters)):
-        first, nodes = next(iter(found.values())), named("node", list(found), limit=_SHOWN)
-        yield Fact(
-            Level.OUTAGE,
-            Severity.ERROR,
-            f"The cluster accepts no change: nobody wins an election, by the files of {nodes} "
-            f"({first.message}).",
-            _RULE.next_step,
-            (_RULE.id,),
-        )
-    elif away and not set(evidence.voters) - {*found, *away}:
+    if found and is_blocking(len(found), len(evidence.voters)):
+        yield _sure(found, evidence)
+    elif found and away and not set(evidence.voters) - {*found, *away}:
         yield _beside_others(found, [one for one in failed if one not in found], away, evidence)
-    else:
+    elif found:
         yield from _where_no_log_goes_on(found, evidence)
+    elif evidence.unled and away:
+        yield _unled(away, evidence)
+
+
+def stood_since(evidence: ClusterEvidence) -> str:
+    """A sentence about the elections that nobody won since a leader gave up; "" if no file shows
+    any."""
+    found = {where: one for where, one in evidence.findings if one.rule is _RULE}
+    if not found:
+        return ""
+    nodes = named("node", [where.removeprefix("node ") for where in found], limit=_SHOWN)
+    first = next(iter(found.values()))
+    return f" Nobody has won an election since, by the files of {nodes} ({first.message})."
+
+
+def ran_last(evidence: ClusterEvidence, stopped: Collection[str]) -> list[int]:
+    """The voters that ran when a leader had given up, as far as files show: those that know of an
+    epoch after it. stopped: those that are known to have stopped before."""
+    whole = [str(one.key.node_id) for one in evidence.known_voters if one.doubt is None]
+    return [int(one) for one in whole if one in evidence.unled and one not in stopped]
+
+
+def step_of_voters(finding: Finding, nodes: Sequence[str], start: StartOfVoters | None) -> str:
+    """The step that brings a leader back. nodes: the voters that the finding knows to have stopped,
+    which are its subjects."""
+    if start is not None and (start.of_unseen or len(nodes) != 1):
+        return f"{start.text} {_BY_YOU}"
+    if not nodes:
+        return finding.rule.next_step
+    if len(nodes) == 1:
+        why = finding.subjects[0].what
+    else:
+        why = listed([f"{one.name}: {one.what}" for one in finding.subjects], limit=_SHOWN)
+    return (
+        f"Start {named('node', nodes, limit=_SHOWN)}: {why}. Then start the other voters that "
+        f"don't run. {_BY_YOU} Stop no broker before there is a leader."
+    )
+
+
+def _sure(found: Mapping[str, Finding], evidence: ClusterEvidence) -> Fact:
+    """The fact where the voters that saw no winner are so many that nobody else can win."""
+    first, nodes = next(iter(found.values())), named("node", list(found), limit=_SHOWN)
+    start = start_of_voters([*map(int, found)], evidence.known_voters)
+    count = len(evidence.voters)
+    needed = f" A leader needs {majority(count)} of the {count} voters." * bool(start)
+    return Fact(
+        Level.OUTAGE,
+        Severity.ERROR,
+        f"The cluster accepts no change: nobody wins an election, by the files of {nodes} "
+        f"({first.message}).{needed}",
+        _RULE.next_step if start is None else start.text,
+        (_RULE.id,),
+        start=start,
+    )
 
 
 def _beside_others(
@@ -100,20 +151,54 @@ def _beside_others(
     the voters that saw no winner. agree: the observers that saw none. away: the other voters."""
     first, nodes = next(iter(found.values())), named("node", list(found), limit=_SHOWN)
     seen = f", and {named('node', agree, limit=_SHOWN)} saw no leader either" if agree else ""
-    perhaps = PROBABLY if agree else "The quorum has perhaps "
+    perhaps = PROBABLY if agree else PERHAPS
+    start = start_of_voters([*map(int, found)], evidence.known_voters, may_run=True)
     return Fact(
         Level.OUTAGE if agree else Level.ATTENTION,
         Severity.WARNING,
         f"{perhaps}had no leader{_since(evidence)}: nobody won an election, by the files of "
-        f"{nodes} ({first.message}){seen}. Without a leader no partition gets another leader, "
-        "and no topic, config or registration changes. If the other voters have one, "
-        f"{nodes} can't reach them.",
-        f"Find out whether {named('node', away, limit=_SHOWN)} run"
-        f"{'s' * (len(away) == 1)}, and what keeps {nodes} from reaching them: addresses, "
-        "certificates, cluster ids. Restart no broker meanwhile: it comes back only once there "
-        "is a leader. If a majority of the voters is lost, `kraftlake recover --plan` says how "
-        "the quorum can go on.",
+        f"{nodes} ({first.message}){seen}. {_IF_UNLED} {_IF_LED.format(nodes)}",
+        _find_out(nodes, away, start),
         (_RULE.id,),
+        start=start,
+    )
+
+
+def _unled(away: Sequence[str], evidence: ClusterEvidence) -> Fact:
+    """The fact where files name a newer epoch than the newest log's, and no leader of it: the last
+    leader gave up, or an election began. away: the voters that were not given, who may have a
+    leader."""
+    nodes, is_one = named("node", evidence.unled, limit=_SHOWN), len(evidence.unled) == 1
+    knows = "knows that its leader gave up or was replaced" if is_one else (
+        "know that their leader gave up or was replaced"
+    )  # fmt: skip
+    voters = [int(one) for one in evidence.unled if one in evidence.voters]
+    start = start_of_voters(voters, evidence.known_voters, may_run=True)
+    return Fact(
+        Level.ATTENTION,
+        Severity.WARNING,
+        f"{PERHAPS}had no leader{_since(evidence)}: {nodes} {knows}, and of no election that was "
+        f"won since. {_IF_UNLED} {_IF_LED.format(nodes)}",
+        _find_out(nodes, away, start),
+        (health.LEADER_GAVE_UP.id, _RULE.id),
+        start=start,
+    )
+
+
+def _find_out(nodes: str, away: Sequence[str], start: StartOfVoters | None) -> str:
+    """The step where the voters that were not given may have a leader. nodes: who saw none."""
+    others = [*away] if start is None else [*map(str, start.others)]
+    enough = "" if start is None else start.enough
+    is_one = len(others) == 1
+    those = f"If it doesn't, start it with its own disk{enough}."
+    if not is_one:
+        those = f"Start those that don't, each with its own disk{enough}."
+    return (
+        f"Find out whether {named('node', others, limit=_SHOWN)} run{'s' * is_one}, and what keeps "
+        f"{nodes} from reaching {'it' if is_one else 'them'}: addresses, certificates, cluster "
+        f"ids. {those} Restart no broker meanwhile: it comes back only once there is a leader. If "
+        "a majority of the voters is lost, `kraftlake recover --plan` says how the quorum can go "
+        "on."
     )
 
 
@@ -125,12 +210,9 @@ def _since(evidence: ClusterEvidence) -> str:
 def _where_no_log_goes_on(found: Collection[str], evidence: ClusterEvidence) -> Iterator[Fact]:
     """The fact where the logs of all other voters end with the log of a voter that saw no winner,
     or before it. A leader appends two records a second, also when nothing happens: so nobody has
-    led since that voter's elections began. No fact if a leader gave up, because another rule
-    reports this."""
+    led since that voter's elections began."""
     known = {str(one.key.node_id): one for one in evidence.known_voters}
     others = {node: one for node, one in known.items() if node not in found}
-    if any(one.rule is health.LEADER_GAVE_UP for one in evidence.health or ()):
-        return
     if not others or any(one.doubt is not None for one in known.values()):
         return
     ends = {node: one.ended_ms for node, one in known.items() if one.ended_ms is not None}
@@ -147,14 +229,17 @@ def _where_no_log_goes_on(found: Collection[str], evidence: ClusterEvidence) -> 
     gone = f"the log of {rest} does not go on after {its} own: it is"
     if len(others) > 1:
         gone = f"the logs of {rest} do not go on after {its} own: they are"
+    start = start_of_voters([*map(int, found)], evidence.known_voters)
+    copy = copy_step([one for one in evidence.copy_first if str(one.broker) in others])
     yield Fact(
         Level.OUTAGE,
         Severity.ERROR,
         f"{NO_LEADER}: {stood}, and {gone} down, or can't reach {them}. No topic, config or "
         "registration changes, and no partition gets another leader: those whose leader is down "
         "stay without one.",
-        _start(found, others, evidence),
+        " ".join(filter(None, (copy, start.text))) if start else _RULE.next_step,
         (_RULE.id,),
+        start=start,
         down=frozenset(map(int, others)),
     )
 
@@ -165,32 +250,3 @@ def _epochs(found: Collection[str], known: Mapping[str, KnownVoter]) -> str:
     led = [one.known_epoch or 0 for node, one in known.items() if node not in found]
     newest = max(known[node].known_epoch or 0 for node in found)
     return counted(newest - max(led), "epoch")
-
-
-def _start(
-    found: Collection[str], others: Mapping[str, KnownVoter], evidence: ClusterEvidence
-) -> str:
-    """The step that gives the quorum a majority again: the voters with the longest logs start
-    first, as many as are needed, and then the rest."""
-
-    def held(node: str) -> int:
-        return others[node].held_end or 0
-
-    order = sorted(others, key=lambda node: (-held(node), int(node)))
-    needed = max(1, majority(len(evidence.voters)) - len(found))
-    first, rest = (sorted(some, key=int) for some in (order[:needed], order[needed:]))
-    nodes = named("node", list(found), limit=_SHOWN)
-    longest = max(one.held_end or 0 for one in evidence.known_voters)
-    its, it_is = ("its log holds", "it is") if len(first) == 1 else ("their logs hold", "they are")
-    all_holds = f"{its} all that {nodes} hold{'s' * (len(found) == 1)}, and "
-    is_whole = all(held(node) == longest for node in first)
-    start = (
-        f"Start {named('node', first, limit=_SHOWN)} first: {all_holds * is_whole}with {nodes} "
-        f"{it_is} a majority."
-    )
-    if rest:
-        start += f" Then start {named('node', rest, limit=_SHOWN)}."
-    copy = copy_step([one for one in evidence.copy_first if str(one.broker) in others])
-    return " ".join(
-        filter(None, (copy, start, _OWN_DISKS, f"If one of them runs, {_WHY_NOT.format(nodes)}"))
-    )

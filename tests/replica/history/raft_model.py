@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.keys import ReplicaKey
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import VotersAt
 
 Voters = frozenset[ReplicaKey]
@@ -207,6 +207,7 @@ class RaftModel:
             self._voter_sets(node) if self.dynamic else (),
             tuple(leader_changes),
             frozenset(led),
+            quorum_vote=NO_NODE if node.voted is None else node.voted.node_id,
         )
 
     def _voter_sets(self, node: Node) -> tuple[VotersAt, ...]:

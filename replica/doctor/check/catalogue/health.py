@@ -122,6 +122,16 @@ FEW_VOTERS = info(
     "become dynamic first (`kraftlake plan --to-dynamic`).",
     ("strimzi/strimzi-kafka-operator#9429",),
 )
+LEVEL_NOT_SUPPORTED = error(
+    "level-not-supported",
+    "A node last registered with a release of Kafka that can't read the level of a feature: it was "
+    "put back to that release, and ends soon after each start.",
+    "Ends a controller that reads a level which its release does not support, and refuses to "
+    "register such a broker.",
+    "Give the node the release that the finding names, then start it with its own disk. Format "
+    "nothing: a node formatted anew is no voter.",
+    ("KIP-584",),
+)
 METADATA_VERSION_BEHIND = info(
     "metadata-version-behind",
     "Every registered node supports a newer metadata.version than the one that is finalized.",
@@ -175,16 +185,17 @@ FENCED_BROKER = warning(
     "caught up.",
     ("strimzi/strimzi-kafka-operator#12760",),
 )
-SET_AGAIN = ", or set the old value again until they are copied"
-"""The last words of a rule's next step. Setting the old value again needs a quorum with a leader,
-so the words are removed from findings about a quorum that may have none."""
+COPY_BEFORE_START = (
+    "If you need what the broker would delete, copy its log directories before its start"
+)
+"""What to do about a shortened retention where the quorum has no leader: setting the old value
+again needs one."""
 RETENTION_SHORTENED = warning(
     "retention-shortened-while-down",
     "The retention of a topic was shortened while a broker with its replicas was down.",
     "Applies the new value when the broker starts: it deletes the records that are older, or more, "
     "than the value allows, and those that were compacted.",
-    "If you need what the broker would delete, copy its log directories before its "
-    f"start{SET_AGAIN}.",
+    f"{COPY_BEFORE_START}, or set the old value again until they are copied.",
 )
 UNREGISTERED_BROKER = warning(
     "replica-on-unregistered-broker",

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from replica.doctor.health.absent import Absence, absent_brokers, vanished
+from replica.doctor.check.catalogue import health
+from replica.doctor.health.absent import Absence, absent_brokers, idle_when_fenced, vanished
+from replica.doctor.health.judging import judge_health
 from replica.doctor.health.rewound import VisibleChange
+from replica.doctor.verdict.facts import verdict_on_state
 from tests.replica.doctor.check.editing import append
-from tests.replica.doctor.health.clusters import a_broker, cluster_after, healthy
+from tests.replica.doctor.health.clusters import a_broker, a_partition, cluster_after, healthy
 from tests.replica.doctor.health.test_recorded import the_cluster
 from tests.replica.doctor.timeline.test_events import metadata_of_version
 from tests.replica.metadata.image.made import broker_change, feature
@@ -77,7 +80,7 @@ def test_a_recorded_broker_that_registered_again_did_not_vanish() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "how"), [({}, Absence.VANISHED), ({"inControlledShutdown": 1}, Absence.ASKED)]
+    ("asked", "how"), [({}, Absence.IDLE), ({"inControlledShutdown": 1}, Absence.ASKED)]
 )
 def test_the_log_of_a_directory_shows_who_asked_for_a_shutdown(
     tmp_path: Path, asked: dict[str, int], how: Absence
@@ -91,3 +94,32 @@ def test_the_log_of_a_directory_shows_who_asked_for_a_shutdown(
     cluster = the_cluster(node)
     assert cluster.end_offset == end + 1
     assert absent_brokers(cluster)[12] is how
+
+
+def test_a_broker_that_led_nothing_when_it_was_fenced_may_have_been_stopped_in_order() -> None:
+    """Kafka 4.1.2 fences such a broker at once when it asks for its shutdown. It writes no
+    inControlledShutdown before, as it does for a broker that leads partitions."""
+    other = a_partition(1, (12, 11, 13))
+    gone = [broker_change(brokerId=one, fenced=1) for one in (11, 13)]
+    cluster = cluster_after([*healthy(), other, *gone], vanished=frozenset({11, 13}))
+    led, follows = cluster.partitions.values()
+
+    def so() -> Iterable[VisibleChange]:
+        yield VisibleChange(AT + 9, 5, (("brokers", 13, LIVE[13]),))
+        yield VisibleChange(AT + 8, 5, (("partitions", ("t", 1), follows),))
+        yield VisibleChange(AT + 4, 3, (("brokers", 11, LIVE[11]),))
+        yield VisibleChange(AT + 3, 3, (("partitions", ("t", 0), led),))
+        raise AssertionError("read further back than to the changes of the fencings")
+
+    cluster = replace(cluster, idle_when_fenced=idle_when_fenced(cluster, so))
+    assert absent_brokers(cluster) == {11: Absence.VANISHED, 13: Absence.IDLE}
+    assert idle_when_fenced(cluster_after(healthy()), so) == frozenset()
+    (finding,) = (one for one in judge_health(cluster) if one.rule is health.FENCED_BROKER)
+    assert [one.what.partition(",")[0] for one in finding.subjects] == [
+        "fenced without a shutdown",
+        "fenced while it led no partition",
+    ]
+    assert verdict_on_state(cluster).headline == (
+        "Broker 11 was fenced without a shutdown: it crashed or was cut off. Broker 13 was fenced "
+        "while it led no partition: it was stopped, crashed or was cut off. They hold replicas."
+    )

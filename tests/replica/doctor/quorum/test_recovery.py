@@ -184,9 +184,7 @@ def test_a_change_of_voters_that_may_not_be_committed_needs_a_majority_of_both_s
     sets = {"voter_sets": (VOTERS, removed)}
     assert plan_recovery([log(ONE, 1, 1, **sets), log(TWO, 1)]).answer is RecoveryDecision.SAFE
     alone = plan_recovery([log(ONE, 1, 1, **sets), log(THREE, 1)])
-    assert alone.answer is RecoveryDecision.UNPROVEN, (
-        "3 and 1 are a majority of the old voters alone"
-    )
+    assert alone.electable == (), "3 and 1 are a majority of the old voters alone"
 
 
 def test_records_below_the_winners_snapshot_are_not_at_risk():

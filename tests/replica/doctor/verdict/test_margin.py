@@ -58,18 +58,19 @@ def test_more_and_fewer_than_a_majority_have_no_margin() -> None:
         assert not any("While only" in one for one in told)
 
 
-def test_disks_that_leave_no_majority_put_committed_records_at_risk() -> None:
+def test_disks_that_leave_no_majority_are_a_risk() -> None:
     of_two = ClusterEvidence(nodes=2, voters=("1", "2"), unreliable=("2",))
     verdict = verdict_on(of_two)
     assert verdict.level is Level.AT_RISK
     assert verdict.headline == (
         "The disk of voter 2 can't be relied on, and the voters that are left are no majority (1 "
-        "of 2): committed records may be lost."
+        "of 2): they elect nobody without one more voter, on its own whole disk."
     )
     assert "recover --plan" in verdict.next_steps[0]
     assert verdict_on(replace(of_two, voters=THREE)).level is Level.HEALTHY, "2 of 3 are a majority"
     of_three = verdict_on(replace(of_two, voters=THREE, unreliable=("1", "2")))
     assert of_three.headline.startswith("The disks of voters 1 and 2 can't be relied on")
+    assert of_three.headline.endswith(": committed records may be lost.")
     assert verdict_on(replace(of_two, unreliable=())).level is Level.HEALTHY
 
 

@@ -45,7 +45,7 @@ def test_the_step_of_a_leader_that_gave_up_names_the_voters_that_stopped_first()
         found = about(health.LEADER_GAVE_UP, *gone)
         verdict = verdict_on(replace(LEADERLESS, health=(*(LEADERLESS.health or ()), found)))
         assert verdict.next_steps[0].startswith(step), "no broker comes back before"
-        assert verdict.next_steps[1].startswith("Start broker 11.")
+        assert verdict.next_steps[1].startswith("Once the quorum has a leader: start broker 11.")
 
 
 def test_what_an_unclean_election_took_weighs_more_than_a_single_replica() -> None:
