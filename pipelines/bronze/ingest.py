@@ -173,7 +173,7 @@ class _Pass:
     captured: Sequence[Captured]
     """The captures of the rounds of this pass, one of each replica."""
     redactor: Redactor | None
-    """What hides secrets in records; with None they are kept."""
+    """Replaces the secrets in records; with None the secrets are kept."""
     runner: Runner
     """As in Ingest."""
     decoded: Callable[[int], None]

@@ -112,7 +112,7 @@ def check_opens(path: str) -> None:
 
 @dataclass(frozen=True)
 class InPlaceReader(FileReader):
-    """Reads files without a copy."""
+    """Reads files at their paths, and copies none."""
 
     stamps: dict[str, FileStamp] = field(default_factory=dict)
     """By path: the stamp of each file that could be opened, taken just before."""

@@ -143,8 +143,8 @@ class Partitions:
             of.opened[_PARTITION.name, key] = _PARTITION, self._since(since)
 
     def before(self, record: ReplayedRecord, entries: Entries, of: PartitionsReplay) -> None:
-        """Gives the scalar replay `of` the partitions that `record` may change. The scalar replay
-        applies the record next; it is one of the entries."""
+        """Gives the scalar replay `of` the partitions that `record` may change, just before the
+        scalar replay applies this record. The record is one of `entries`."""
         if not isinstance(record, MetadataRecord) or self._replay is None:
             return
         if record.type in _OF_ONE_TOPIC:

@@ -136,7 +136,8 @@ class Redactor:
         return REDACTED + keyed_digest(self._key, field, value).hex()[:FINGERPRINT_DIGITS]
 
     def batch_crc(self, base_offset: int, crc: int) -> int:
-        """The unsigned 32-bit number that replaces the CRC of a batch with a secret.
+        """The unsigned 32-bit number that replaces the CRC of a batch with a secret; the CRC itself
+        if this redactor keeps CRCs.
 
         With the CRC and the rest of the batch, a reader could check a guess of the secret. Equal
         base offsets and CRCs give equal numbers, so equal batches stay equal.

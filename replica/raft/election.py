@@ -202,8 +202,8 @@ def become_prospective(core: Core) -> None:
 
 
 def _stand(core: Core, cause: TransitionCause) -> None:
-    """Become a candidate in the next epoch, with a vote of its own. In the last epoch, follow the
-    former leader again or become unattached."""
+    """Become a candidate in the next epoch and vote for itself. If the epoch is MAX_EPOCH already,
+    follow the former leader again or become unattached."""
     assert core.local_key is not None
     role = core.role
     if role.epoch >= MAX_EPOCH:  # there is no higher epoch

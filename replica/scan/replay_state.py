@@ -134,7 +134,7 @@ def _keys(parts: Table, table: Table) -> list[tuple[str, int]]:
 
 def _values(parts: Table, old: list[Partition | None], log: LogBytes) -> Iterator[Partition]:
     """The values of these partitions. If no directory is known, each replica has the zero uuid.
-    old: their values in the replay's tables, which have the lists that are KEPT."""
+    old: their earlier values, from which the lists marked as KEPT are taken."""
     found: dict[int, list[Any]] = {
         column: _lists(parts, column, old, log) if column in _LISTS else parts[:, column].tolist()
         for column in t.PARTITION_COLUMNS

@@ -152,7 +152,7 @@ def _damage(found: Figure) -> Iterator[Html]:
 
 
 def unidentified(found: Figure) -> Html:
-    """The places in files that are of no cluster."""
+    """The section about damaged places in files that belong to no known node."""
     count = counted(found.total, "place")
     told = f"{count} in files that could not be given to a node; they are in no cluster above."
     columns = tuple(one for one in DAMAGE if one.head != "Bytes")

@@ -46,7 +46,8 @@ class LiveReplicas(NamedTuple):
 
     @property
     def unled(self) -> LiveReplicas:
-        """The same replicas, once the quorum has no leader."""
+        """The same replicas after the quorum has lost its leader. Then only the present leader of
+        the partition may lead it."""
         return self._replace(only=self.leader, leader=None)
 
     @property

@@ -93,8 +93,8 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
 
 
 def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
-    """See shortened_while_down. The log is replayed a second time only if a record names one of the
-    configs after a broker went down."""
+    """See shortened_while_down. The log is replayed a second time only if a record after the stop
+    of a broker names one of the configs in _SHORTENING."""
     end, down = cluster.end_offset, brokers_down(cluster)
     if not down or examined.directory.log_start_offset < end - _MOST_STEPS:
         return ()

@@ -270,7 +270,7 @@ class Verdict:
 
     @property
     def besides(self) -> Besides:
-        """The facts besides the headline."""
+        """The facts of the verdict besides the first, in the parts of Besides."""
         return facts_besides(self.facts)
 
 

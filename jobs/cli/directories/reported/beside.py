@@ -1,5 +1,5 @@
 """Two sections of the page of directories: the events that led to the verdict, and the state now.
-The page of a lake has the slider instead of both."""
+The page of a lake has neither; it has a slider, which shows the state at any moment."""
 
 from __future__ import annotations
 

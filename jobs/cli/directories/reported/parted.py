@@ -83,7 +83,8 @@ class Parted:
         )
 
     def truncated(self) -> dict[int, Figure]:
-        """The records of the first truncations. Replicas that lost the same share one entry."""
+        """The records of the first truncations, by the index of the truncation's row. If several
+        replicas lost the same records, only the first of them has an entry."""
         found: dict[int, Figure] = {}
         seen: set[tuple[Any, ...]] = set()
         for place, (row, capture, run) in enumerate(self._gone[:MAX_TRUNCATIONS]):

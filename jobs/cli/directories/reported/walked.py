@@ -135,8 +135,8 @@ class Walked:
         return figure(sorted(rows, key=lambda row: (-row["changes"], row["change"])))
 
     def _is_made_again(self, one: LoggedChange, first: int) -> bool:
-        """Whether a record of the branch from `first` on makes this change of a superseded
-        branch."""
+        """Whether `one` is a change of a superseded branch, and a record of the agreed branch at
+        or above the offset `first` makes the same change."""
         return one.commitment == _SUPERSEDED and self._kept.get(_made(one), -1) >= first
 
 
