@@ -16,6 +16,7 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence, absent_brokers, idle_when_fenced, vanished
 from replica.doctor.health.cluster import JUDGED, Beginning, Cluster
 from replica.doctor.health.copy_first import CopyFirst, copies_first
+from replica.doctor.health.emptied import Emptied, emptied_brokers
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import leaderless_in_restart
@@ -67,6 +68,8 @@ class JudgedState:
     """The result of replica.doctor.health.leaderless.leaderless_in_restart."""
     copy_first: tuple[CopyFirst, ...]
     """The result of replica.doctor.health.copy_first.copies_first."""
+    emptied: tuple[Emptied, ...]
+    """The result of replica.doctor.health.emptied.emptied_brokers."""
     absent: Mapping[int, Absence]
     """The result of replica.doctor.health.absent.absent_brokers."""
     releases: str
@@ -101,6 +104,7 @@ def judged_state(
         returning(cluster),
         leaderless_in_restart(cluster),
         copies_first(cluster),
+        emptied_brokers(cluster),
         absent_brokers(cluster),
         releases_text(cluster),
     )

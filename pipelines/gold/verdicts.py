@@ -181,6 +181,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         () if state is None else state.returning,
         {} if state is None else state.leaderless_in_restart,
         () if state is None else state.copy_first,
+        () if state is None else state.emptied,
         {} if state is None else state.absent,
         tuple(str(voter.key.node_id) for voter in of.quorum.voters),
         voters_of(of.quorum),

@@ -29,7 +29,8 @@ class Relation(Enum):
     """The epochs differ from some offset on. Raft will truncate one of the two logs at this
     offset."""
     CONFLICT = "conflict"
-    """The logs have different content at the same offset and epoch, which Raft never permits."""
+    """The logs have different content at the same offset and epoch, or of one epoch from different
+    offsets on, which Raft never permits."""
     DISJOINT = "disjoint"
     """No offset is in both logs, so they can only be compared by snapshots."""
 
@@ -55,8 +56,9 @@ class Comparison:
     spans: tuple[Span, ...]
     conflict_offset: int | None
     """The first offset at which the two logs conflict: their entries have the same epoch and
-    different bytes, or are equal again after the logs diverged. The cause is two leaders of one
-    epoch, or damage with a valid CRC. None if the logs don't conflict."""
+    different bytes, or are equal again after the logs diverged, or both logs hold an epoch behind
+    the place where they diverged. The cause is two leaders of one epoch, or damage with a valid
+    CRC. None if the logs don't conflict."""
 
     @property
     def divergence_offset(self) -> int | None:
@@ -139,7 +141,28 @@ def compare(a: ReplicaLog, b: ReplicaLog) -> Comparison:
             i += 1
         if other.last_offset <= high:
             j += 1
-    return Comparison(tuple(starmap(Span, spans)), conflict)
+    found = Comparison(tuple(starmap(Span, spans)), conflict)
+    return replace(found, conflict_offset=_epoch_twice(a, b, found)) if has_differed else found
+
+
+def _epoch_twice(a: ReplicaLog, b: ReplicaLog, compared: Comparison) -> int | None:
+    """The conflict of two logs that diverged: the one that their common offsets show, else the
+    first offset up to which both hold entries of one epoch behind the place where they diverged.
+    One leader writes an epoch, so logs with an entry of it agree from its first entry on."""
+    parted = compared.divergence_offset
+    if compared.conflict_offset is not None or parted is None:
+        return compared.conflict_offset
+    one, other = _epochs_from(a, parted), _epochs_from(b, parted)
+    return min((max(one[epoch], other[epoch]) for epoch in one.keys() & other.keys()), default=None)
+
+
+def _epochs_from(log: ReplicaLog, offset: int) -> dict[int, int]:
+    """For each epoch of the entries from the offset on, the first of these offsets."""
+    place = bisect_left(log.batches, offset, key=lambda batch: batch.last_offset)
+    found: dict[int, int] = {}
+    for batch in islice(log.batches, place, None):
+        found.setdefault(batch.epoch, max(batch.base_offset, offset))
+    return found
 
 
 def diverge(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:

@@ -28,7 +28,9 @@ def installed_anew(
     """The directories of three controllers and three brokers. Broker 4 alone has the topic solo,
     and leads it from its new disk. is_unclean: whether it was elected as the last known leader.
     waits: whether it is down again. other: whether broker 5 has replicas of solo too, which were
-    not in sync, and is down; then broker 4 is up and does not lead yet."""
+    not in sync, and is down; then broker 4 is up and does not lead yet. Its directory was assigned
+    after it had been unfenced, and no broker has come up since. With waits, too, broker 4 was
+    stopped in this state."""
     quorum = ScriptedQuorum(f"a new disk, {is_unclean}", Layout(voters=3, observers=3))
     quorum.begin()
     quorum.commit(1, create_topic("orders", quorum.brokers))
@@ -51,6 +53,8 @@ def installed_anew(
     if other:
         _solo(quorum, directories=(NEW_DIRECTORY, OF_5), number=0)
         _solo(quorum, directories=(OF_5, NEW_DIRECTORY), number=1)
+        if waits:
+            _fence(quorum, epoch, 1)
         quorum.settle()
         write_capture(quorum.capture(), str(folder))
         return folder

@@ -50,6 +50,13 @@ def test_the_outage_is_said(kraftlake: Kraftlake, leaderless: Path) -> None:
     assert f"leader gave up: node {row['node_id']} gave up after this" in events[-1]
 
 
+def test_the_first_lines_of_the_timeline_have_it(kraftlake: Kraftlake, leaderless: Path) -> None:
+    """No record shows that a leader gave up, so it is no event of the list."""
+    said = kraftlake("timeline", leaderless).lines
+    assert re.match(r"after the last record, 20.* UTC: node \d gave up leading the quorum", said[1])
+    assert said[2].startswith("newest of ")
+
+
 def test_every_command_begins_with_the_start_that_brings_a_leader_back(
     kraftlake: Kraftlake, tmp_path: Path
 ) -> None:

@@ -116,7 +116,7 @@ def test_nothing_is_safe_where_logs_conflict(
     set_value(path, batches(path)[-1], lambda value: value[:-1] + b"\x01")
     ended = kraftlake("plan", "--to-dynamic", tmp_path)
     assert ended.code == 3
-    assert "nobody knows which one is right. Start no node" in ended.out
+    assert "a person has to choose one. Start no node" in ended.out
     assert "Not judged: there are two histories" in kraftlake("state", "--exposure", tmp_path).out
 
 

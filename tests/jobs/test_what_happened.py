@@ -39,7 +39,8 @@ def test_an_incident_is_told_on_one_page(kraftlake: Kraftlake) -> None:
     first, second = ended.lines[to_do + 1 :]
     assert first == (
         "  1. Start broker 11, or find out why it can't reach the controllers. If it crashed, its "
-        "start may bring no leader back. Run no unclean election before: it may lose data."
+        "start may bring no leader back; from an empty disk it may bring a leader without any "
+        "record. Run no unclean election before: it may lose data."
     )
     assert second.startswith("  2. Node 2: If its disk was restored from an older copy, ")
 

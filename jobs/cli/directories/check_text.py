@@ -252,8 +252,17 @@ def brokers_not_given(judged: JudgedCluster) -> Iterator[str]:
         return
     registered, given = {*judged.cluster.values("brokers")}, {*nodes_of_cluster(judged)}
     voters = {one.node_id for one in judged.quorum.voters} if judged.quorum is not None else set()
-    absent = sorted(registered - given - voters)
-    if absent and registered & given - voters:
+    if not registered & given - voters:
+        return
+    without_log = registered - given - voters
+    here, online = judged.cluster.given_directories, judged.cluster.online_directories
+    partly = sorted(one for one in without_log if here.get(one))
+    for one in partly:
+        if rest := sorted(online.get(one, frozenset()) - here[one]):
+            noun, they = ("directory", "it was") if len(rest) == 1 else ("directories", "they were")
+            yield f"not given: {noun} {listed(rest)} of broker {one}, so {they} not judged"
+    absent = sorted(without_log.difference(partly))
+    if absent:
         brokers = named("broker", [str(one) for one in absent], limit=_MAX_BROKERS)
         whose = "its disks were" if len(absent) == 1 else "their disks were"
         which = "directory" if len(absent) == 1 else "directories"

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from jobs.cli.directories.recover_fixed_steps import RecoverStep
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.copy_first import copies_first, what_is_discarded, what_to_copy
+from replica.doctor.health.copy_first import copies_first, to_copy, what_is_discarded, what_to_copy
 from replica.doctor.health.returning import returning
 from replica.doctor.verdict.start_of_voters import StartOfVoters
 from replica.doctor.verdict.verdict import Verdict
 from replica.shell_text import Shell, line, noted
-from replica.words import sentence
+from replica.words import named, sentence
 
 _EACH = "a path of its log.dirs, with this and the next line once for each path"
 
@@ -37,20 +37,23 @@ def _copy_of(cluster: Cluster) -> RecoverStep | None:
     """The step that copies log directories before a start discards their records, also those of
     brokers that are voters, too. This step starts nothing, so that whoever pastes its commands has
     the copy first. None where no start discards records."""
-    copies = copies_first(cluster)
+    copies = [one for one in copies_first(cluster) if what_to_copy([one])]
     if not copies:
         return None
     commands = [
         command
-        for one in copies
+        for broker in to_copy(copies)
         for command in (
-            noted(Shell("LOG_DIR=/var/lib/kafka/data"), f"{_on(cluster, one.broker)}: {_EACH}"),
-            noted(Shell('cp -a "$LOG_DIR" "$LOG_DIR"-before-start'), _on(cluster, one.broker)),
+            noted(Shell("LOG_DIR=/var/lib/kafka/data"), f"{_on(cluster, broker)}: {_EACH}"),
+            noted(Shell('cp -a "$LOG_DIR" "$LOG_DIR"-before-start'), _on(cluster, broker)),
         )
     ]
-    before = "Don't start it before." if len(copies) == 1 else "Start none of them before."
+    before = f"Don't start {named('broker', [str(one.broker) for one in copies])} before."
+    if to_copy(copies) == [one.broker for one in copies]:
+        before = "Don't start it before." if len(copies) == 1 else "Start none of them before."
     copy = sentence(what_to_copy(copies))
-    return RecoverStep(f"{copy} {what_is_discarded(copies)} {before}", tuple(commands))
+    told = (copy, what_is_discarded(copies), before)
+    return RecoverStep(" ".join(filter(None, told)), tuple(commands))
 
 
 def _start_of(cluster: Cluster, verdict: Verdict) -> RecoverStep | None:

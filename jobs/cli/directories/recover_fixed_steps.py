@@ -78,11 +78,11 @@ RESTART_BROKERS = RecoverStep(
 
 
 def compare_histories(shown: Sequence[str]) -> RecoverStep:
-    """The step for logs that conflict: nothing starts before it is known which one is right. shown:
+    """The step for logs that conflict: nothing starts before one is chosen. shown:
     the directories, the newest log first."""
     return RecoverStep(
-        "Start none of them before it is known which history is right: `check` says what is "
-        "damaged, `diff` shows both branches.",
+        "Start none of them before a history is chosen: `check` says what is damaged, `diff` shows "
+        "both branches.",
         (
             line("kraftlake", "check", *shown_paths(shown)),
             *(line("kraftlake", "diff", *shown_paths((shown[0], other))) for other in shown[1:]),

@@ -9,7 +9,7 @@ from jobs.cli.directories.recover_fixed_steps import RecoverStep
 from jobs.cli.directories.recover_names import shown_paths
 from jobs.cli.directories.recover_quorum import PlannedQuorum
 from replica.doctor.health.set_aside import set_aside_in, set_aside_text
-from replica.doctor.quorum.histories import sides_of
+from replica.doctor.quorum.histories import mixes_in, mixes_text, sides_of
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.format.file_names import METADATA_FOLDER
 from replica.shell_text import Shell, line, noted
@@ -87,9 +87,10 @@ def _compare(quorum: PlannedQuorum) -> RecoverStep:
 
 
 def _go_on(quorum: PlannedQuorum) -> RecoverStep:
-    sides = sides_of(quorum.plan.quorum.conflicts)
+    conflicts = quorum.plan.quorum.conflicts
+    mixed = {node for one in mixes_in(conflicts) for node in one.nodes}
     lines = []
-    for side in sides:
+    for side in (one for one in sides_of(conflicts) if mixed.isdisjoint(one)):
         one = [
             quorum.by_key[standing.log.key].shown
             for standing in quorum.plan.ranking
@@ -101,6 +102,22 @@ def _go_on(quorum: PlannedQuorum) -> RecoverStep:
         "Start none of them before you have chosen. Then make the plan again with the directories "
         "of that history alone. Its plan may ask for the disks of the other nodes: what they hold "
         "is of the other history, so give it none of these, and count these disks as gone. "
-        f"Before a broker with the other history starts, move its {METADATA_FOLDER} away.",
+        f"Before a broker with the other history starts, move its {METADATA_FOLDER} away."
+        f"{_of_mixes(quorum)}",
         tuple(lines),
+    )
+
+
+def _of_mixes(quorum: PlannedQuorum) -> str:
+    """Sentences about logs that are, or may be, a mix of the histories."""
+    conflicts = quorum.plan.quorum.conflicts
+    if told := mixes_text(conflicts):
+        return f" {told} Before one of these nodes starts, move its {METADATA_FOLDER} away too."
+    missing = [str(key.node_id) for key in quorum.not_given]
+    if not missing:
+        return ""
+    return (
+        f" The directories of {named('voter', missing)} were not given. A log that conflicts with "
+        "that of a voter may be a mix of two histories, which only these directories can show: add "
+        "them before you choose."
     )

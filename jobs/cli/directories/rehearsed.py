@@ -210,7 +210,7 @@ def _refuse_changed(examined: Examined, files: Files) -> None:
 def _refusals(quorum: KnownQuorum) -> Iterator[str]:
     if quorum.conflicts:
         yield (
-            f"{histories_text(quorum.conflicts)}, and nobody knows which one is right: start no "
+            f"{histories_text(quorum.conflicts)}, and a person has to choose one: start no "
             "node (`kraftlake check` says more)"
         )
     for each in quorum.contested:

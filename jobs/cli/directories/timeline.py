@@ -15,6 +15,7 @@ from jobs.cli.output import ProgressLine, coloured, complain, write_line, write_
 from replica.doctor.timeline.asked_for import kinds_text
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.causes import ElectionCause
+from replica.doctor.timeline.decisive import FEATURES, decisive
 from replica.doctor.timeline.event import COLUMNS, Event
 from replica.doctor.timeline.events import (
     DIVERGENCE,
@@ -28,6 +29,8 @@ from replica.doctor.timeline.events import (
 )
 from replica.doctor.timeline.gaps import gaps_of, times_that_go_back
 from replica.doctor.timeline.reassignments import REPLICAS
+from replica.doctor.timeline.state import last_time
+from replica.doctor.timeline.unwon import leader_that_gave_up
 from replica.shell_text import line, paths
 from replica.terminal_text import one_line
 
@@ -105,7 +108,7 @@ def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
     )
     for sentence in times_that_go_back(branch):
         write_line(one_line(f"{sentence[0].upper()}{sentence[1:]}."))
-    for sentence in _newest(events, clock) if len(events) > _FEW else ():
+    for sentence in _newest(branch, events, clock) if len(events) > _FEW else ():
         write_line(one_line(sentence))
     day = None
     width = max((len(event.event) for event in events), default=0)
@@ -121,15 +124,26 @@ def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
         write_wrapped(f"{time}{what}  ", f"{event.name}  {detail}".rstrip(), len(time) + width + 2)
 
 
-def _newest(events: Sequence[Event], clock: ZonedClock) -> Iterator[str]:
+def _newest(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> Iterator[str]:
     """What happened last, for a person who reads only the first lines, and the command that lists
-    only the newest events. Snapshots are routine: left out where there are two other events."""
+    only the newest events. Snapshots are routine: left out where there are two other events. That
+    the quorum's leader gave up is no event, because no record shows it."""
+    if (node := leader_that_gave_up(branch)) is not None:
+        yield (
+            f"after the last record, {clock.words(last_time(branch))}: node {node} gave up leading "
+            "the quorum, and no directory names a leader since"
+        )
     told = [one for one in events if one.event != SNAPSHOT]
     told = told if len(told) > 1 else [*events]
     before, last = (f"{clock.words(one.at)} {one.event} {one.name}" for one in told[-2:])
     detail = f" {told[-1].detail}" if told[-1].detail else ""
     snapshots = ", snapshots aside" if len(told) < len(events) else ""
-    yield f"newest of {len(events)} events{snapshots}: {last}{detail}; before it {before}"
+    levels = [one for one in decisive(told[:-2]) if one.event in FEATURES][-1:]
+    level = "".join(
+        f"; the last level changed at {clock.words(one.at)}: {one.name} {one.detail}"
+        for one in levels
+    )
+    yield f"newest of {len(events)} events{snapshots}: {last}{detail}; before it {before}{level}"
     newest = line("kraftlake", "timeline", "--from-time", clock.text(told[-_FEW:][0].at))
     yield (
         f"the oldest come first: `{newest}` with the same directories lists the newest, and "

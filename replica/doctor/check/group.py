@@ -185,7 +185,7 @@ def judge_group(
         for parting in partings_of(logs)
     )
     states = tuple(
-        cluster_state(facts.examined, replayed, _known(facts, compared, mixture), group)
+        cluster_state(facts.examined, replayed, _known(facts, compared, mixture), group, mixture)
         for facts, replayed in zip(gathered, replays, strict=True)
         if newest and replay and id(facts.examined) in telling
     )

@@ -69,6 +69,14 @@ class ClusterMixture:
             and not one.has_partitions
         }
 
+    def directories(self, cluster_id: str | None) -> dict[int, frozenset[str]]:
+        """The ids of the given directories of this cluster, by node id."""
+        found: dict[int, set[str]] = {}
+        for one in (*self.owners, *(each.replica for each in self.formatted)):
+            if one.cluster_id == cluster_id:
+                found.setdefault(one.node_id, set()).add(one.directory_id)
+        return {node: frozenset(ids) for node, ids in found.items()}
+
     def doubted(self, quorum: KnownQuorum, cluster_id: str | None) -> KnownQuorum:
         """The quorum of a cluster, with the doubts about voters whose own directories were not
         given although other directories of their nodes were."""

@@ -3,8 +3,8 @@ out, from the files of a directory, whether its node is a voter."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from replica.doctor.check.examined import Examined, by_cluster
@@ -15,6 +15,7 @@ from replica.doctor.check.known_quorum import (
     known_quorum_of,
 )
 from replica.doctor.check.membership import mixture_in
+from replica.doctor.check.mixture import ClusterMixture
 from replica.doctor.check.partition import partition_of
 from replica.doctor.check.replay_fold import FoldedImages, NewestState, Watch
 from replica.doctor.check.replaying import replay_log
@@ -66,6 +67,8 @@ class ClusterState:
     """What the cluster's directories prove about its quorum; None if that wasn't asked."""
     members: tuple[Examined, ...] = ()
     """The cluster's directories that hold its metadata log."""
+    given: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """See Cluster.given_directories."""
 
     @property
     def cut_copy(self) -> str:
@@ -131,7 +134,7 @@ def newest_states(
         logs = next(of_cluster, None) or compared_logs([examined], earlier)
         quorum = mixture.doubted(known_quorum_of(logs), cluster_id_of(examined))
         replayed = replay_log(examined, (), watch, newest=True)
-        found.append(cluster_state(examined, replayed, quorum, group))
+        found.append(cluster_state(examined, replayed, quorum, group, mixture))
     return found
 
 
@@ -152,10 +155,14 @@ def cluster_members(examined: Examined, group: Iterable[Examined]) -> list[Exami
 
 
 def cluster_state(
-    examined: Examined, replayed: FoldedImages, quorum: KnownQuorum, group: Iterable[Examined]
+    examined: Examined,
+    replayed: FoldedImages,
+    quorum: KnownQuorum,
+    group: Iterable[Examined],
+    mixture: ClusterMixture,
 ) -> ClusterState:
     """The state of the directory's cluster. replayed: the replay of the directory's log. quorum:
-    see ClusterState. group: the directories that were captured together."""
+    see ClusterState. group: the directories that were captured together, with their mixture."""
     first, last = replayed.first_refused, examined.last_batch
     return ClusterState(
         cluster_id_of(examined),
@@ -166,6 +173,7 @@ def cluster_state(
         None if first is None else first.refusal.offset,
         quorum,
         tuple(cluster_members(examined, group)),
+        mixture.directories(cluster_id_of(examined)),
     )
 
 

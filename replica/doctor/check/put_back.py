@@ -8,7 +8,7 @@ from itertools import permutations
 
 from replica.doctor.check.examined import Examined, leaders_of
 from replica.doctor.quorum.attested import by_election
-from replica.doctor.quorum.histories import LogConflict
+from replica.doctor.quorum.histories import LogConflict, mixes_text, whole_conflicts
 from replica.model.keys import ReplicaKey
 from replica.words import ms_text, named
 
@@ -16,12 +16,19 @@ from replica.words import ms_text, named
 def put_back_text(members: Sequence[Examined], conflicts: Iterable[LogConflict]) -> str:
     """A sentence that says which nodes' disks were put back, and which nodes' history was there
     first; "" where nothing shows it. Two histories without a common record don't come from older
-    copies: a disk was formatted anew, or belongs to another cluster."""
+    copies: a disk was formatted anew, or belongs to another cluster. Sentences about logs that mix
+    both histories follow."""
+    conflicts = [*conflicts]
+    return " ".join(filter(None, (_first_text(members, conflicts), mixes_text(conflicts))))
+
+
+def _first_text(members: Sequence[Examined], conflicts: Iterable[LogConflict]) -> str:
     logs = {one.replica.key: one for one in members if one.replica is not None}
     told: dict[tuple[ReplicaKey, ReplicaKey], set[int]] = {}
-    for conflict in conflicts:
+    for conflict in whole_conflicts(conflicts):
         for teller, node in permutations((conflict.a, conflict.b)):
-            if conflict.offset > 0 and {teller, node} <= logs.keys():
+            is_mixed = conflict.same_from is not None
+            if conflict.offset > 0 and not is_mixed and {teller, node} <= logs.keys():
                 told[teller, node] = _epochs(logs[teller], logs[node], conflict.offset)
     shown = {pair: epochs for pair, epochs in told.items() if epochs}
     tellers = {teller for teller, _ in shown}
@@ -85,7 +92,7 @@ def _sentence(
     return (
         f"By the log of {_named(tellers)} {_named(nodes)} led or voted in {which} of that "
         f"history, which {has}: {their} put back to older copies, and the history of "
-        f"{_named(tellers)} is the one that was there before."
+        f"{_named(tellers)} is the one that was there before. Trust only {_named(tellers)} for it."
     )
 
 

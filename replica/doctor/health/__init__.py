@@ -15,7 +15,9 @@ reassignments        running reassignments
 shortened            topics whose retention was shortened while a broker was down
 new_directories      replicas that lead, or may lead, from a new log directory
 startable            which releases of Kafka can start on the newest state
+absent_directories   brokers that are down, and whose start needs directories that were not given
 copy_first           the brokers whose log directories have to be copied before their start
+emptied              brokers on new disks that must not run while other brokers start
 returning            in which order brokers bring partitions without leader back
 absent               why brokers aren't live
 partition_folders    the folders of partitions in brokers' log directories

@@ -130,6 +130,8 @@ class Cluster:
     """The name of the directory that gave the state, if it is an incomplete copy; else ""."""
     passed_over: str = ""
     """The records that the replay passes over, such as `2 records of types 501 and 516`."""
+    given_directories: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """The ids of the given log directories, by node id; empty if unknown."""
     by_verdict: NoLeader | None = None
     """Why the quorum has no leader, or may have none, according to the verdict. None if the verdict
     shows no such reason, or has not been made yet."""

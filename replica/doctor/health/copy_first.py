@@ -5,10 +5,18 @@ this module."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from replica.doctor.health.absent_directories import (
+    AbsentDirectories,
+    absent_directories,
+    if_lost,
+    not_before,
+    with_all,
+)
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.emptied import emptied_brokers, keep_stopped
 from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.words import named
 
@@ -27,6 +35,11 @@ class CopyFirst(NamedTuple):
     begun_again: tuple[str, ...] = ()
     """The partitions of Cluster.led_from_new_directories, of which this broker has a replica. It
     truncates its replica once it follows the leader."""
+    absent: AbsentDirectories | None = None
+    """What is known of its log directories if its start with an empty one would bring leaders
+    without records; None where nothing speaks of such a danger."""
+    stop: str = ""
+    """What comes before its start, such as `stop broker 13`: see keep_stopped."""
 
     @property
     def only_copies(self) -> tuple[str, ...]:
@@ -35,19 +48,34 @@ class CopyFirst(NamedTuple):
 
 
 def copies_first(cluster: Cluster) -> tuple[CopyFirst, ...]:
-    """The brokers that hold replicas and aren't live, if their start discards records; by id."""
+    """The brokers that hold replicas and aren't live, if their start discards records, or comes
+    after the stop of another broker; by id."""
     truncated: dict[int, list[str]] = defaultdict(list)
     shortened: dict[int, set[str]] = defaultdict(set)
     for each in cluster.shortened:
         shortened[each.broker].add(each.topic)
     for key, partition in cluster.partitions.items():
         if partition.leader_recovery_state:
-            for broker in set(partition.replicas) - cluster.live_brokers - set(partition.isr):
+            # the new leader is among the eligible replicas once it has stopped too
+            able = {*partition.isr, *eligible_to_lead(partition)}
+            for broker in set(partition.replicas) - cluster.live_brokers - able:
                 truncated[broker].append(cluster.name_of(key))
-    kinds = (truncated, shortened, _of_begun_again(cluster))
+    begun_again, absent = _of_begun_again(cluster), absent_directories(cluster)
+    emptied = emptied_brokers(cluster)
+    stop, found = keep_stopped(emptied), {*truncated, *shortened, *begun_again, *absent}
+    if stop:
+        found |= cluster.replicas_by_broker.keys() - cluster.live_brokers
+        found -= {one.broker for one in emptied}
     return tuple(
-        CopyFirst(one, *(tuple(sorted(kind.get(one, ()))) for kind in kinds))
-        for one in sorted(frozenset().union(*kinds))
+        CopyFirst(
+            one,
+            tuple(sorted(truncated.get(one, ()))),
+            tuple(sorted(shortened.get(one, ()))),
+            tuple(sorted(begun_again.get(one, ()))),
+            absent.get(one),
+            stop,
+        )
+        for one in sorted(found)
     )
 
 
@@ -66,22 +94,67 @@ def _of_begun_again(cluster: Cluster) -> Mapping[int, Collection[str]]:
 def copy_step(copies: Iterable[CopyFirst], brokers: Collection[int] | None = None) -> str:
     """The sentence that begins each step in which these brokers are started; "" if nothing has to
     be copied. brokers: None for all brokers."""
-    what = what_to_copy(copies, brokers)
-    return f"First {what}" if what else ""
-
-
-def what_to_copy(copies: Iterable[CopyFirst], brokers: Collection[int] | None = None) -> str:
-    """The sentence of copy_step without the word First; "" if nothing has to be copied."""
     chosen = [one for one in copies if brokers is None or one.broker in brokers]
+    what = what_to_copy(chosen)
+    copy = f"First {what}" if what else ""
+    return " ".join(filter(None, (copy, start_conditions(chosen))))
+
+
+def start_conditions(copies: Iterable[CopyFirst]) -> str:
+    """Sentences about the log directories that have to be there when these brokers start."""
+    told = ((not_before(one.absent), with_all(one.absent)) for one in copies if one.absent)
+    return " ".join(text for texts in told for text in texts if text)
+
+
+def what_to_copy(copies: Iterable[CopyFirst]) -> str:
+    """The sentence of copy_step about copies, without the word First; "" if nothing has to be
+    copied."""
+    started = [*copies]
+    stop = next((one.stop for one in started if one.stop), "")
+    chosen = [one for one in started if one.only_copies or one.shortened or _up(one)]
     if not chosen:
-        return ""
-    step = f"copy the log directories of {_brokers([str(one.broker) for one in chosen])}"
-    if any(one.only_copies for one in chosen):
+        return f"{stop}." if stop else ""
+    brokers = [str(one) for one in to_copy(chosen)]
+    step = f"copy the log directories of {_brokers(brokers)}"
+    if stop:
+        step = f"{stop} and {step}"
+    if any(one.only_copies or _up(one) for one in chosen):
         return f"{step}."
     topics = named(
         "topic", sorted({name for one in chosen for name in one.shortened}), limit=_SHOWN
     )
     return f"{step}, if you need the records of {topics} that the start deletes."
+
+
+def after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str:
+    """A step that brings brokers back. Where log directories have to be copied before it, the step
+    begins with the instruction to copy them, or only names their brokers if another step has the
+    instruction. is_said: whether a step about an outage has it."""
+    if not copies or not (is_said or any(one.only_copies for one in copies)):
+        return " ".join(filter(None, (copy_step(copies), step)))
+    copied = _brokers([str(one) for one in to_copy(copies)])
+    stop = copies[0].stop.replace("stop", "the stop of", 1)
+    after = f"After {f'{stop} and ' if stop else ''}the copy of the log directories of {copied}"
+    told = f"{after}: {step[0].lower()}{step[1:]}"
+    return told if to_copy(copies) else step
+
+
+def to_copy(copies: Iterable[CopyFirst]) -> Sequence[int]:
+    """The brokers whose log directories are copied before these brokers start: these brokers, and
+    those that run and truncate their replicas to the log of a leader without records."""
+    chosen = [one for one in copies if one.only_copies or one.shortened or _up(one)]
+    return sorted({one.broker for one in chosen}.union(*map(_up, chosen)))
+
+
+def _up(copy: CopyFirst) -> tuple[int, ...]:
+    return () if copy.absent is None else copy.absent.others_up
+
+
+def steps_if_lost(copies: Iterable[CopyFirst]) -> str:
+    """Sentences for the case that directories that were not given are lost: which partitions get a
+    leader from another broker. They stand before the start of the brokers; "" without such a
+    case."""
+    return " ".join(if_lost(one.absent) for one in copies if one.absent and one.absent.absent)
 
 
 def what_is_discarded(copies: Collection[CopyFirst]) -> str:
@@ -110,7 +183,7 @@ def _discarding(copies: Collection[CopyFirst]) -> Iterator[tuple[list[str], str]
             brokers,
             f"discards records that only {'it' if len(brokers) == 1 else 'they'} may hold: {they} "
             f"{named('partition', names, limit=_SHOWN)} to the log of a replica that began again "
-            "on a new disk.",
+            f"on a new disk{', while that runs' if any(one.stop for one in copies) else ''}.",
         )
     brokers, names = _with([(one.broker, one.shortened) for one in copies])
     if names:

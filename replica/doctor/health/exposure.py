@@ -14,8 +14,10 @@ from itertools import combinations
 from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.emptied import emptied_partitions
 from replica.doctor.health.live_replicas import Alike, LiveReplicas
 from replica.doctor.health.placement import racks_of
+from replica.model.keys import NO_NODE
 from replica.model.voters import majority
 
 KINDS = NOTHING, RACK, BROKER, PAIR, VOTER = "nothing", "rack", "broker", "pair", "voter"
@@ -29,7 +31,7 @@ class Harm(NamedTuple):
     """The numbers of harmed partitions."""
 
     leaderless: int = 0
-    """The number of partitions without a replica that may lead."""
+    """The number of partitions that have no leader, or no replica that may lead."""
     needs_unclean: int = 0
     """The number of leaderless partitions that only an unclean election could give a leader: a live
     replica is out of sync, and no replica that is down could lead without an unclean election once
@@ -233,6 +235,7 @@ def exposures(cluster: Cluster) -> Iterator[Exposure]:
 
 def alike_partitions(cluster: Cluster) -> Counter[Alike]:
     """The number of partitions with equal facts, for each Alike."""
+    emptied = emptied_partitions(cluster)
     return Counter(
         Alike.of(
             partition,
@@ -240,6 +243,7 @@ def alike_partitions(cluster: Cluster) -> Counter[Alike]:
             cluster.online_directories,
             is_led=cluster.is_led,
             is_combined=cluster.is_combined,
+            emptied=emptied.get(key, NO_NODE),
         )
         for key, partition in cluster.partitions.items()
     )

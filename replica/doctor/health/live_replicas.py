@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from replica.metadata.image.partition import Partition, offline_directory
+from replica.model.keys import NO_NODE
 
 
 class LiveReplicas(NamedTuple):
@@ -26,8 +27,8 @@ class LiveReplicas(NamedTuple):
     """The replicas that aren't live, and may lead without an unclean election once they are back.
     """
     only: frozenset[int] | None = None
-    """The present leader, if no other replica becomes the leader because the quorum has none; None
-    if the quorum has a leader."""
+    """The present leader, if no other replica becomes the leader: the quorum has none, or no broker
+    has come up since a replica could lead. None if another one becomes the leader."""
     leader: frozenset[int] | None = None
     """The present leader, if a failure of brokers can take the quorum's majority; else None."""
 
@@ -93,6 +94,9 @@ class Alike(NamedTuple):
     leader: int | None = None
     """The present leader, if the quorum has a leader and nodes are voters and brokers; else
     None."""
+    has_leader: bool = True
+    """Whether it has a leader. A live replica that may lead does so only after the next election,
+    which comes with the next broker that is unfenced."""
 
     @staticmethod
     def of(
@@ -102,36 +106,45 @@ class Alike(NamedTuple):
         *,
         is_led: bool = True,
         is_combined: bool = False,
+        emptied: int = NO_NODE,
     ) -> Alike:
         """These facts of a partition. online: as in Cluster.online_directories. is_led: whether the
-        quorum has a leader. is_combined: whether nodes are voters and brokers."""
+        quorum has a leader. is_combined: whether nodes are voters and brokers. emptied: the broker
+        of emptied_partitions, by which a partition without leader should not be led."""
+        has_leader = partition.leader != NO_NODE
+        kept = {emptied} if not has_leader else frozenset[int]()
         lost = frozenset(
             one
             for one in partition.replicas
             if offline_directory(partition, one, online.get(one)) is not None
         )
         return Alike(
-            partition.isr,
-            partition.elr,
+            tuple(one for one in partition.isr if one not in kept),
+            tuple(one for one in partition.elr if one not in kept),
             partition.replicas,
             min_isr,
             lost,
-            eligible_to_lead(partition),
+            tuple(one for one in eligible_to_lead(partition) if one not in kept),
             None if is_led else partition.leader,
             partition.leader if is_led and is_combined else None,
+            has_leader,
         )
 
     def kind(self, live: frozenset[int]) -> LiveReplicas:
         """The partition's live replicas, if these brokers are live."""
         usable = live - self.lost if self.lost else live
+        may_now = usable.intersection((*self.isr, *self.elr))
+        only = None if self.only is None else usable.intersection((self.only,))
+        if not self.has_leader and may_now:
+            only = frozenset()
         return LiveReplicas(
             usable.intersection(self.isr),
             usable.intersection(self.elr),
             usable.intersection(self.replicas),
             self.min_isr,
             len(self.replicas),
-            frozenset(self.may_lead) - usable.intersection((*self.isr, *self.elr)),
-            None if self.only is None else usable.intersection((self.only,)),
+            frozenset(self.may_lead) - may_now,
+            only,
             None if self.leader is None else usable.intersection((self.leader,)),
         )
 

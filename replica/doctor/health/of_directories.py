@@ -54,8 +54,7 @@ _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
 def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Cluster | None:
-    """The cluster for the rules of health; None if no state is known. broker_defaults: see
-    Cluster."""
+    """The cluster that is judged; None if no state is known. broker_defaults: see Cluster."""
     state, quorum = known.state, known.quorum
     if state is None:
         return None
@@ -80,6 +79,7 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
         passed_over=passed_over(known.examined),
         lags=dict(_lags(known)),
         own_ends=own_ends(known.members),
+        given_directories=known.given,
         cut_copy=known.cut_copy,
     )
     vanished = dict(_vanished(known.examined, cluster))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey, is_live
+from replica.doctor.health.emptied import emptied_partitions
 from replica.doctor.health.exposure import (
     BROKER,
     PAIR,
@@ -26,6 +27,7 @@ from replica.doctor.health.exposure import (
 from replica.doctor.health.live_replicas import Alike
 from replica.doctor.health.reassignments import reassigned
 from replica.doctor.health.rewound import RewoundPartitions, VisibleChange, put_all
+from replica.model.keys import NO_NODE
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,7 @@ class _State:
         self.racks_changed = False
         self._standing = standing
         self._is_led, self._is_combined = cluster.is_led, cluster.is_combined
+        self._emptied = emptied_partitions(cluster)
         self._then = RewoundPartitions.of(cluster)
         self._brokers = dict(cluster.values("brokers"))
         self._online = dict(cluster.online_directories)
@@ -289,7 +292,14 @@ class _State:
     def _alike_of(self, key: PartitionKey) -> Alike:
         partition, min_isr = self._then.partitions[key], self._then.min_isr(key)
         is_led, is_combined = self._is_led, self._is_combined
-        return Alike.of(partition, min_isr, self._online, is_led=is_led, is_combined=is_combined)
+        return Alike.of(
+            partition,
+            min_isr,
+            self._online,
+            is_led=is_led,
+            is_combined=is_combined,
+            emptied=self._emptied.get(key, NO_NODE),
+        )
 
     def _count(self, alike: Alike, count: int) -> None:
         self._add(alike, count)

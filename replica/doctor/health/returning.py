@@ -6,6 +6,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.emptied import emptied_partitions
 from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.metadata.image.snapshot import ELR_VERSION
 from replica.model.keys import NO_NODE
@@ -26,16 +27,17 @@ class Returning(NamedTuple):
 def returning(cluster: Cluster) -> tuple[Returning, ...]:
     """The brokers that hold replicas and aren't live, in the order in which their starts bring most
     partitions back, without an unclean election. Brokers for which this is sure (is_sure) come
-    first."""
+    first. A partition of emptied_partitions counts for none: no start should give it a leader."""
     absent = sorted(set(cluster.replicas_by_broker) - cluster.live_brokers)
+    kept = emptied_partitions(cluster)
     waiting = [
         frozenset(
             one
             for one in eligible_to_lead(partition)
             if one in absent and cluster.offline_directory(partition, one) is None
         )
-        for partition in cluster.partitions.values()
-        if partition.leader == NO_NODE
+        for key, partition in cluster.partitions.items()
+        if partition.leader == NO_NODE and key not in kept
     ]
     doubtful = cluster.vanished if cluster.level(ELR_VERSION) else frozenset[int]()
     found = []

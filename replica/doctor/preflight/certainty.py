@@ -81,7 +81,7 @@ def _to_copy(cluster: Cluster, told: str) -> Iterator[Reason]:
         step = copy_step([one])
         if step not in told:
             discarded = what_is_discarded([one])
-            yield note(f"broker {one.broker}", f"{discarded} {step.removesuffix('.')}")
+            yield note(f"broker {one.broker}", f"{discarded} {step.removesuffix('.')}".strip())
 
 
 def _doubts(cluster: Cluster) -> Iterator[Reason]:
@@ -109,7 +109,7 @@ def _of_histories(cluster: Cluster) -> Iterator[Reason]:
     if quorum is None:
         return
     if quorum.conflicts:
-        told = f"{histories_text(quorum.conflicts)}, and nobody knows which one is right"
+        told = f"{histories_text(quorum.conflicts)}, and a person has to choose one"
         offset = min(one.offset for one in quorum.conflicts)
         yield unknown("state", f"{told}. Start no node. {_MORE}", offset)
     for each in quorum.contested[:1]:

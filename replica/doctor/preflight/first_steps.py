@@ -8,6 +8,7 @@ from itertools import chain
 
 from replica.doctor.health.cluster import Cluster, PartitionKey
 from replica.doctor.health.copy_first import copies_first, copy_step
+from replica.doctor.health.emptied import emptied_brokers, emptied_partitions
 from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.doctor.health.new_directories import only_holder
 from replica.doctor.health.returning import returning
@@ -26,7 +27,7 @@ def before_stop(cluster: Cluster, gone: frozenset[int]) -> Iterator[str]:
     """What to do before these brokers stop at the same time. The steps that end an outage come
     first, because the other steps have no effect before."""
     down_first = (gone & cluster.fenced_brokers) | _awaited(cluster)
-    yield from _before_any_start(cluster)
+    yield from _before_any_start(cluster, gone)
     yield from _those_down(cluster, down_first - waiting_for_directory(cluster).keys())
     lagging = [
         key
@@ -74,7 +75,7 @@ def before_restarts(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterat
 
 def before_roll(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterator[str]:
     """What to do before all nodes restart, one of these groups after the other."""
-    yield from _before_any_start(cluster)
+    yield from _before_any_start(cluster, frozenset())
     yield from _those_down(cluster, cluster.fenced_brokers - waiting_for_directory(cluster).keys())
     yield from before_restarts(cluster, stops)
     if unreliable := sorted(cluster.unreliable_voters):
@@ -145,15 +146,44 @@ def _lags(cluster: Cluster, key: PartitionKey, partition: Partition, gone: froze
 
 
 def _those_down(cluster: Cluster, brokers: Collection[int]) -> Iterator[str]:
-    if down := sorted(brokers):
+    emptied = {one.broker for one in emptied_brokers(cluster)}
+    if down := sorted(set(brokers) - emptied):
         they = "it is" if len(down) == 1 else "they are"
-        yield f"{_start(cluster, down)}, wait until {they} in sync, and ask again"
+        wait = "" if emptied else f", wait until {they} in sync"
+        yield f"{_start(cluster, down)}{wait}, and ask again"
 
 
-def _before_any_start(cluster: Cluster) -> Iterator[str]:
+def _of_emptied(cluster: Cluster, gone: frozenset[int]) -> Iterator[str]:
+    """The steps about brokers that must not run while others start. gone: the brokers whose stop is
+    judged."""
+    for one in emptied_brokers(cluster):
+        if one.broker in gone and one.is_live:
+            many = counted(len(one.waiting or one.led), "partition")
+            leads = f"leads {many}"
+            if one.waiting:
+                leads = f"becomes leader of {many} without leader when the next broker comes up"
+            yield (
+                f"weigh that `kraftlake check` asks for the stop of broker {one.broker}: while it "
+                f"runs, it {leads}, and other replicas lose the records that it lacks"
+            )
+        elif one.is_live:
+            yield (
+                f"stop broker {one.broker}, start and restart no broker before, and keep its "
+                "former disk: `kraftlake check` says why"
+            )
+        else:
+            yield (
+                f"do not start broker {one.broker} from its new disk, and keep its former disk: "
+                "`kraftlake check` says why"
+            )
+
+
+def _before_any_start(cluster: Cluster, gone: frozenset[int]) -> Iterator[str]:
     """The steps that keep what may be the only copy of records, before brokers are started and
-    before new records are written."""
-    if began_again := sorted(cluster.led_from_new_directories):
+    before new records are written. gone: as for _of_emptied."""
+    yield from _of_emptied(cluster, gone)
+    kept = emptied_partitions(cluster).keys()
+    if began_again := sorted(cluster.led_from_new_directories - kept):
         brokers = {only_holder(cluster.partitions[key]) for key in began_again}
         topics = {cluster.values("topics")[topic_id] for topic_id, _ in began_again}
         disk = "disk" if len(brokers) == 1 else "disks"

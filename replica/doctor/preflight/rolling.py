@@ -14,6 +14,7 @@ from typing import Any
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first, copy_step
+from replica.doctor.health.emptied import emptied_brokers
 from replica.doctor.health.placement import racks_of
 from replica.doctor.preflight.answer import (
     QUORUM,
@@ -159,6 +160,7 @@ def _down(cluster: Cluster) -> Iterator[Reason]:
     voter, no other node may be stopped. A broker without replicas and without a vote prevents no
     other stop, but no order of all nodes can have it while it is down."""
     copies, waits = copies_first(cluster), waiting_for_directory(cluster)
+    emptied = {one.broker for one in emptied_brokers(cluster)}
     needed = cluster.voters.union(*(one.replicas for one in cluster.partitions.values()))
     for node in sorted(cluster.fenced_brokers):
         first = f"{step} Then start" if (step := copy_step(copies, [node])) else "Start"
@@ -168,7 +170,10 @@ def _down(cluster: Cluster) -> Iterator[Reason]:
             told = "is down, by its log and the verdict"
         offset = cluster.offsets("brokers")[node]
         gone = _if_gone(cluster, node, is_needed=node in needed)
-        if node in needed:
+        if node in emptied:
+            told += ", and stays so on its new disk: `kraftlake check` says why. Stop no other node"
+            yield unsafe(f"node {node}", f"{told} before. {gone}", offset)
+        elif node in needed:
             told += f". {first} {it}, wait until it is in sync, and ask again; stop no other node"
             yield unsafe(f"node {node}", f"{told} before. {gone}", offset)
         else:

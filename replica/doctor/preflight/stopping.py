@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from replica.doctor.health.absent import Absence, absent_brokers
 from replica.doctor.health.cluster import Cluster, PartitionKey, and_more, listed
+from replica.doctor.health.emptied import emptied_partitions
 from replica.doctor.health.live_replicas import Alike, eligible_to_lead
 from replica.doctor.health.placement import racks_of
 from replica.doctor.preflight.answer import (
@@ -30,6 +31,7 @@ from replica.doctor.preflight.first_steps import before_stop
 from replica.doctor.preflight.majority import caught_up_needs, majority_needs, majority_reason
 from replica.doctor.quorum.known_voter import MAY_HAVE_LOST
 from replica.metadata.image.partition import Partition
+from replica.model.keys import NO_NODE
 from replica.words import counted, named
 
 PARTITIONS = "partitions"
@@ -41,14 +43,21 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
     """The stop of the brokers with these ids. If one of them is also a voter, the voter stops
     too."""
     gone = frozenset(brokers)
-    offsets = cluster.offsets("partitions")
+    offsets, emptied = cluster.offsets("partitions"), emptied_partitions(cluster)
     of_quorum = [*_majority(cluster, gone)]
     takes_majority = any(one.answer is ChangeSafety.UNSAFE for one in of_quorum)
     of_partitions = [
         harm._replace(reason=harm.reason._replace(offset=offsets.get(key), is_of_partition=True))
         for key, partition in sorted(cluster.partitions.items())
         if not gone.isdisjoint(partition.replicas)
-        for harm in _of_partition(cluster, key, partition, gone, takes_majority=takes_majority)
+        for harm in _of_partition(
+            cluster,
+            key,
+            partition,
+            gone,
+            takes_majority=takes_majority,
+            emptied=emptied.get(key, NO_NODE),
+        )
     ]
     reasons = [
         *not_registered(cluster, gone),
@@ -193,11 +202,12 @@ def _of_partition(
     gone: frozenset[int],
     *,
     takes_majority: bool,
+    emptied: int,
 ) -> Iterator[_Harm]:
     name = cluster.name_of(key)
     min_isr, online = cluster.min_isr(key, partition), cluster.online_directories
     is_led = cluster.is_led and not takes_majority
-    alike = Alike.of(partition, min_isr, online, is_led=is_led)
+    alike = Alike.of(partition, min_isr, online, is_led=is_led, emptied=emptied)
     now = alike.kind(cluster.live_brokers)
     left = now.without(gone)
     if not cluster.is_led:
@@ -205,12 +215,16 @@ def _of_partition(
             told = "would have no leader: the quorum has none that could choose another one"
             yield _Harm(_LOSES_LEADER, unsafe(name, told))
     elif not now.may_be_led:
-        awaited = awaited_replicas(cluster, partition)
-        is_awaited = not gone.isdisjoint(awaited)
+        awaited, up = awaited_replicas(cluster, partition), now.in_sync | now.eligible
+        is_awaited = not gone.isdisjoint(awaited) or (bool(up) and up <= gone)
         reason = unsafe if is_awaited else note
         told = "has no replica that may lead now, before anything is stopped"
-        told += _awaits(cluster, awaited) if is_awaited else ""
-        yield _Harm("would stay without a leader", reason(name, told))
+        if up or emptied != NO_NODE:
+            told = "has no leader now, before anything is stopped"
+        told += _awaits(cluster, awaited) if is_awaited and not up else ""
+        if up:
+            told += f"; the next broker that comes up makes one of {listed(sorted(up))} its leader"
+        yield _Harm("would stay without a leader, as now", reason(name, told))
     elif not left.may_be_led:
         others = listed(sorted(left.unclean))
         more = f"; {others} would be an unclean election" if left.unclean else ""

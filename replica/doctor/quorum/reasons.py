@@ -68,8 +68,8 @@ def refusals(
         )
     if quorum.conflicts:
         found.append(
-            f"{histories_text(quorum.conflicts)}, which no run of Raft leaves, and nobody knows "
-            "which one is right"
+            f"{histories_text(quorum.conflicts)}, which no run of Raft leaves, and a person has to "
+            "choose one of them"
         )
     for standing in ranking[1:]:
         who = _named(standing.log.key)
@@ -109,7 +109,7 @@ def winners_that_lose(
             continue
         why = older_disk(_lacking(worst, standings, quorum))
         if worst.relation is Relation.CONFLICT:
-            why = "their logs conflict, and nobody knows which history is right"
+            why = "their logs conflict, and a person has to choose a history"
         yield (
             f"{_named(winner)} may win the election, and lacks "
             f"{counted(worst.lost.committed, 'committed record')} of {_named(worst.log.key)}: {why}"

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from replica.metadata.changes.brokers_seen import is_new_process
-from replica.metadata.image.settings import migration_name
+from replica.metadata.changes.releases import release_of
+from replica.metadata.image.settings import METADATA_VERSION, migration_name
 from replica.metadata.redact import is_secret_setting
 from replica.words import listed, shortened
 
@@ -85,9 +86,22 @@ def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
     if old is not None:
         is_new = is_new_process(old, new)
         told = RESTARTED if is_new else "again, by the same process"
+        told += _levels(old, new)
         gone = set(old.get("logDirs") or ()) - set(new.get("logDirs") or ())
         told += f", without directory {listed(sorted(gone))}" if gone else ""
     return f"{told}, broker epoch {new['brokerEpoch']}" if "brokerEpoch" in new else told
+
+
+def _levels(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """The newest metadata.version that a node supports, if it differs from that of the registration
+    before: the node was started with another release of Kafka."""
+    before, after = (
+        next((f["maxSupportedVersion"] for f in found if f["name"] == METADATA_VERSION), None)
+        for found in (old.get("features") or (), new.get("features") or ())
+    )
+    if after is None or before in (None, after):
+        return ""
+    return f", now with levels up to {release_of(after)}"
 
 
 def _numbers(nodes: Iterable[int]) -> str:

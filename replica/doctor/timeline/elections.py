@@ -43,7 +43,8 @@ def elections_of(branch: Branch, registered: Sequence[Registration]) -> tuple[El
     newest = branch.pieces[-1].examined
     found: list[Election] = []
     members = sorted(branch.members, key=lambda one: one is not newest)
-    for logs in _quorums([(one, tuple(_won(one))) for one in members]):
+    quorums = _quorums([(one, tuple(_won(one))) for one in members])
+    for logs in (one for one in quorums if not _is_a_mix(one, quorums)):
         held = {id(one) for one, _ in logs}
         tails = [one for one in branch.tails if id(one.examined) in held]
         own = [
@@ -57,6 +58,13 @@ def elections_of(branch: Branch, registered: Sequence[Registration]) -> tuple[El
 
 Elected = tuple[Examined, Sequence[Won]]
 """A directory, and the LeaderChange records of its log."""
+
+
+def _is_a_mix(logs: Sequence[Elected], quorums: Iterable[Sequence[Elected]]) -> bool:
+    """Whether logs hold elections of several other quorums, and none of their own: logs that mix
+    two histories. A cause found across the seam would be that of neither history."""
+    others = [won for one in quorums if one is not logs for _, each in one for won in each]
+    return all(any(won.is_same(one) for one in others) for _, each in logs for won in each)
 
 
 def _quorums(logs: Iterable[Elected]) -> list[list[Elected]]:

@@ -7,8 +7,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
+from replica.doctor.check.known_quorum import compared_logs, known_quorum_of
 from replica.doctor.check.other_logs import cluster_logs
 from replica.doctor.timeline.branch import Branch
+from replica.model.keys import NO_NODE
 from replica.words import listed, named
 
 _SHOWN = 5
@@ -63,3 +65,19 @@ def unwon_elections(branch: Branch) -> Unwon | None:
         f"know{'s' * (len(nodes) == 1)} of no election that was won after offset {offset}{above}: "
         f"{listed(told, limit=_SHOWN)}; the log's last epoch is {branch.log.batches[-1].epoch}",
     )  # fmt: skip
+
+
+def leader_that_gave_up(branch: Branch) -> int | None:
+    """The node whose leadership of the quorum ended, where no directory of the newest round names a
+    leader since; else None. See KnownQuorum.gave_up."""
+    if not branch.log.batches:
+        return None
+    members = [one for one in branch.rounds[-1] if one.replica is not None]
+    states = [one.directory.quorum_state for one in members]
+    last = branch.log.batches[-1].epoch
+    if not any(
+        one is not None and one.leader_epoch > last and one.leader_id == NO_NODE for one in states
+    ):
+        return None
+    gave_up = known_quorum_of(compared_logs(members)).gave_up
+    return None if gave_up is None else gave_up.node_id

@@ -11,6 +11,7 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence
 from replica.doctor.health.cluster import Cluster, PartitionKey
 from replica.doctor.health.copy_first import CopyFirst
+from replica.doctor.health.emptied import Emptied
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
 from replica.doctor.health.refusing import refusing_partitions, refusing_since
 from replica.doctor.health.returning import Returning
@@ -267,6 +268,8 @@ class ClusterEvidence:
     leader while it restarts: see the function `leaderless_in_restart`."""
     copy_first: tuple[CopyFirst, ...] = ()
     """The brokers whose log directories have to be copied before their start: see copies_first."""
+    emptied: tuple[Emptied, ...] = ()
+    """The brokers that must not run while other brokers start: see emptied_brokers."""
     absent: Mapping[int, Absence] = field(default_factory=dict)
     """Why each broker that isn't live is absent: see absent_brokers."""
     voters: tuple[str, ...] = ()
@@ -294,6 +297,11 @@ class ClusterEvidence:
     it."""
     releases: str = ""
     """See releases_text."""
+
+    @property
+    def has_two_histories(self) -> bool:
+        """Whether logs conflict, so that the state is that of one of two histories."""
+        return any(one.finding.rule is groups.CONFLICT for one in self.findings)
 
     @property
     def reliable(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import absent_brokers
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first
+from replica.doctor.health.emptied import emptied_brokers
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import Outages, leaderless_in_restart, outages_of
 from replica.doctor.health.of_directories import cluster_of, steps_of
@@ -224,6 +225,7 @@ def evidence_of(
         returning=() if cluster is None else returning(cluster),
         leaderless_in_restart={} if cluster is None else leaderless_in_restart(cluster),
         copy_first=() if cluster is None else copies_first(cluster),
+        emptied=() if cluster is None else emptied_brokers(cluster),
         absent={} if cluster is None else absent_brokers(cluster),
         releases="" if cluster is None else releases_text(cluster),
         set_aside=(*_set_aside(judged),) if files else (),

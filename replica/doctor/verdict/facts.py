@@ -18,23 +18,24 @@ from replica.doctor.check.catalogue import (
     partition_folders,
     snapshots,
     startup,
-)
+)  # fmt: skip
 from replica.doctor.check.rule import Finding, Rule, by_severity
 from replica.doctor.health.absent import Absence, absent_brokers
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first
+from replica.doctor.health.emptied import emptied_brokers
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.returning import returning
 from replica.doctor.health.set_aside import SetAside
 from replica.doctor.health.startable import releases_text
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, well_text
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts, with_copies
-from replica.doctor.verdict.lost_directories import new_directory_texts
+from replica.doctor.verdict.lost_directories import beside_emptied, new_directory_texts
 from replica.doctor.verdict.margin import QuorumMargin, majority_facts
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
 from replica.doctor.verdict.start_of_brokers import with_releases
-from replica.doctor.verdict.two_histories import of_one_history, with_evidence
+from replica.doctor.verdict.two_histories import kept_apart, of_one_history, with_evidence
 from replica.doctor.verdict.unsupported import unsupported_texts, with_unsupported
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
@@ -133,10 +134,9 @@ class VerdictDraft:
     def verdict(self, more: Iterable[PlacedFinding] = ()) -> Verdict:
         """The verdict. more: further findings about files, of rules whose findings users don't
         notice."""
-        added = tuple(more)
-        findings = (*self.findings, *added)
-        of_files = _of_files(findings, self.mentioned, self.margin.voters)
-        of_files = with_evidence(of_files, self.set_aside, self.put_back)
+        findings = (*self.findings, *(added := tuple(more)))
+        found = _of_files(findings, self.mentioned, self.margin.voters)
+        of_files = with_evidence(found, self.set_aside, self.put_back)
         return decide(
             self.cluster_id,
             self.margin.added_to((*self.felt, *of_files, *self.of_health), findings),
@@ -161,14 +161,13 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
     outage = [*by_state, *loss_facts(evidence.to_lose)]
     mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     mentioned |= set(LOSS_RULES) if evidence.to_lose else set()
-    of_health = (*_of_health(health_found, mentioned, evidence.absent),)
-    of_health = (*with_releases(of_health, evidence, by_state),)
+    of_health = (*with_releases(_of_health(health_found, mentioned, evidence), evidence, by_state),)
     if any(fact.level is Level.OUTAGE for fact in by_state):
         of_health = (*map(_after_outage, of_health),)
-    of_health = (*beside_elections(of_health, by_state),)
-    if any(one.finding.rule is groups.CONFLICT for one in evidence.findings):
+    of_health = (*beside_elections(beside_emptied(of_health, evidence.emptied), by_state),)
+    if evidence.has_two_histories:
         told = {fact: of_one_history(fact, evidence.state) for fact in (*by_state, *of_health)}
-        outage = [told.get(fact, fact) for fact in outage]
+        outage = [told.get(fact, kept_apart(fact)) for fact in outage]
         of_health = tuple(told[fact] for fact in of_health)
     return VerdictDraft(
         evidence.cluster_id,
@@ -278,7 +277,7 @@ def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
 
 
 def _of_health(
-    findings: Sequence[Finding], mentioned: Collection[str], absent: Mapping[int, Absence]
+    findings: Sequence[Finding], mentioned: Collection[str], evidence: ClusterEvidence
 ) -> Iterator[Fact]:
     """The facts of these findings: those about lost records first, those about the placement of
     replicas last."""
@@ -295,7 +294,7 @@ def _of_health(
             text = f"Not all records of the log could be read: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
         elif finding.rule is health.LEADER_IN_NEW_DIRECTORY:
-            fact = _fact(finding.rule, *new_directory_texts(finding))
+            fact = _fact(finding.rule, *new_directory_texts(finding, evidence.emptied))
             yield replace(fact, severity=Severity.ERROR)  # its step comes before any copy or start
         elif finding.rule is health.LEVEL_NOT_SUPPORTED:
             yield _fact(finding.rule, *unsupported_texts(finding))
@@ -303,7 +302,7 @@ def _of_health(
             text = f"{finding.rule.meaning} Found: {finding.message}."
             yield _fact(finding.rule, text, finding.rule.next_step)
         elif names:
-            yield _of_subjects(finding, names, absent)
+            yield _of_subjects(finding, names, evidence.absent)
         else:
             text = f"{_begun(finding.message)}: {finding.rule.meaning}"
             yield _fact(finding.rule, text, finding.rule.next_step)
@@ -383,6 +382,7 @@ def verdict_on_state(cluster: Cluster, *gaps: Gap) -> Verdict:
             partitions=len(cluster.partitions),
             returning=returning(cluster),
             copy_first=copies_first(cluster),
+            emptied=emptied_brokers(cluster),
             absent=absent_brokers(cluster),
             releases=releases_text(cluster),
             state=KnownState(cluster.end_offset, cluster.now),

@@ -33,8 +33,14 @@ def loss_facts(losses: Iterable[ToLose]) -> Iterator[Fact]:
 def with_copies(outages: Sequence[Fact], evidence: ClusterEvidence) -> Iterator[Fact]:
     """The outages, and after them a fact about brokers whose start discards records that no other
     broker may hold. The fact and an outage that the start of these brokers ends have one next step:
-    copy the directories, start the brokers, compare the records."""
-    copies = [one._replace(shortened=()) for one in evidence.copy_first if one.only_copies]
+    copy the directories, start the brokers, compare the records. The replicas that begin again
+    only while an emptied broker runs are left out: another fact says to stop it."""
+    kept = {name for one in evidence.emptied for name in one.partitions}
+    copies = [
+        one._replace(shortened=(), begun_again=tuple(set(one.begun_again) - kept))
+        for one in evidence.copy_first
+    ]
+    copies = [one for one in copies if one.only_copies]
     if not copies:
         yield from outages
         return

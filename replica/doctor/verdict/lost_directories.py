@@ -3,14 +3,30 @@ They say which disks to keep before any start."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
+from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding
+from replica.doctor.health.emptied import (
+    Emptied,
+    keep_stopped,
+    what_remains,
+    what_stops,
+    why_stopped,
+)
 from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.verdict import Fact
 from replica.metadata.image.partition import topic_of
 from replica.words import counted, listed, named, shortened
 
 _SHOWN, _NAMED = 5, 3
+_STARTS = {health.SINGLE_ISR.id, health.UNDER_REPLICATED.id, health.FENCED_BROKER.id}
+"""The rules whose next step starts brokers."""
+_NEW = (
+    "The log directory of {} is new, and the former one is gone, as after an installation on a new "
+    "disk: it may have none of these records."
+)
 
 
 def brokers_in(finding: Finding, only: Collection[str] | None = None) -> tuple[str, ...]:
@@ -50,9 +66,48 @@ def repair_steps(
     )
 
 
-def new_directory_texts(finding: Finding) -> tuple[str, str]:
+def around_starts(evidence: ClusterEvidence, copy: str | None) -> tuple[list[str], list[str]]:
+    """The sentences before and after those that start brokers. copy: as in start_of_brokers."""
+    before = [copy] if copy else []
+    stop = keep_stopped(evidence.emptied)
+    if not copy and stop and copy is not None:
+        before = [f"First {stop}."]
+    return before, [*what_remains(evidence.emptied)]
+
+
+def beside_emptied(facts: Iterable[Fact], emptied: Sequence[Emptied]) -> Iterator[Fact]:
+    """The facts. A step that starts brokers, or waits for their start, says what comes before."""
+    stop = keep_stopped(emptied).replace("stop", "After the stop of", 1)
+    for fact in facts:
+        if stop and _STARTS.issuperset(fact.rules) and fact.next_step:
+            yield replace(fact, next_step=f"{stop}: {fact.next_step}")
+        else:
+            yield fact
+
+
+def new_directory_texts(finding: Finding, emptied: Sequence[Emptied]) -> tuple[str, str]:
     """(text, next step) of the fact about partitions that one replica leads, or may lead, from
     another log directory than before."""
+    of_emptied = {name for one in emptied for name in one.partitions}
+    texts, steps = [], []
+    for one in emptied:
+        texts.append(f"{why_stopped(one)} {_NEW.format(f'broker {one.broker}')}")
+        if one.is_live:
+            steps.append(what_stops(one))
+        steps.append(
+            f"Keep the former disk of broker {one.broker}: it may have the only copy of records."
+        )
+    rest = tuple(one for one in finding.subjects if one.name not in of_emptied)
+    if rest:
+        text, step = _of_only_replicas(replace(finding, subjects=rest))
+        texts.append(text)
+        steps.append(step)
+    return " ".join(texts), " ".join(steps)
+
+
+def _of_only_replicas(finding: Finding) -> tuple[str, str]:
+    """As new_directory_texts, for partitions of which no other broker has a replica that its start
+    would change."""
     names = [one.name for one in finding.subjects]
     brokers = named("broker", brokers_in(finding), limit=_SHOWN)
     where = listed([shortened(one) for one in names], limit=_NAMED)

@@ -4,18 +4,18 @@ other voters it now needs, and whether the voters that lack records can elect a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from replica.doctor.check.catalogue import groups, health
+from replica.doctor.check.catalogue import groups, health, log
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.old_disks import OLD_DISKS
 from replica.doctor.verdict.verdict import Fact, Level
 from replica.doctor.verdict.without_winner import is_without_leader
 from replica.model.voters import is_blocking, majority
 from replica.severity import Severity
-from replica.words import listed, named, sentence
+from replica.words import listed, ms_text, named, sentence
 
 _RULES = OLD_DISKS | {health.VOTER_ON_FENCED_BROKER.id}
 """The rules about voters that are behind or down, or whose disks lack what they had."""
@@ -32,11 +32,14 @@ class QuorumMargin(NamedTuple):
     countable: the ids of the voters without a finding that doubts their disk, and without a fenced
         broker on their node.
     is_lost: whether disks are unreliable, and the voters with reliable disks are no majority.
+    end_ms: the time of the newest record, in ms since 1970 (UTC), if the logs of all voters were
+        given; else None.
     """
 
     voters: tuple[str, ...]
     countable: tuple[str, ...]
     is_lost: bool = False
+    end_ms: int | None = None
 
     @staticmethod
     def of(evidence: ClusterEvidence) -> QuorumMargin:
@@ -48,16 +51,22 @@ class QuorumMargin(NamedTuple):
         }
         countable = tuple(one for one in evidence.reliable if one not in down)
         is_lost = len(evidence.reliable) < majority(len(evidence.voters))
-        return QuorumMargin(evidence.voters, countable, bool(evidence.unreliable) and is_lost)
+        is_whole = evidence.missing is None or not evidence.missing.missing
+        end_ms = evidence.state.at_ms if is_whole and evidence.state is not None else None
+        return QuorumMargin(
+            evidence.voters, countable, bool(evidence.unreliable) and is_lost, end_ms
+        )
 
     def added_to(self, facts: Iterable[Fact], findings: Iterable[PlacedFinding]) -> Iterator[Fact]:
         """The facts. If just a majority can be counted on, the facts about the other voters also
-        say that the quorum stops when one more voter stops. If no majority is left, no voter can
-        join again. findings: those about files."""
+        say that the quorum stops when one more voter stops, and which node starts first if one has
+        stopped since. If no majority is left, no voter can join again. findings: those about
+        files."""
+        findings = tuple(findings)
         behind = _behind(findings)
         left = [one for one in self.countable if f"node {one}" not in behind]
         is_just = len(left) == majority(len(self.voters)) < len(self.voters)
-        facts = tuple(facts)
+        facts = (*_with_torn(facts, findings),)
         is_just = is_just and not any(map(is_without_leader, facts))
         for fact in facts:
             if self.is_lost and not _JOIN_AGAIN.isdisjoint(fact.rules):
@@ -70,9 +79,44 @@ class QuorumMargin(NamedTuple):
                     f"{fact.text} While only {nodes} run and are caught up, the quorum stops when "
                     "one of them stops."
                 )
-                yield replace(fact, text=text)
+                yield replace(fact, text=text, next_step=self._newest_first(fact, nodes))
             else:
                 yield fact
+
+    def _newest_first(self, fact: Fact, nodes: str) -> str:
+        """The step about a voter that is behind. The log of a leader that was killed doesn't show
+        it: so the step begins with the start of the nodes that have the newest logs, if one of them
+        has stopped since."""
+        if groups.VOTER_BEHIND.id not in fact.rules or self.end_ms is None:
+            return fact.next_step
+        return (
+            f"No log here goes on after {ms_text(self.end_ms)}. {nodes[0].upper()}{nodes[1:]} have "
+            "the newest logs: if one of them is down since, start it first, with its own disk. "
+            f"Format no node. {fact.next_step}"
+        )
+
+
+def _with_torn(facts: Iterable[Fact], findings: Sequence[PlacedFinding]) -> Iterator[Fact]:
+    """The facts. The step that starts voters also says what to do first with those whose logs end
+    inside a batch, as after a full disk: they stopped while they wrote. A node that runs may have
+    been copied while it wrote: so only voters that are behind count."""
+    torn = {one.where for one in findings if one.finding.rule is log.TORN_TAIL}
+    nodes = sorted(
+        {one.where for one in findings if one.finding.rule is groups.VOTER_BEHIND} & torn
+    )
+    for fact in facts:
+        if nodes and (is_without_leader(fact) or groups.VOTER_BEHIND.id in fact.rules):
+            ids = [one.removeprefix("node ") for one in nodes]
+            which = sentence(named("node", ids)).removesuffix(".")
+            its, disk = ("its log ends", "disk") if len(ids) == 1 else ("their logs end", "disks")
+            nodes = []
+            fact = replace(
+                fact,
+                next_step=f"{fact.next_step} {which}: {its} inside a batch, as after a full disk "
+                f"or a power cut. Before the start free space on the {disk}, but delete nothing in "
+                "__cluster_metadata-0: Kafka cuts off the batch itself.",
+            )
+        yield fact
 
 
 def majority_facts(evidence: ClusterEvidence) -> Iterator[Fact]:

@@ -10,11 +10,16 @@ from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.copy_first import CopyFirst, copy_step
+from replica.doctor.health.copy_first import (
+    after_copy,
+    copy_step,
+    start_conditions,
+    steps_if_lost,
+)
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
-from replica.doctor.verdict.lost_directories import brokers_in, repair_steps
-from replica.doctor.verdict.start_of_brokers import start_of_brokers
+from replica.doctor.verdict.lost_directories import around_starts, brokers_in, repair_steps
+from replica.doctor.verdict.start_of_brokers import of_no_start, start_of_brokers
 from replica.doctor.verdict.start_of_voters import StartOfVoters, start_of_voters
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
 from replica.doctor.verdict.without_winner import (
@@ -112,7 +117,7 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             refused.severity,
             f"{_of_partitions((refused,), evidence)} {_refuses(refused, evidence.refusing)}: too "
             f"few replicas are in sync{why}",
-            _after_copy(evidence.copy_first, bring, is_said=is_said) if bring else "",
+            after_copy(evidence.copy_first, bring, is_said=is_said) if bring else "",
             (refused.rule.id,),
         )
 
@@ -137,16 +142,6 @@ def _once_led(step: str) -> str:
     """A step that starts brokers, for a quorum without a leader: no broker that starts is unfenced
     before it has one."""
     return f"Once the quorum has a leader: {step[0].lower()}{step[1:]}"
-
-
-def _after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str:
-    """A step that brings brokers back. Where log directories have to be copied before it, the step
-    begins with the instruction to copy them, or only names their brokers if another step has the
-    instruction. is_said: whether a step about an outage has it."""
-    if not copies or not (is_said or any(one.only_copies for one in copies)):
-        return " ".join(filter(None, (copy_step(copies), step)))
-    brokers = named("broker", [str(one.broker) for one in copies], limit=_SHOWN)
-    return f"After the copy of the log directories of {brokers}: {step[0].lower()}{step[1:]}"
 
 
 def with_verdict(cluster: Cluster, verdict: Verdict | None) -> Cluster:
@@ -203,7 +198,8 @@ def _without_leader(
     has = "has" if sum(len(finding.subjects) for finding in leaderless) == 1 else "have"
     since = evidence.leaderless
     verb = f"{has} no leader" if since is None else _had_none(has, since)
-    before = "" if since is None else _may_be_older(since, is_of_one=has == "has")
+    is_bound = since is not None and not evidence.has_two_histories  # the other may run longer
+    before = "" if since is None or not is_bound else _may_be_older(since, is_of_one=has == "has")
     return f"{_of_partitions(leaderless, evidence)} {verb}.{_because(causes, evidence)}{before}"
 
 
@@ -345,16 +341,24 @@ def _next_step(
     """The step that brings the leaders back: stopped brokers first, then directories. copy: from
     copy_step; None for the moment of Fact.once_led."""
     down, lost = _down_and_lost(causes)
-    steps = [copy] if copy else []
+    copies, if_lost = evidence.copy_first, steps_if_lost(evidence.copy_first)
+    before, after = around_starts(evidence, start_conditions(copies) if copy is None else copy)
+    steps = [*before, *([if_lost] if if_lost else [])]
     steps += repair_steps(lost, down, evidence) if lost else ()
-    if start := _to_start(causes, evidence):
+    start, kept = _to_start(causes, evidence), {str(one.broker) for one in evidence.emptied}
+    if start:
         without = len({one.name for found in leaderless for one in found.subjects})
         steps.append(start_of_brokers(start, without, evidence, copy))
-    elif down and not lost:
-        steps.append(_of_no_start(leaderless, down))
-    if not down and not lost:  # nothing is known that ends it
+    elif others := [one for one in down if one not in kept and not lost]:
+        steps.append(of_no_start(leaderless, others, evidence, is_first=not before))
+    if not down and not lost and not after:  # nothing is known that ends it
         return next(finding.rule.next_step for finding in leaderless)
-    return f"{' '.join(steps)} Run no unclean election before: it may lose data."
+    other = "other " if if_lost else ""
+    if not after:
+        after = [f"Run no {other}unclean election before: it may lose data."]
+    elif start or lost:
+        after = [*after, "Run no other unclean election: it may lose data."]
+    return " ".join([*steps, *after])
 
 
 def _down_and_lost(causes: Iterable[Finding]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -372,19 +376,5 @@ def _to_start(causes: Iterable[Finding], evidence: ClusterEvidence) -> Sequence[
     brings = {str(one.broker): one.partitions for one in evidence.returning}
     if brings and not lost and not any(brings.values()):
         return ()
-    return [one for one in down if one not in lost or brings.get(one)]
-
-
-def _of_no_start(leaderless: Sequence[Finding], down: Sequence[str]) -> str:
-    """The sentences where no start of a broker that is down gives a partition a leader."""
-    up = sorted({one for finding in leaderless for one in brokers_in(finding)}, key=int)
-    brokers = named("broker", down, limit=_SHOWN)
-    told = f"The start of {brokers} gives none of these partitions a leader"
-    if not up:
-        return f"{told}: {leaderless[0].rule.next_step}"
-    waits = named("broker", up, limit=_SHOWN)
-    are, its, do = ("are", "their", "do") if len(up) > 1 else ("is", "its", "does")
-    return (
-        f"{told}: they wait for {waits}, which {are} registered and up. Look in {its} log why "
-        f"{'they' if len(up) > 1 else 'it'} {do} not lead."
-    )
+    kept = {*lost, *(str(one.broker) for one in evidence.emptied)}
+    return [one for one in down if one not in kept or brings.get(one)]

@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from replica.doctor.check.catalogue import files, health, log
+from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence
+from replica.doctor.health.copy_first import start_conditions
 from replica.doctor.health.returning import Returning
 from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.lost_directories import brokers_in
 from replica.doctor.verdict.verdict import Fact
 from replica.model.voters import majority
 from replica.words import named
@@ -32,11 +35,12 @@ def start_of_brokers(
     """
     order = _in_order(down, evidence)
     before = "" if copy is None else _controllers_first(down, leaderless, evidence)
-    start = "Then start" if copy else "Start"
+    is_then = bool(copy or start_conditions(evidence.copy_first))
+    start = "Then start" if is_then else "Start"
     cut_off = [one for one in down if evidence.absent.get(int(one)) in _SILENT]
     why = f"find out why {'it' if len(cut_off) == 1 else 'they'} can't reach the controllers"
     if order:
-        first = "" if copy else " first"
+        first = "" if is_then else " first"
         rest = named("broker", [*_rest(order, down)], limit=_SHOWN)
         told = f"{start} broker {order[0].broker}{first}: it {_leads(order[0], leaderless)}. "
         told = f"{before}{told}Then start {rest}."
@@ -49,6 +53,30 @@ def start_of_brokers(
         return told
     runs = "runs" if len(cut_off) == 1 else "run"
     return f"{told} If {named('broker', cut_off, limit=_SHOWN)} {runs}, {why}."
+
+
+def of_no_start(
+    leaderless: Sequence[Finding],
+    down: Sequence[str],
+    evidence: ClusterEvidence,
+    *,
+    is_first: bool,
+) -> str:
+    """The sentences where no start of a broker that is down gives a partition a leader that may
+    lead now, or should. is_first: whether nothing comes before the start."""
+    up = sorted({one for finding in leaderless for one in brokers_in(finding)}, key=int)
+    brokers = named("broker", down, limit=_SHOWN)
+    if evidence.emptied:
+        return f"{'Start' if is_first else 'Then start'} {brokers}."
+    told = f"The start of {brokers} gives none of these partitions a leader"
+    if not up:
+        return f"{told}: {leaderless[0].rule.next_step}"
+    waits = named("broker", up, limit=_SHOWN)
+    are, they, have = ("are", "they", "have") if len(up) > 1 else ("is", "it", "has")
+    return (
+        f"The next broker that comes up, {brokers} too, gives them a leader: they wait for "
+        f"{waits}, which {are} registered and up. See before that {they} {have} their records."
+    )
 
 
 def _in_order(down: Sequence[str], evidence: ClusterEvidence) -> tuple[Returning, ...]:
@@ -79,12 +107,20 @@ def _rest(order: Sequence[Returning], down: Sequence[str]) -> Iterator[str]:
 
 
 def _doubt(down: Sequence[str], evidence: ClusterEvidence) -> str:
-    """A sentence that the start of a broker that crashed may bring no leader; "" without such a
-    doubt."""
-    if len(down) == 1 and any(
-        one.partitions and not one.is_sure and str(one.broker) in down for one in evidence.returning
+    """A sentence that the start of a broker that crashed may bring no leader, or one without
+    records; "" without such a doubt, or where the conditions of the start say so."""
+    if (
+        len(down) == 1
+        and not start_conditions(evidence.copy_first)
+        and any(
+            one.partitions and not one.is_sure and str(one.broker) in down
+            for one in evidence.returning
+        )
     ):
-        return " If it crashed, its start may bring no leader back."
+        return (
+            " If it crashed, its start may bring no leader back; from an empty disk it may bring a "
+            "leader without any record."
+        )
     return ""
 
 

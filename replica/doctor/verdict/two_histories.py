@@ -13,10 +13,18 @@ from replica.doctor.verdict.verdict import Fact, KnownState
 
 def of_one_history(fact: Fact, state: KnownState | None) -> Fact:
     """A fact about the state, where logs conflict: the state is that of one of two histories. It
-    has no step, for nobody may start a node before it is known which history is right."""
+    has no step, for nobody may start a node before a history is chosen."""
     source = state.source if state is not None and state.source else "one node"
     text = f"By the log of {source}, which may hold the wrong history: {fact.text}"
     return replace(fact, text=text, next_step="")
+
+
+def kept_apart(fact: Fact) -> Fact:
+    """A fact about records that logs lose, where logs conflict. No copy allows a start."""
+    if not fact.next_step:
+        return fact
+    step = "Start none of these nodes before a history is chosen, after a copy either."
+    return replace(fact, next_step=step)
 
 
 def with_evidence(

@@ -18,9 +18,8 @@ CONFLICT = error(
     "Two logs hold different bytes at one offset and epoch, or agree again after they diverged.",
     "Doesn't notice. Raft never produces such logs: a disk was restored or shared, the cluster was "
     "formatted twice, or a file was changed.",
-    "Start no node, neither a controller nor a broker, before it is known which history is right. "
-    "First copy the whole disks of all nodes, the brokers' too: `kraftlake recover --plan` says "
-    "more.",
+    "Start no node, neither a controller nor a broker, before a history is chosen. First copy the "
+    "whole disks of all nodes, the brokers' too: `kraftlake recover --plan` says more.",
     ("KAFKA-10527", "bitnami/charts#29167", "etcd-io/etcd#13766"),
 )
 COMMITTED_DATA_AT_RISK = error(

@@ -231,12 +231,12 @@ CORDONED_DIRECTORY = info(
 WITHOUT_LEADER = error(
     "partition-without-leader",
     "A partition has no leader, and waits for an in-sync or eligible replica to come back.",
-    "Refuses reads and writes of the partition. Elects one of these replicas, without loss, once "
-    "its broker is unfenced and has the replica's log directory online; with eligible leader "
-    "replicas, a broker that ended uncleanly counts no more once it registers.",
-    "Start the brokers that hold the replicas named (copy their log directories before, if "
-    "replica-on-fenced-broker says so), or repair the log directory and restart its broker. Run no "
-    "unclean election before.",
+    "Refuses reads and writes. Each time any broker is unfenced, elects such a replica, if its "
+    "broker is unfenced and has its log directory online; with eligible leader replicas, a broker "
+    "that ended uncleanly counts no more once it registers.",
+    "If leader-in-new-directory names it, do that first. Start the brokers named, none with an "
+    "empty log directory (copy before, if replica-on-fenced-broker says so), or repair the log "
+    "directory and restart its broker. Run no unclean election before.",
     ("apache/kafka#9533", "strimzi/strimzi-kafka-operator#12768", "KIP-966"),
 )
 NO_ELIGIBLE_LEADER = error(

@@ -247,7 +247,10 @@ def looked_at(cluster: Cluster, gone: frozenset[int]) -> tuple[Harm, int]:
     leaderless = needs_unclean = below = may_be_below = 0
     for key, partition in cluster.partitions.items():
         least = cluster.min_isr(key, partition)
-        if live.isdisjoint((*partition.isr, *partition.elr)):
+        able = cluster.live_brokers.intersection((*partition.isr, *partition.elr))
+        if partition.leader == NO_NODE and able:  # it waits for the next broker that is unfenced
+            leaderless += 1
+        elif live.isdisjoint((*partition.isr, *partition.elr)):
             leaderless += 1
             waits = set(eligible_to_lead(partition)) - gone
             needs_unclean += not waits and not live.isdisjoint(partition.replicas)

@@ -25,7 +25,7 @@ OLDER = "the disk of node 1 or 3 is older than it was, or was emptied"
         ((log(THREE, 1, 2, quorum_epoch=2), log(ONE, 1, 2, 2, quorum_epoch=2)), OLDER),
         (
             (of_another_quorum(ONE), of_another_quorum(THREE)),
-            "their logs conflict, and nobody knows which history is right",
+            "their logs conflict, and a person has to choose a history",
         ),
     ],
 )

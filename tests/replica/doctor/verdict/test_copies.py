@@ -8,10 +8,11 @@ from dataclasses import replace
 from jobs.cli.directories.verdict_text import OF_CHECK, ON_PAGE, describe_verdict, verdict_in_short
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Subject
-from replica.doctor.health.copy_first import CopyFirst
+from replica.doctor.health.copy_first import CopyFirst, copies_first
 from replica.doctor.verdict.evidence import ClusterEvidence
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.verdict import Level, Verdict
+from tests.replica.doctor.health.clusters import a_broker, a_partition, cluster_after, healthy
 from tests.replica.doctor.verdict.test_facts import DOWN, LEADERLESS, about, of_partitions
 
 UNCLEAN = about(health.UNCLEAN_LEADER, Subject("b-1", "led by 12 of [11, 12]"))
@@ -78,3 +79,11 @@ def test_a_partition_that_no_broker_waits_to_discard_keeps_its_own_fact() -> Non
         Level.AT_RISK, Level.ATTENTION, Level.ATTENTION,
     ]  # fmt: skip
     assert found.facts[1].text.startswith("b-1 and c-0: A partition's leader was elected")
+
+
+def test_a_leader_that_was_elected_uncleanly_and_has_stopped_truncates_to_no_other() -> None:
+    stopped = a_partition(isr=(), leader=-1, leaderRecoveryState=1, eligibleLeaderReplicas=(11,))
+    brokers = [a_broker(one, fenced=True) for one in (11, 12)]
+    (found, *_) = copies_first(cluster_after([*healthy(), *brokers, stopped]))
+    assert found.broker == 12
+    assert len(found.truncated) == 1

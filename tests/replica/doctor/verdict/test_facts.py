@@ -276,6 +276,18 @@ def test_a_conflict_is_a_risk_whose_step_comes_before_that_of_an_outage() -> Non
     assert not {*alone.next_steps} & {*verdict.next_steps}
 
 
+def test_beside_a_conflict_no_copy_allows_a_start_and_no_time_bounds_the_outage() -> None:
+    conflict = PlacedFinding("node 1", groups.CONFLICT.at("1/00.log", "other bytes", offset=26))
+    loss = ToLose(("2",), 10, 5, Losses(0, 5, 0))
+    stopped = Since(OUTAGE_AT, OUTAGE_AT, stopped=(StoppedBefore(11, OUTAGE_AT - 20_000),))
+    found = replace(LEADERLESS, leaderless=stopped, to_lose=(loss,))
+    assert "the outage may have begun" in verdict_on(found).headline
+    assert any("before these nodes are started" in step for step in verdict_on(found).next_steps)
+    told = verdict_on(replace(found, findings=(conflict,)))
+    assert "the outage may have begun" not in told.headline
+    assert not any("before these nodes are started" in step for step in told.next_steps)
+
+
 @pytest.mark.parametrize(("nodes", "level"), [(2, Level.OUTAGE), (1, Level.ATTENTION)])
 def test_elections_that_a_majority_saw_fail_are_an_outage(nodes: int, level: Level) -> None:
     failing = tuple(

@@ -11,7 +11,8 @@ from replica.doctor.check.rule import Finding, Rule, Subject
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.old_disks import OLD_DISKS
-from replica.doctor.verdict.verdict import Level
+from replica.doctor.verdict.verdict import KnownState, Level, MissingVoters
+from replica.model.keys import ReplicaKey
 from tests.replica.doctor.verdict.test_facts import THREE, about
 
 MARGIN = " While only nodes 1 and 3 run and are caught up, the quorum stops when one of them stops."
@@ -126,3 +127,36 @@ def test_where_no_majority_is_left_no_voter_is_told_to_join_again() -> None:
     )
     of_three = replace(alone, voters=THREE)
     assert any("let it join again" in one for one in verdict_on(of_three).next_steps)
+
+
+def test_the_nodes_with_the_newest_logs_start_first_if_one_stopped_since() -> None:
+    """A leader that was killed leaves no record of it. The voter that was behind before is only the
+    second choice then."""
+    behind = PlacedFinding("node 2", groups.VOTER_BEHIND.at("", "voter 2: its log ends early"))
+    state = KnownState(450, 1_764_500_000_000)
+    evidence = ClusterEvidence(nodes=3, voters=THREE, findings=(behind,), state=state)
+    step = verdict_on(evidence).next_steps[0]
+    assert step.startswith(
+        "No log here goes on after 2025-11-30 10:53:20 UTC. Nodes 1 and 3 have the newest logs: if "
+        "one of them is down since, start it first, with its own disk. Format no node. Node 2: If "
+    )
+    missing = MissingVoters(frozenset({ReplicaKey(3)}), 3, frozenset({1, 2}))
+    step = verdict_on(replace(evidence, missing=missing)).next_steps[0]
+    assert step.startswith("Node 2: If"), "nobody knows the log of node 3"
+
+
+def test_a_voter_that_stopped_while_it_wrote_gets_room_on_its_disk_before_its_start() -> None:
+    behind = PlacedFinding("node 2", groups.VOTER_BEHIND.at("", "voter 2: its log ends early"))
+    torn = PlacedFinding("node 2", log.TORN_TAIL.at("1.log", "67 of 72 bytes", offset=493))
+    evidence = ClusterEvidence(nodes=3, voters=THREE, findings=(behind, torn))
+    told = (
+        "Node 2: its log ends inside a batch, as after a full disk or a power cut. Before the "
+        "start free space on the disk, but delete nothing in __cluster_metadata-0: Kafka cuts off "
+        "the batch itself."
+    )
+    assert verdict_on(evidence).next_steps[0].endswith(told)
+    gave_up = health.LEADER_GAVE_UP.at("", "node 1 gave up")
+    facts = verdict_on(replace(evidence, health=(gave_up,))).facts
+    assert [told in fact.next_step for fact in facts[:2]] == [True, False], "said once, at first"
+    alone = verdict_on(replace(evidence, findings=(torn,)))
+    assert all("inside a batch" not in one for one in alone.next_steps), "copied while it ran"

@@ -79,7 +79,8 @@ def test_a_crashed_broker_alone_may_bring_no_leader_back() -> None:
     )
     assert step(alone) == (
         "Start broker 13, or find out why it can't reach the controllers. If it crashed, its start "
-        f"may bring no leader back. {CAREFUL}"
+        "may bring no leader back; from an empty disk it may bring a leader without any record. "
+        f"{CAREFUL}"
     )
 
 
