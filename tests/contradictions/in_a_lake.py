@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pipelines.report.verdict import TOLD_BY_LOSSES
 from replica.doctor.check.catalogue import snapshots
 from replica.doctor.check.snapshot_validity import Validity
 from replica.doctor.quorum.recovery import RecoveryDecision
@@ -18,6 +17,8 @@ from replica.words import ms_text
 from tests.contradictions.answers import Answers, Rule
 
 _BAD = (Severity.ERROR, Severity.WARNING)
+_OF_LOSSES = frozenset({"log-divergence", "conflict", "committed-data-at-risk"})
+"""The rules about logs that differ. The report describes them by clauses of its own."""
 
 
 _BY_DIRECTORIES = {snapshots.SNAPSHOT_CONTENT.id: snapshots.SNAPSHOT_UNVERIFIED.id}
@@ -158,9 +159,9 @@ def the_report_is_headed_by_check_s_verdict(answers: Answers) -> Iterator[str]:
     if report.level.rank > Level(row["level"]).rank and row["facts"]:
         yield f"the report's level is {report.level.value}, the verdict's {row['level']}"
     first = next(iter(row["facts"]), None)
-    if first is None or TOLD_BY_LOSSES.intersection(first["rules"]):
+    if first is None or _OF_LOSSES.intersection(first["rules"]):
         return
-    if not report.sentence.startswith(f"Now: {row['headline']}"):
+    if not report.sentence.startswith(row["headline"]):
         yield f"the report begins with {report.sentence[:80]!r}, the verdict is {row['headline']!r}"
 
 

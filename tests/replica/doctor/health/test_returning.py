@@ -93,7 +93,7 @@ def test_a_broker_that_crashed_comes_after_those_that_surely_bring_leaders_back(
 
 def test_where_no_start_brings_a_partition_back_there_is_no_such_step() -> None:
     led = cluster_after(healthy())
-    assert steps_of_brokers(led, verdict_on_state(led)) == (None, None)
+    assert steps_of_brokers(led, verdict_on_state(led)) == (None, None, None)
     nobody = cluster(out(0), out(1))
     assert steps_of_brokers(nobody, verdict_on_state(nobody)).start is None
 
@@ -104,7 +104,7 @@ def test_what_a_start_discards_is_copied_in_a_step_without_a_start() -> None:
     made = cluster_after([*healthy(), unclean, out(1, 12), GONE[1]])
     verdict = verdict_on_state(made)
     assert verdict.next_steps[0].startswith("First copy the log directories of broker 12. Then ")
-    copy, start = steps_of_brokers(made, verdict)
+    copy, start, _ = steps_of_brokers(made, verdict)
     assert copy is not None
     assert start is not None
     assert copy.text.startswith("Copy the log directories of broker 12. The start of broker 12 dis")
