@@ -1,5 +1,5 @@
-"""A quorum of one voter whose disk was put back to an older copy: the records that only a broker has
-were committed."""
+"""A quorum of one voter whose disk was put back to an older copy. The records that only a broker
+has were committed."""
 
 from __future__ import annotations
 
