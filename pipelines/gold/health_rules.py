@@ -22,6 +22,7 @@ from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import leaderless_in_restart
 from replica.doctor.health.new_directories import led_from_new_directories
 from replica.doctor.health.past import Past
+from replica.doctor.health.refusing import still_refusing
 from replica.doctor.health.returning import Returning, returning
 from replica.doctor.health.rewound import WATCHED, VisibleChange
 from replica.doctor.health.shortened import shortened_while_down
@@ -66,6 +67,8 @@ class JudgedState:
     """The result of replica.doctor.health.returning.returning."""
     leaderless_in_restart: Mapping[int, int]
     """The result of replica.doctor.health.leaderless.leaderless_in_restart."""
+    still_refusing: Mapping[str, tuple[int, ...]]
+    """The result of replica.doctor.health.refusing.still_refusing."""
     copy_first: tuple[CopyFirst, ...]
     """The result of replica.doctor.health.copy_first.copies_first."""
     emptied: tuple[Emptied, ...]
@@ -103,6 +106,7 @@ def judged_state(
         refusing(cluster, steps),
         returning(cluster),
         leaderless_in_restart(cluster),
+        still_refusing(cluster),
         copies_first(cluster),
         emptied_brokers(cluster),
         absent_brokers(cluster),

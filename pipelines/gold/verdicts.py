@@ -180,6 +180,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         None if state is None else state.refusing,
         () if state is None else state.returning,
         {} if state is None else state.leaderless_in_restart,
+        {} if state is None else state.still_refusing,
         () if state is None else state.copy_first,
         () if state is None else state.emptied,
         {} if state is None else state.absent,

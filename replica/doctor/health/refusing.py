@@ -15,6 +15,23 @@ def refusing_partitions(cluster: Cluster) -> frozenset[PartitionKey]:
     return frozenset(key for key in now.partitions if now.refuses_writes(key))
 
 
+def still_refusing(cluster: Cluster) -> Mapping[str, tuple[int, ...]]:
+    """The partitions that refuse writes even once all brokers that aren't live are back: each name
+    with the brokers whose replica lies in a directory that is offline, which may be none."""
+    found = {}
+    for key in refusing_partitions(cluster):
+        partition = cluster.partitions[key]
+        lost = {
+            one
+            for one in partition.replicas
+            if cluster.offline_directory(partition, one) is not None
+        }
+        back = set(partition.replicas) - cluster.live_brokers - lost
+        if len(back.union(partition.isr)) < (cluster.min_isr(key, partition) or 0):
+            found[cluster.name_of(key)] = (*sorted(lost),)
+    return found
+
+
 def refusing_since(
     cluster: Cluster, keys: frozenset[PartitionKey], steps: Iterable[VisibleChange]
 ) -> Mapping[PartitionKey, Beginning]:

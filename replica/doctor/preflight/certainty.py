@@ -22,6 +22,7 @@ from replica.doctor.preflight.answer import (
     unknown,
     unsafe,
 )
+from replica.doctor.preflight.majority import leader_in_doubt
 from replica.doctor.quorum.conditions import NoLeader, unproven_changes, unseen_voters
 from replica.doctor.quorum.histories import histories_text
 from replica.doctor.quorum.known_quorum import KnownQuorum
@@ -45,7 +46,8 @@ def grounded(found: Preflight, cluster: Cluster) -> Preflight:
         judged = preflight(found.action, [*_of_histories(cluster)])
         return replace(judged, first=(CHOOSE_FIRST,), asks_quorum=found.asks_quorum)
     named = {reason.subject for reason in found.reasons}
-    reasons = [*_without_leader(found, cluster.no_leader), *_doubts(cluster), *found.reasons]
+    no_leader = cluster.no_leader or _perhaps_none(found, cluster)
+    reasons = [*_without_leader(found, no_leader), *_doubts(cluster), *found.reasons]
     reasons += (
         note(f"voter {node}", why)
         for node, why in _voters_in_doubt(cluster)
@@ -54,9 +56,15 @@ def grounded(found: Preflight, cluster: Cluster) -> Preflight:
     reasons += _to_copy(cluster, " ".join(reason.detail for reason in reasons))
     judged = preflight(found.action, reasons, (*found.needs, *_conditions(cluster)))
     first, order = found.first, found.order
-    if cluster.no_leader is not None and found.asks_quorum:
-        first, order = tuple(dict.fromkeys((cluster.no_leader.first, *first))), ()
+    if no_leader is not None and found.asks_quorum:
+        first, order = tuple(dict.fromkeys((no_leader.first, *first))), ()
     return replace(judged, first=first, order=order, asks_quorum=found.asks_quorum)
+
+
+def _perhaps_none(found: Preflight, cluster: Cluster) -> NoLeader | None:
+    """The doubt about the leader, unless the change needs none or isn't safe for other reasons."""
+    is_safe = found.answer is ChangeSafety.SAFE
+    return leader_in_doubt(cluster) if is_safe and found.asks_quorum else None
 
 
 def _without_leader(found: Preflight, no_leader: NoLeader | None) -> Iterator[Reason]:

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable
 
 from replica.doctor.health.cluster import Cluster, listed
 from replica.doctor.preflight.answer import Reason, note, unknown, unsafe
-from replica.doctor.quorum.conditions import uncounted_text
+from replica.doctor.quorum.conditions import NoLeader, uncounted_text
+from replica.doctor.quorum.known_voter import NOT_AT_HAND
 from replica.model.voters import majority
 from replica.words import duration_text, named, number
 
@@ -99,13 +100,47 @@ def caught_up_needs(cluster: Cluster, nodes: Iterable[int]) -> tuple[str, ...]:
 
 
 def majority_needs(
-    cluster: Cluster, voters: frozenset[int], gone: frozenset[int] = frozenset()
+    cluster: Cluster,
+    voters: frozenset[int],
+    gone: frozenset[int] = frozenset(),
+    why: str = NO_LOG,
 ) -> tuple[str, ...]:
-    """The condition of the majority; empty if there is no majority."""
+    """The condition of the majority; empty if there is no majority. why: the end of its text."""
     left = voters - gone - cluster.fenced_brokers - cluster.uncounted_voters - cluster.late_nodes
     needed = majority(len(voters))
     if len(left) < needed:
         return ()
-    return (
-        f"{needed} of the voters {listed(sorted(left))} have to run and be caught up: {NO_LOG}",
+    return (f"{needed} of the voters {listed(sorted(left))} have to run and be caught up: {why}",)
+
+
+def leader_in_doubt(cluster: Cluster) -> NoLeader | None:
+    """Why the quorum has perhaps no leader: voters are behind, have stopped, or have disks that
+    can't be relied on, and without them and the voters that were not given no majority is left.
+    None where nothing shows that a voter is missing."""
+    if cluster.quorum is None or not cluster.voters & cluster.uncounted_voters:
+        return None
+    absent = {one.key.node_id for one in cluster.quorum.in_doubt(*NOT_AT_HAND)}
+    unseen = cluster.voters_up & absent
+    needed = majority(len(cluster.voters))
+    if not unseen or len(cluster.voters_up - unseen) >= needed:
+        return None
+    late = cluster.voters & (cluster.uncounted_voters - cluster.unreliable_voters)
+    unreliable = cluster.voters & cluster.unreliable_voters
+    why = []
+    if late:
+        does = "lags behind or is stopped" if len(late) == 1 else "lag behind or are stopped"
+        why.append(f"{_voters(late)} {does}")
+    if unreliable:
+        why.append(uncounted_text(unreliable))
+    why.append(f"{_voters(unseen)} {'was' if len(unseen) == 1 else 'were'} not given")
+    start = f"do what `kraftlake check` says about {_voters(unreliable)}"
+    if late:
+        disk = "its own disk if it is" if len(late) == 1 else "their own disks if they are"
+        start = f"start {_voters(late)} with {disk} down"
+    return NoLeader(
+        f"has perhaps no leader: {needed} of the {_voters(cluster.voters)} have to run and be "
+        f"caught up ({', '.join(why)})",
+        is_sure=False,
+        first=f"{start}, make sure that the quorum has a leader (kafka-metadata-quorum.sh describe "
+        "--status), and ask again with new copies",
     )

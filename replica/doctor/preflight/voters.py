@@ -17,6 +17,7 @@ from replica.doctor.preflight.answer import (
     unsafe,
 )
 from replica.doctor.preflight.majority import (
+    NO_LOG,
     majority_needs,
     majority_reason,
     why_behind,
@@ -30,9 +31,13 @@ UPGRADES_FROM_STATIC = 26
 """The metadata.version 4.1-IV0, which every node of Kafka 4.1 supports. Kafka 4.1 is the first
 release that raises kraft.version from 0."""
 
+_TAKES = f"they elect the leader that takes the request, and {NO_LOG}"
+"""The end of the condition of today's voters."""
+
 
 def remove_voter(cluster: Cluster, voter: int) -> Preflight:
-    """The removal of a voter. A majority of the new set has to commit it."""
+    """The removal of a voter. The leader of today's voters takes the request, and a majority of the
+    new set has to commit it."""
     action = f"remove voter {voter}"
     reasons = [*_of_dynamic_quorum(cluster)]
     left = cluster.voters - {voter}
@@ -43,8 +48,9 @@ def remove_voter(cluster: Cluster, voter: int) -> Preflight:
         reasons.append(unsafe(f"voter {voter}", "is the last one: Kafka refuses it"))
     else:
         reasons += _tolerance(len(cluster.voters), len(left))
-        reasons += _majority(cluster, left)
-    return preflight(action, reasons, majority_needs(cluster, left))
+        reasons += [*_majority(cluster, cluster.voters)] or _majority(cluster, left)
+    needs = (*_leader_needs(cluster, left), *majority_needs(cluster, left))
+    return preflight(action, reasons, needs)
 
 
 def add_voter(cluster: Cluster, voter: int) -> Preflight:
@@ -64,9 +70,11 @@ def add_voter(cluster: Cluster, voter: int) -> Preflight:
     if voter not in cluster.voters and count:
         reasons += _tolerance(count, count + 1)
     joined = cluster.voters | {voter}
-    reasons += _majority(cluster, joined) if voter not in cluster.voters else ()
+    if voter not in cluster.voters:
+        reasons += [*_majority(cluster, cluster.voters)] or _majority(cluster, joined)
+    needs = (*_leader_needs(cluster, joined), *majority_needs(cluster, joined))
     caught_up = f"controller {voter} has to have caught up with the leader"
-    return preflight(f"add voter {voter}", reasons, (*majority_needs(cluster, joined), caught_up))
+    return preflight(f"add voter {voter}", reasons, (*needs, caught_up))
 
 
 def to_dynamic(cluster: Cluster) -> Preflight:
@@ -124,6 +132,16 @@ def _tolerance(before: int, after: int) -> Iterator[Reason]:
             "voters",
             f"{told}: an even number of voters survives no more failures than one voter less",
         )
+
+
+def _leader_needs(cluster: Cluster, voters: frozenset[int]) -> tuple[str, ...]:
+    """The condition that today's voters have a leader, which takes the request. Empty where each
+    majority of the new voters is one of today's, too, so that their own condition says it."""
+    today = len(cluster.voters)
+    joining = len(voters - cluster.voters)
+    if majority(len(voters)) - joining >= majority(today):
+        return ()
+    return majority_needs(cluster, cluster.voters, why=_TAKES)
 
 
 def _majority(cluster: Cluster, voters: frozenset[int]) -> Iterator[Reason]:

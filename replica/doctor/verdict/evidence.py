@@ -266,6 +266,8 @@ class ClusterEvidence:
     leaderless_in_restart: Mapping[int, int] = field(default_factory=dict)
     """For each live broker that has lost a log directory, the number of further partitions without
     leader while it restarts: see the function `leaderless_in_restart`."""
+    still_refusing: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """The partitions that the start of brokers doesn't let accept writes: see still_refusing."""
     copy_first: tuple[CopyFirst, ...] = ()
     """The brokers whose log directories have to be copied before their start: see copies_first."""
     emptied: tuple[Emptied, ...] = ()

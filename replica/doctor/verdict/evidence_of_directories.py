@@ -29,6 +29,7 @@ from replica.doctor.health.judging import judge_health
 from replica.doctor.health.leaderless import Outages, leaderless_in_restart, outages_of
 from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.refusals import Refusal, refusals
+from replica.doctor.health.refusing import still_refusing
 from replica.doctor.health.returning import returning
 from replica.doctor.health.rewound import RewoundPartitions, VisibleChange
 from replica.doctor.health.set_aside import SetAside, set_aside_in
@@ -209,8 +210,7 @@ def names_file_of(finding: Finding, member: JudgedDirectory) -> bool:
 def evidence_of(
     judged: JudgedCluster, *, files: bool = True, health: bool = True, replay: bool = True
 ) -> ClusterEvidence:
-    """The evidence on one cluster. files, health: whether findings of each family count. replay:
-    whether the logs were replayed."""
+    """The evidence on one cluster. files, health, replay: whether each of them was judged."""
     cluster = judged.cluster if health else None
     quorum = None if judged.cluster is None else judged.cluster.quorum
     return ClusterEvidence(
@@ -224,6 +224,7 @@ def evidence_of(
         refusing=None if cluster is None else refusing(cluster, lambda: judged.steps),
         returning=() if cluster is None else returning(cluster),
         leaderless_in_restart={} if cluster is None else leaderless_in_restart(cluster),
+        still_refusing={} if cluster is None else still_refusing(cluster),
         copy_first=() if cluster is None else copies_first(cluster),
         emptied=() if cluster is None else emptied_brokers(cluster),
         absent={} if cluster is None else absent_brokers(cluster),

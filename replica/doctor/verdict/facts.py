@@ -25,6 +25,7 @@ from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first
 from replica.doctor.health.emptied import emptied_brokers
 from replica.doctor.health.judging import judge_health
+from replica.doctor.health.refusing import still_refusing
 from replica.doctor.health.returning import returning
 from replica.doctor.health.set_aside import SetAside
 from replica.doctor.health.startable import releases_text
@@ -381,6 +382,7 @@ def verdict_on_state(cluster: Cluster, *gaps: Gap) -> Verdict:
             health=(*judge_health(cluster),),
             partitions=len(cluster.partitions),
             returning=returning(cluster),
+            still_refusing=still_refusing(cluster),
             copy_first=copies_first(cluster),
             emptied=emptied_brokers(cluster),
             absent=absent_brokers(cluster),

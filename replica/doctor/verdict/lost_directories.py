@@ -44,19 +44,72 @@ def brokers_in(finding: Finding, only: Collection[str] | None = None) -> tuple[s
     return tuple(sorted(found, key=lambda name: (len(name), name)))
 
 
-def repair_steps(
-    lost: Sequence[str], down: Collection[str], evidence: ClusterEvidence
+def steps_around_lost(
+    lost: Sequence[str],
+    down: Collection[str],
+    start: str,
+    leaderless: int,
+    evidence: ClusterEvidence,
 ) -> Iterator[str]:
-    """Sentences that say how to repair the log directories for which partitions without a leader
-    wait. lost: the brokers of these directories. down: the brokers that don't run."""
-    is_one = len(lost) == 1
+    """Sentences that say how to keep and repair the log directories for which partitions without a
+    leader wait, and the step that starts other brokers between them.
+
+    lost: the brokers of these directories. down: the brokers that don't run. start: the step that
+    starts brokers; "" without one. leaderless: the number of partitions without leader.
+    """
+    brokers, own = named("broker", lost, limit=_SHOWN), not set(lost).isdisjoint(down)
+    them = "the broker" if len(lost) == 1 else "the brokers"
     again = "start" if set(lost) <= set(down) else "restart"
+    led = sum(one.partitions for one in evidence.returning)
+    which = f" {leaderless - led} of the {leaderless} partitions" if led else ""
+    why = f": no other replica may lead{which}" if led < leaderless or not led else ""
     yield (
-        f"Keep the files of the disk of {named('broker', lost, limit=_SHOWN)} that is offline: no "
-        f"other replica may lead. Repair the disk (a full disk only needs room), then {again} the "
-        f"{'broker' if is_one else 'brokers'} with it. An empty disk in its place may lead without "
-        "any record."
+        f"Keep the files of the disk of {brokers} that is offline{why}. Do not {again} {them} "
+        "without that disk, be it taken out of log.dirs or with an empty one in its place: such a "
+        f"{again} may bring leaders without any record, and other replicas then delete theirs."
     )
+    if start and not own:
+        it = "it" if len(lost) == 1 else "them"
+        first = f"{start[0].lower()}{start[1:]}"
+        yield f"Leave {brokers} running. Before any restart of {it}: {first}"
+    then = "Then repair" if start and not own else "Repair"
+    yield f"{then} the disk (a full disk only needs room), and {again} {them} with it."
+    yield from _in_restart(lost, evidence)
+    if start and own:
+        yield start
+
+
+def still_refusing_text(
+    refused: Sequence[str], start: str, evidence: ClusterEvidence
+) -> tuple[str, frozenset[str]]:
+    """(sentences that say which of these partitions accept writes after the start of brokers, the
+    brokers whose disks the others wait for). The second has "" for a partition that waits for
+    something else. start: the brokers, such as `broker 14`."""
+    still = {one: evidence.still_refusing[one] for one in refused if one in evidence.still_refusing}
+    if not still:
+        told = f" The start of {start} ends this, too: don't lower min.insync.replicas."
+        return told, frozenset()
+    told = ""
+    if ended := [one for one in refused if one not in still]:
+        told = f" The start of {start} ends this for {_listed(ended)}, too."
+    waiting = [one for one, brokers in still.items() if brokers]
+    of_disks = sorted({one for brokers in still.values() for one in brokers})
+    if waiting:
+        wait = "waits" if len(waiting) == 1 else "wait"
+        names = named("broker", [str(one) for one in of_disks], limit=_SHOWN)
+        told += f" {_listed(waiting)} {wait} for the disk of {names} that is offline."
+    if others := [one for one, brokers in still.items() if not brokers]:
+        told += f" The start of {start} doesn't end it for {_listed(others)}."
+    more = {""} if others else set()
+    return f"{told} Don't lower min.insync.replicas.", frozenset({*map(str, of_disks), *more})
+
+
+def _listed(partitions: Iterable[str]) -> str:
+    return listed([shortened(one) for one in sorted(partitions)], limit=_NAMED)
+
+
+def _in_restart(lost: Sequence[str], evidence: ClusterEvidence) -> Iterator[str]:
+    """Sentences that say what has no leader while these brokers restart."""
     more = [(one, evidence.leaderless_in_restart.get(int(one), 0)) for one in lost]
     yield from (
         f"While broker {one} restarts, {counted(count, 'more partition')} "

@@ -18,7 +18,12 @@ from replica.doctor.health.copy_first import (
 )
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
-from replica.doctor.verdict.lost_directories import around_starts, brokers_in, repair_steps
+from replica.doctor.verdict.lost_directories import (
+    around_starts,
+    brokers_in,
+    steps_around_lost,
+    still_refusing_text,
+)
 from replica.doctor.verdict.start_of_brokers import of_no_start, start_of_brokers
 from replica.doctor.verdict.start_of_voters import StartOfVoters, start_of_voters
 from replica.doctor.verdict.verdict import Fact, Level, Verdict
@@ -111,8 +116,10 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             start = () if evidence.has_two_histories else _to_start(causes, evidence)
             if start:
                 started = named("broker", start, limit=_SHOWN)
-                why += f" The start of {started} ends this, too: don't lower min.insync.replicas."
-                bring = ""
+                names = [one.name for one in refused.subjects]
+                told, disks = still_refusing_text(names, started, evidence)
+                why += told
+                bring = "" if disks <= {*_down_and_lost(causes)[1]} else bring
         yield Fact(
             Level.OUTAGE,
             refused.severity,
@@ -345,12 +352,14 @@ def _next_step(
     copies, if_lost = evidence.copy_first, steps_if_lost(evidence.copy_first)
     before, after = around_starts(evidence, start_conditions(copies) if copy is None else copy)
     steps = [*before, *([if_lost] if if_lost else [])]
-    steps += repair_steps(lost, down, evidence) if lost else ()
     start, kept = _to_start(causes, evidence), {str(one.broker) for one in evidence.emptied}
-    if start:
-        without = len({one.name for found in leaderless for one in found.subjects})
-        steps.append(start_of_brokers(start, without, evidence, copy))
-    elif others := [one for one in down if one not in kept and not lost]:
+    without = len({one.name for found in leaderless for one in found.subjects})
+    told = start_of_brokers(start, without, evidence, copy) if start else ""
+    if lost:
+        steps += steps_around_lost(lost, down, told, without, evidence)
+    elif start:
+        steps.append(told)
+    elif others := [one for one in down if one not in kept]:
         steps.append(of_no_start(leaderless, others, evidence, is_first=not before))
     if not down and not lost and not after:  # nothing is known that ends it
         return next(finding.rule.next_step for finding in leaderless)

@@ -191,6 +191,36 @@ def test_a_change_of_voters_counts_no_node_whose_broker_is_fenced() -> None:
     )
 
 
+TODAY = "of the voters [{}] have to run and be caught up: they elect the leader that takes the"
+
+
+@pytest.mark.parametrize(
+    ("found", "today"),
+    [
+        (remove_voter(dynamic((1, 2, 3, 4)), 3), "3 " + TODAY.format("1, 2, 3, 4")),
+        (remove_voter(dynamic((1, 2)), 2), "2 " + TODAY.format("1, 2")),
+        (add_voter(dynamic((1, 2, 3, 4), controller(5)), 5), "3 " + TODAY.format("1, 2, 3, 4")),
+        (remove_voter(dynamic((1, 2, 3)), 3), ""),
+        (add_voter(dynamic((1, 2, 3), controller(4)), 4), ""),
+    ],
+    ids=["remove of 4", "remove of 2", "add to 4", "remove of 3", "add to 3"],
+)
+def test_the_voters_of_today_elect_who_takes_a_change_of_the_voters(
+    found: Preflight, today: str
+) -> None:
+    """The need stands first, and only where the majority of the new voters isn't one of today's."""
+    assert found.answer is ChangeSafety.SAFE
+    assert sum("they elect the leader" in need for need in found.needs) == bool(today)
+    assert found.needs[0].startswith(today)
+
+
+def test_no_voter_is_removed_where_the_voters_of_today_have_no_majority() -> None:
+    down = dynamic((1, 2), broker(2, fenced=True))
+    found = remove_voter(down, 2)
+    assert found.answer is ChangeSafety.UNSAFE
+    assert "1 of 2 voters are left, 2 are needed; voter 2 is down" in details(found)
+
+
 def test_static_voters_of_which_one_is_down_do_not_become_dynamic_for_certain() -> None:
     records = (*(controller(one) for one in (1, 2, 3)), broker(3, fenced=True))
     found = to_dynamic(cluster(*records, voters=(1, 2, 3)))

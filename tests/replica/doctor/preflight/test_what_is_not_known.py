@@ -4,6 +4,7 @@ is called safe."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -159,6 +160,52 @@ def test_voters_that_were_not_given_are_counted_and_a_healthy_cluster_stays_safe
         assert found.answer is ChangeSafety.SAFE
     only_a_broker = replace(healthy, lags={4: Lag(100, 14_321)})
     assert stop_brokers(only_a_broker, [1]).answer is ChangeSafety.SAFE, "4 has no vote"
+
+
+def unled() -> Cluster:
+    """Of voters 1 to 4 the first and the last are caught up, 2 is behind, and 3 wasn't given."""
+    quorum = known(1, 2, 3, 4, doubts={3: VoterDoubt.NOT_GIVEN})
+    of = dynamic((1, 2, 3, 4), *map(controller, (1, 2, 3, 4, 9)), broker(11), broker(12))
+    return replace(late(of), quorum=quorum)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda of: stop_brokers(of, [11]),
+        lambda of: remove_voter(of, 2),
+        lambda of: remove_voter(of, 3),
+        lambda of: add_voter(of, 9),
+        lambda of: upgrade(of, "4.1"),
+    ],
+    ids=["stop a broker", "remove 2", "remove 3", "add 9", "upgrade"],
+)
+def test_no_change_is_safe_where_no_majority_is_known_to_be_caught_up(
+    change: Callable[[Cluster], Preflight],
+) -> None:
+    of = unled()
+    found = grounded(change(of), of)
+    assert found.answer is ChangeSafety.UNKNOWN
+    assert found.reasons[0].subject == "quorum"
+    assert found.reasons[0].detail.startswith(
+        "has perhaps no leader: 3 of the voters 1, 2, 3 and 4 have to run and be caught up (voter "
+        "2 lags behind or is stopped, voter 3 was not given): without one it accepts no change, "
+        "gives no partition another leader, and lets no broker that stopped come back"
+    )
+    assert found.first[0] == (
+        "start voter 2 with its own disk if it is down, make sure that the quorum has a leader "
+        "(kafka-metadata-quorum.sh describe --status), and ask again with new copies"
+    )
+
+
+def test_a_majority_at_hand_that_is_caught_up_leaves_no_doubt_about_the_leader() -> None:
+    of = unled()
+    whole = replace(of, quorum=known(1, 2, 3, 4))
+    nobody_behind = replace(of, lags={})
+    for one in (whole, nobody_behind):
+        assert grounded(stop_brokers(one, [11]), one).answer is ChangeSafety.SAFE
+    stops = grounded(stop_brokers(of, [1]), of)
+    assert sum(one.answer is ChangeSafety.UNKNOWN for one in stops.reasons) == 1, "told once"
 
 
 @pytest.mark.parametrize("doubt", NOT_AT_HAND)

@@ -8,10 +8,21 @@ import pytest
 
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Subject
+from replica.doctor.health.min_isrs import MIN_ISR
 from replica.doctor.health.returning import Returning
 from replica.doctor.verdict.evidence import ClusterEvidence
-from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.facts import verdict_on, verdict_on_state
+from replica.doctor.verdict.verdict import Verdict
+from replica.model.keys import NO_NODE
+from tests.replica.doctor.health.clusters import (
+    a_broker,
+    a_partition,
+    cluster_after,
+    directory_of,
+    healthy,
+)
 from tests.replica.doctor.verdict.test_facts import DOWN, LEADERLESS, about, of_partitions
+from tests.replica.metadata.image.made import broker_change, config
 
 
 def test_an_offline_directory_is_the_cause_where_no_broker_is_down() -> None:
@@ -29,9 +40,10 @@ def test_an_offline_directory_is_the_cause_where_no_broker_is_down() -> None:
 
 
 REPAIR = (
-    "Keep the files of the disk of broker 3 that is offline: no other replica may lead. Repair the "
-    "disk (a full disk only needs room), then restart the broker with it. An empty disk in its "
-    "place may lead without any record."
+    "Keep the files of the disk of broker 3 that is offline: no other replica may lead. Do not "
+    "restart the broker without that disk, be it taken out of log.dirs or with an empty one in its "
+    "place: such a restart may bring leaders without any record, and other replicas then delete "
+    "theirs. Repair the disk (a full disk only needs room), and restart the broker with it."
 )
 
 
@@ -72,7 +84,7 @@ def test_a_broker_whose_disk_is_gone_is_not_started_before_its_files_are_kept(
     assert "12" not in verdict.headline, "its partition has a leader"
     (step,) = verdict.next_steps[:1]
     assert step.startswith("Keep the files of the disk of broker 11 that is offline")
-    assert "then start the broker with it" in step
+    assert "and start the broker with it" in step
     assert ("Start broker 11." in step) is (waits_too > 0)
 
 
@@ -107,6 +119,59 @@ def test_one_step_starts_the_brokers_that_end_both_outages() -> None:
     verdict = verdict_on(replace(none, health=(*(LEADERLESS.health or ()), refusing)))
     assert verdict.next_steps[1] == health.BELOW_MIN_ISR.next_step
     assert "The start of broker 11 gives none of these partitions" in verdict.next_steps[0]
+
+
+LOST_OF_13 = (directory_of(11), directory_of(12), directory_of(99))
+"""Directories of the brokers 11, 12 and 13, the last of them offline."""
+
+
+def beside_a_dead_disk(*refusing: object) -> Verdict:
+    """Broker 12 is down, and broker 13 runs on without one of its directories. One partition waits
+    for that directory, and another one for broker 12, too."""
+    only = a_partition(
+        0, (13,), (), NO_NODE, directories=LOST_OF_13[2:], eligibleLeaderReplicas=(13,)
+    )
+    both = a_partition(
+        1, (12, 13), (), NO_NODE, directories=LOST_OF_13[1:], eligibleLeaderReplicas=(12, 13)
+    )
+    down = broker_change(brokerId=12, fenced=1)
+    records = [*healthy(), a_broker(13), config("2", MIN_ISR), only, both, *refusing, down]
+    return verdict_on_state(cluster_after(records, vanished=frozenset({12})))
+
+
+def test_the_whole_broker_starts_before_the_one_with_a_disk_offline_restarts() -> None:
+    """Broker 12 has the other copies: the broker without its disk would lead them, empty."""
+    (step,) = beside_a_dead_disk().next_steps[:1]
+    keep, start = step.split(" Leave broker 13 running. Before any restart of it: start broker 12")
+    assert keep == (
+        "Keep the files of the disk of broker 13 that is offline: no other replica may lead 1 of "
+        "the 2 partitions. Do not restart the broker without that disk, be it taken out of "
+        "log.dirs or with an empty one in its place: such a restart may bring leaders without any "
+        "record, and other replicas then delete theirs."
+    )
+    assert "Then repair the disk (a full disk only needs room), and restart the broker" in start
+
+
+def test_partitions_that_refuse_writes_until_a_disk_is_back_wait_for_no_start() -> None:
+    by_start = a_partition(2, (11, 12), (11,))
+    by_either = a_partition(3, isr=(11,), directories=LOST_OF_13)
+    by_disk = a_partition(4, (11, 13), (11,), directories=(LOST_OF_13[0], LOST_OF_13[2]))
+    verdict = beside_a_dead_disk(by_start, by_either, by_disk)
+    assert verdict.facts[1].text.endswith(
+        "for the same reason. The start of broker 12 ends this for orders-2 and orders-3, too. "
+        "orders-4 waits for the disk of broker 13 that is offline. Don't lower min.insync.replicas."
+    )
+    assert not verdict.facts[1].next_step, "the step before repairs that disk"
+    assert "ends this, too: don't" in beside_a_dead_disk(by_start).facts[1].text
+
+
+def test_a_partition_whose_replica_runs_and_is_behind_waits_for_no_start() -> None:
+    verdict = beside_a_dead_disk(a_partition(4, (11, 13), (11,)))
+    assert verdict.facts[1].text.endswith(
+        "for the same reason. The start of broker 12 doesn't end it for orders-4. Don't lower "
+        "min.insync.replicas."
+    )
+    assert verdict.facts[1].next_step == health.BELOW_MIN_ISR.next_step
 
 
 def test_the_start_of_a_node_that_is_voter_and_broker_is_one_step() -> None:
