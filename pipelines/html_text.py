@@ -43,9 +43,10 @@ EMPTY = Html("")
 
 
 def visible(text: str) -> str:
-    """`text`, in which a code replaces each character that can't be seen or that changes how other
-    characters are seen. Names come from logs and file systems: they may have control characters,
-    marks that turn the direction of writing, and bytes that aren't UTF-8."""
+    """`text`, in which an escape such as \\x1b replaces each character, except a newline, that
+    can't be seen or that changes how other characters are seen. Names come from logs and file
+    systems: they may have control characters, marks that turn the direction of writing, and bytes
+    that aren't UTF-8."""
     if text.isprintable():
         return text
     return "".join(

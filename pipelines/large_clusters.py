@@ -256,8 +256,8 @@ class LargeClusters:
 
 @dataclass
 class _LookBack:
-    """The running search through one cluster's history for the times since when the exposures and
-    reassignments of its newest state have lasted."""
+    """Searches one cluster's history, the newest range first, for the beginnings of the exposures
+    and reassignments that its newest state has."""
 
     of: large_cluster.LastTables
     state_row: Row

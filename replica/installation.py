@@ -55,7 +55,8 @@ def release() -> str:
 
 
 def line_that_adds(extra: str) -> str:
-    """The command that installs an extra, such as lake, into this installation. extra: its name in
+    """The command that installs an extra, such as lake, into this installation. A zip can't get
+    extras: for it, a clause that says so and ends with the pip command. extra: its name in
     pyproject.toml."""
     if ROOT.is_file():
         added = line("python3", "-m", "pip", "install", f"kraftlake[{extra}]")

@@ -96,7 +96,8 @@ def seal_of(lake: Lake, key: bytes, *, keeps_secrets: bool) -> Seal:
 
 
 def _captures(lake: Lake, query: str) -> list[dict[str, Any]]:
-    """The answer to a query of bronze.captures, the table t; empty where there is no such table."""
+    """The rows that a query of bronze.captures gives; none where the lake has no such table. query:
+    SQL, in which `t` is the table."""
     folder = lake.table_uri("bronze.captures")
     if not lake.has_folder("bronze/captures/_delta_log"):
         return []

@@ -235,8 +235,8 @@ def tail_records(tables: ClusterTables, tail: LostTail) -> pa.Table:
 
 def content_records(rows: pa.Table, epoch: int) -> pa.Table:
     """The records of a snapshot with the columns of RECORDS, each once. Their `offset` is the
-    record's index in the snapshot. rows: the records, as any replicas have them. epoch: the
-    snapshot's epoch."""
+    record's index in the snapshot. rows: the snapshot's records from one or more replicas, so a
+    record may occur several times. epoch: the snapshot's epoch."""
     epochs = pa.repeat(pa.scalar(epoch, pa.int32()), rows.num_rows)
     indexes = longs(rows["offset"])
     kept = _in_order(indexes, np.ones(len(indexes), np.bool_))

@@ -24,8 +24,8 @@ GROWTH = pa.schema([
     ("hour", pa.int64()), ("record_type", pa.string()), ("records", pa.int64()),
     ("bytes", pa.int64()), ("fraction", pa.int64()),
 ])  # fmt: skip
-"""A row for the records of one hour (us since 1970, NULL where unknown) and one type: how many they
-are, and their share of their batches' bytes, in whole bytes and in units of 2**-30 bytes."""
+"""A row for the records of one hour and one type. hour: its start in us since 1970 (UTC), NULL
+where unknown. Their share of their batches' bytes is bytes + fraction * 2**-30."""
 SIZES = pa.schema([
     ("hour", pa.int64()), ("size_bytes", pa.int64()), ("batches", pa.int64()),
     ("records", pa.int64()), ("most_records", pa.int64()), ("first", pa.int64()),

@@ -118,9 +118,9 @@ def clusters_beside(
     between: Iterable[Row],
     rounds: Mapping[int, RoundDirectories],
 ) -> Iterator[tuple[str, BesideCluster]]:
-    """(cluster_id, what other directories show of its nodes) for each cluster that has voters of
-    which only other directories were captured, or nodes that don't start beside their other
-    directories. between, rounds: as in `verdicts`."""
+    """(cluster_id, facts) for each cluster about which other directories of the same round show
+    something. Either a voter's node has only directories of another cluster or without a metadata
+    log, or a node refuses to start with its directories. between, rounds: as in `verdicts`."""
     between = [*between]
     found = [row for row in between if row["rule"] in OF_OTHER_CLUSTERS]
     for newest in clusters:

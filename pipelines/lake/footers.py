@@ -1,5 +1,5 @@
-"""Refuses data files whose footer is longer than the file, as they can only be in a stranger's
-lake or on a broken disk: delta-rs panics where it reads one."""
+"""Refuses data files whose footer claims to be longer than the file, because delta-rs panics when
+it reads one. Only a hostile lake or a broken disk has such files."""
 
 from __future__ import annotations
 

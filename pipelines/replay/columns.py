@@ -122,8 +122,8 @@ def _is_unknown(envelope: bytes) -> bool | None:
 def spread(
     rows: pa.Table, unknown: _Mask, cluster_id: str, place: RecordPlace, bucket: int, buckets: int
 ) -> pa.Table:
-    """The rows of SPREAD of the records that one part of a replay needs: records that have state
-    and a key of its bucket, and records that every part needs. rows: records with the columns of
+    """The rows of SPREAD for the records that one part of a replay needs: those with state whose
+    key is in the part's bucket, and those that every part needs. rows: records with the columns of
     RECORDS. unknown: the result of is_unknown."""
     kept = _has_state(rows, unknown)
     if buckets > 1:

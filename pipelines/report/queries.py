@@ -300,7 +300,7 @@ LIMIT {MAX_TRUNCATIONS}"""
 
 
 def truncated_types(cluster: str) -> Sql:
-    """The number of truncated records, by replica and record type."""
+    """The truncated records by replica, truncated_at and record type: number, and offset bounds."""
     return f"""\
 SELECT b.node_id, b.directory_id, b.truncated_at, r.record_type, count(*) AS records,
        min(r."offset") AS first_offset, max(r."offset") AS last_offset

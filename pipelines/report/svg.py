@@ -35,7 +35,7 @@ class Scale:
 
 
 def percent(value: float) -> str:
-    """The number as the text of an SVG attribute, with few digits."""
+    """The number as percent for an SVG attribute, with at most two decimals, such as `12.5%`."""
     return f"{value:.2f}".rstrip("0").rstrip(".") + "%"
 
 

@@ -19,8 +19,8 @@ from replica.model.keys import ReplicaId
 
 
 def with_owners(files: Iterable[SourceFile], given: ReplicaId | None) -> list[SourceFile]:
-    """The files with their owners. given: the replica of files beside which no meta.properties
-    names one."""
+    """The files with their owners. given: the replica to which files belong if no meta.properties
+    in their directory names one."""
     found = cache(owner_at)  # a directory has many files
 
     def owner(file: SourceFile) -> Owner:

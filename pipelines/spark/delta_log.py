@@ -69,7 +69,8 @@ def seen_table(spark: SparkSession, path: str) -> SeenTable:
 
 
 def odd_files(spark: SparkSession, path: str) -> list[str]:
-    """The paths of data files that lie elsewhere or have a deletion vector; one at most."""
+    """The path of one data file that kraftlake didn't write (see _ODD_FILE); empty without such a
+    file. Spark Connect finds only files outside of the table's folder."""
     if is_connect(spark):  # a deletion vector is a feature of the table
         files = spark.read.format("delta").load(path).inputFiles()
         return [one for one in files if "/" in one.rpartition(f"{path.rstrip('/')}/")[2]][:1]

@@ -45,7 +45,7 @@ class Result:
     committed: the end (exclusive) of the committed log.
     acknowledged: the number of batches that were acknowledged to clients.
     broken: the invariant that broke, and how; None if all held.
-    number: the run's place in its campaign.
+    number: the run's number in its campaign; outside of a campaign, its seed.
     reached: see Coverage.texts.
     counts: see replica.simulate.coverage.
     """

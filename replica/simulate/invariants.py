@@ -172,8 +172,8 @@ class Invariants:
             broken("log matching", f"offset {entry.base} of epoch {entry.epoch} has two histories")
 
     def _check_voters(self, key: ReplicaKey, shadow: Shadow) -> None:
-        """Check that a new voter set differs from the previous voter set by one voter, and that the
-        previous voter set is committed."""
+        """Check that a new voter set adds and removes at most one voter each, and that the previous
+        voter set is committed."""
         newer = shadow.sets[-1].value
         first = HistoryEntry(-1, self.ledger.first_voters)
         before = shadow.sets[-2] if len(shadow.sets) > 1 else first

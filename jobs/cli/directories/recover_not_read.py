@@ -1,8 +1,8 @@
 """The answer of `kraftlake recover --plan` where it must not make a plan: only what to do before.
 
 There are two such cases. The operating system refused to read a file: then the file isn't lost, and
-the command has to run as another user. Or disks of several clusters lie in each other's places: a
-plan that replaces the voters of one cluster would stop the voters of another.
+the command has to run as another user. Or nodes of this cluster have disks of other
+clusters: a plan that replaces the voters of one cluster would stop the voters of another.
 """
 
 from __future__ import annotations

@@ -132,7 +132,8 @@ class PlannedQuorum:
         return (*_START, self._file(node_id)) if self.partition.is_metadata else _RUN
 
     def _file(self, node_id: int) -> str:
-        """The path of a node's properties in Kafka's own archive."""
+        """The path of a node's properties in Kafka's release archive. For a partition other than
+        the metadata log it is the properties file of a replica of kraftlake."""
         if not self.partition.is_metadata:
             return _RUN[-1]
         return COMBINED_FILE if node_id in self.hosted else CONTROLLER_FILE

@@ -15,8 +15,8 @@ LARGE_BYTES = 64 * 1024 * 1024
 """The size of the log from which on compiled code is worth its loading, which takes 0.3 s and 60
 MiB. Plain Python takes as long to find the batches of such a log, if they have 170 bytes each."""
 LARGE_REPLAY_BYTES = 16 * 1024 * 1024
-"""The same size for a replica that replays its log and snapshots: plain Python takes 8 to 14 s for
-16 MiB of metadata records."""
+"""The size of the files from which on compiled code is worth its loading for a replica that replays
+its log and snapshots: plain Python takes 8 to 14 s for 16 MiB of metadata records."""
 LOOK_EVERY_S = 10.0
 """The seconds between two checks of a small log's size while its replica runs."""
 

@@ -56,8 +56,9 @@ def _again(lake: Lake, *, vacuum: bool) -> str:
 
 
 def _chosen(lake: Lake, asked: Targets, left: Targets) -> list[dict[str, Any]]:
-    """The chosen rows of bronze.captures. Raises UsageError for an id that no capture has. left:
-    the targets of an interrupted run, which may be gone already."""
+    """The rows of bronze.captures that `asked` or `left` chooses. Raises UsageError if nothing is
+    chosen, and for an id that no capture has. left: the targets of an interrupted run, which may
+    be gone already."""
     if asked == left == Targets():
         raise UsageError("name what to forget: --capture ID or --cluster C; see `kraftlake lake`")
     rows = lake_content.captures(lake)

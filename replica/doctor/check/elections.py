@@ -92,8 +92,8 @@ def _backwards(examined: Examined) -> Iterator[tuple[SegmentFile, LocatedBatch]]
 
 
 def _kind(content: FileContent, batch: LocatedBatch) -> bool | None:
-    """Whether a leader begins with this batch; None if the batch changes the metadata, or can't be
-    decoded."""
+    """True if the batch has a LeaderChange record; False if it has only no-ops or other control
+    records; None if it changes the metadata, or can't be decoded."""
     leads, count = False, 0
     inflation = Inflation(content.size)
     for record in content.whole_records(batch, inflation):

@@ -168,8 +168,9 @@ class Standing:
         return standing
 
     def failures(self) -> Iterator[Failure]:
-        """All failures that can happen now: none, racks if there are several, brokers, pairs of
-        brokers, and voters. The failures of a kind are in the order of their names."""
+        """NOW, in which nothing fails, and all failures that can happen: each rack if there are
+        several, each broker, each pair of brokers if the tally counts pairs, and each voter. Racks
+        are in the order of their names, the others in that of their ids."""
         yield NOW
         racks = sorted(set(self.rack_of.values()))
         if len(racks) > 1:

@@ -31,7 +31,8 @@ class ChangeGroup:
 
     @property
     def name(self) -> str:
-        """The names of the entities as a list for people; many names are cut short."""
+        """The names of the entities as a list for people. A long list ends with the number of the
+        others."""
         return listed(self.names, limit=_SHOWN_NAMES)
 
     def has(self, change: LoggedChange) -> bool:

@@ -90,8 +90,8 @@ _BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
     partition_folders.REPLICA_WITHOUT_FOLDER.id, health.RETENTION_SHORTENED.id,
 )  # fmt: skip
-"""The rules whose findings' messages say more than their subjects: the subjects of a migration lack
-brokers that never registered, and those of missing folders are partitions, not brokers."""
+"""The rules whose facts show the finding's message, because its subjects say less: those of a
+migration lack brokers that never registered, and those of missing folders are partitions."""
 _HAPPENED = {
     groups.CONFLICT.id: "two histories under one cluster id",
     groups.TWO_LEADERS.id: "two leaders of one epoch",

@@ -39,8 +39,8 @@ class Part:
 
 
 def same(**names: str) -> Part:
-    """A part of attributes that each have the value of one field. names: the name of the field of
-    each attribute."""
+    """A Part whose attributes have the same values as fields. names: for each attribute the name of
+    its field."""
     return Part(
         lambda message: {name: getattr(message, own) for own, name in names.items()},
         lambda fields, version: {own: fields[name] for own, name in names.items()},

@@ -190,8 +190,9 @@ def _put_value(
     source: Bytes, start: int, end: int, names: Bytes, first: int, last: int,
     output: Bytes, to: int, stack: Longs,
 ) -> int:  # fmt: skip
-    """Write the VARIANT in the bytes start to end. Its dictionary is in the bytes first to last of
-    `names`. Returns the position behind the text, REFUSED or NO_ROOM."""
+    """Write the VARIANT in the bytes from start to end (exclusive) of `source` as JSON. Its
+    dictionary is in the bytes from first to last (exclusive) of `names`. Returns the position
+    behind the text, REFUSED or NO_ROOM."""
     at = start
     depth = 0
     while True:
