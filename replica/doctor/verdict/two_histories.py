@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from replica.doctor.check.catalogue import groups
 from replica.doctor.health.set_aside import SetAside, set_aside_text
-from replica.doctor.verdict.verdict import Fact, KnownState
+from replica.doctor.verdict.verdict import Fact, KnownState, Level
 
 
 def of_one_history(fact: Fact, state: KnownState | None) -> Fact:
@@ -31,12 +31,17 @@ def with_evidence(
     facts: Iterable[Fact], folders: Sequence[SetAside], put_back: str
 ) -> Iterator[Fact]:
     """The facts. The fact about the conflict also says which history was there first, and what
-    becomes of the folders that were set aside.
+    becomes of the folders that were set aside. Beside it, a fact that can wait has no step: nobody
+    may start a node before a history is chosen.
 
     folders, put_back: see ClusterEvidence.set_aside and ClusterEvidence.put_back.
     """
+    facts = [*facts]
+    has_conflict = any(groups.CONFLICT.id in fact.rules for fact in facts)
     for fact in facts:
-        if groups.CONFLICT.id in fact.rules:
+        if has_conflict and fact.level is Level.ATTENTION:
+            fact = replace(fact, next_step="")
+        elif groups.CONFLICT.id in fact.rules:
             step = f"{fact.next_step} {set_aside_text(folders)}".rstrip()
             fact = replace(fact, text=f"{fact.text} {put_back}".rstrip(), next_step=step)
         yield fact
