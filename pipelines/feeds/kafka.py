@@ -11,7 +11,7 @@ import json
 import re
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -19,6 +19,7 @@ from itertools import islice
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from pipelines.feeds import message
+from pipelines.feeds.held_interrupts import held_interrupts
 from pipelines.feeds.kafka_topics import KafkaCluster
 from pipelines.feeds.values import Feed, FeedPosition, FeedProgress, RowChange
 from replica.errors import (
@@ -126,14 +127,18 @@ class KafkaTarget:
     def _attempt(self, changes: list[RowChange], position: FeedPosition) -> None:
         self._producer.begin_transaction()
         try:
-            self._produce_all(changes, position)
+            with held_interrupts() as let_through:
+                self._produce_all(changes, position, let_through)
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE:
                 self._commit()  # the transaction has failed: the commit raises the reason
             raise
         self._commit()
 
-    def _produce_all(self, changes: Iterable[RowChange], position: FeedPosition) -> None:
+    def _produce_all(
+        self, changes: Iterable[RowChange], position: FeedPosition, while_full: Callable[[], None]
+    ) -> None:
+        """while_full: is called while the producer's queue has no room."""
         for change in changes:
             headers: _Headers = {
                 "table": self._feed.name,
@@ -142,17 +147,27 @@ class KafkaTarget:
                 "op": change.op,
             }
             value = message.value(self._feed, change)
-            self._produce(self._to.topic, message.key(self._feed, change), value, headers)
+            key = message.key(self._feed, change)
+            self._produce(self._to.topic, key, value, headers, while_full)
         progress = FeedProgress(self._feed.name, self._table_id, position).to_json()
-        self._produce(self._to.progress_topic, self._key, message.compact(progress), {})
+        kept = message.compact(progress)
+        self._produce(self._to.progress_topic, self._key, kept, {}, while_full)
 
-    def _produce(self, topic: str, key: bytes, value: bytes, headers: _Headers) -> None:
+    def _produce(
+        self,
+        topic: str,
+        key: bytes,
+        value: bytes,
+        headers: _Headers,
+        while_full: Callable[[], None],
+    ) -> None:
         while True:
             try:
                 self._producer.produce(topic, value, key, headers=headers)
                 return
             except BufferError:  # the queue is full: send first
                 self._producer.poll(0.1)
+                while_full()
 
     def _commit(self) -> None:
         deadline = time.monotonic() + _COMMIT_S

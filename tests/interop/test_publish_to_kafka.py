@@ -317,7 +317,7 @@ def test_a_transaction_that_has_to_be_aborted_is_done_again(
     def produce_more(target: KafkaTarget, *arguments: Any) -> None:
         produce_all(target, *arguments)
         if next(attempts, None):
-            target._produce("again", b"key", b"x" * 3_000_000, {})
+            target._produce("again", b"key", b"x" * 3_000_000, {}, lambda: None)
 
     monkeypatch.setattr(KafkaTarget, "_produce_all", produce_more)
     assert run(table, broker, "again", properties=["message.max.bytes=4000000"]) == 0
