@@ -72,10 +72,9 @@ def _not_known(facts: ReportFacts) -> Iterator[Clause]:
 def _rules(facts: ReportFacts) -> Iterator[Clause]:
     """The findings that neither another clause nor check's verdict describes."""
     others = [one for one in facts.rules if one.id not in _ABOUT_LOGS]
-    told = _told(facts)
     for severity in ("error", "warning"):
         found = [one for one in others if one.severity == severity and one.now]
-        now = [one for one in found if one.id not in told]
+        now = [one for one in found if one.id not in facts.told_now]
         if now:
             count = counted(sum(one.now for one in now), severity)
             level = Level.AT_RISK if any(one.id in AT_RISK for one in now) else Level.ATTENTION
@@ -87,11 +86,6 @@ def _rules(facts: ReportFacts) -> Iterator[Clause]:
                 Level.ATTENTION if severity == "error" else Level.RECOVERED,
                 f"{count} in earlier captures only ({_named(before)})",
             )
-
-
-def _told(facts: ReportFacts) -> frozenset[str]:
-    """The rules whose findings check's verdict describes."""
-    return frozenset(rule for fact in facts.now for rule in fact.rules)
 
 
 def _named(rules: list[RuleCount]) -> str:
@@ -106,7 +100,7 @@ def _now(facts: ReportFacts) -> Iterator[Clause]:
     if not pairs:
         alone = f"{newest} there is one node, and nothing to compare its metadata log with"
         yield Clause(Level.HEALTHY, alone)
-    elif not _NOT_ALIKE.isdisjoint(pairs) and not _ABOUT_LOGS.isdisjoint(_told(facts)):
+    elif not _NOT_ALIKE.isdisjoint(pairs) and not _ABOUT_LOGS.isdisjoint(facts.told_now):
         return  # check's verdict says it
     elif not _NOT_ALIKE.isdisjoint(pairs):
         yield Clause(Level.ATTENTION, f"{newest} the metadata logs of the nodes don't agree")

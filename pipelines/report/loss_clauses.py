@@ -35,9 +35,8 @@ def happened_to_logs(facts: ReportFacts) -> Iterator[Clause]:
 
 
 def _conflicts(facts: ReportFacts) -> Iterator[Clause]:
-    is_told = CONFLICT.id in {rule for fact in facts.now for rule in fact.rules}
     found = [one for one in facts.partings if one.is_conflict]
-    if is_told:
+    if CONFLICT.id in facts.told_now:
         now = [one for one in found if one.is_latest]
         yield from (_times(one) for one in now[:1] if one.since_ms is not None)
         found = [one for one in found if not one.is_latest]
@@ -116,8 +115,7 @@ def _lost(loss: LostRecordCount, facts: ReportFacts) -> str:
 
 def _is_told(loss: LostRecordCount, facts: ReportFacts) -> bool:
     """Whether check's verdict on the newest captures tells of this loss."""
-    rules = {rule for fact in facts.now for rule in fact.rules}
-    return loss.when is When.PENDING and not rules.isdisjoint(_OF_LOSSES)
+    return loss.when is When.PENDING and not facts.told_now.isdisjoint(_OF_LOSSES)
 
 
 def _more(loss: LostRecordCount, facts: ReportFacts) -> Iterator[Clause]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipelines.report.divergences import Parting
@@ -58,7 +58,8 @@ class ReportFacts:
     """The number of captures that came in after the last build."""
     rounds: Rounds = NO_ROUNDS
     end_written_ms: int | None = None
-    """The largest time of these replicas' records, in ms since 1970; None where no table has it."""
+    """The largest time of a record in the logs of the newest capture group, in ms since 1970; None
+    if no table has it."""
     known_to: int | None = None
     """The last end offset (exclusive) at which the metadata state is known; None where no table has
     it."""
@@ -76,22 +77,27 @@ class ReportFacts:
         return () if self.judged is None else self.judged.not_judged
 
     @property
+    def told_now(self) -> frozenset[str]:
+        """The rules whose findings check's verdict describes."""
+        return frozenset(rule for fact in self.now for rule in fact.rules)
+
+    @property
     def has_two_histories(self) -> bool:
         """Whether logs of the newest captures conflict."""
-        return CONFLICT.id in _rules(self.now) or any(
+        return CONFLICT.id in self.told_now or any(
             one.is_conflict and one.is_latest for one in self.partings
         )
 
     @property
     def lacks_records(self) -> bool:
         """Whether a finding of any capture is about a disk that lacks records that its node had."""
-        found = {one.id for one in self.rules} | _rules(self.now)
+        found = {one.id for one in self.rules} | self.told_now
         return not OLD_DISKS.isdisjoint(found)
 
     @property
     def is_put_back(self) -> bool:
         """Whether the newest captures show such a disk, and its node was not only stopped."""
-        return not _PUT_BACK.isdisjoint(_rules(self.now))
+        return not _PUT_BACK.isdisjoint(self.told_now)
 
     @property
     def may_reassure(self) -> bool:
@@ -115,7 +121,3 @@ def _is_calm(fact: Fact) -> bool:
         and len(rules) == len(fact.rules) > 0
         and all(one.family is Family.HEALTH and one not in LOSING for one in rules)
     )
-
-
-def _rules(facts: Iterable[Fact]) -> set[str]:
-    return {rule for fact in facts for rule in fact.rules}

@@ -102,8 +102,8 @@ class PeerConnections:
         self._connections[node_id] = PeerConnection(None, now_ms + self._retry_backoff_ms)
 
     def reset(self) -> None:
-        """Forget all requests, so that late answers are ignored. Each change of role calls this,
-        except a vote for another replica."""
+        """Forget all requests, so that late answers are ignored. The core calls this whenever its
+        role changes, except when it votes for another replica."""
         self._connections.clear()
         self._newest.clear()
 

@@ -137,8 +137,8 @@ def _now(count: int, *others: str) -> str:
 def _of_voters(
     now: Exposure, voters: Sequence[Exposure], told: Collection[tuple[str, ...]]
 ) -> Iterator[str]:
-    """A clause that names each voter without which the quorum has no majority. Nothing where `told`
-    has all of these voters. told: the failures of which the line says so already."""
+    """A clause that names the voters of which the quorum needs each one for a majority. Nothing if
+    the line has said so of all of them. told: the failures of which the line has said so."""
     if now.has_majority is False:
         return  # see _of_leader
     needed = [one.failure.gone[0] for one in voters if one.has_majority is False]

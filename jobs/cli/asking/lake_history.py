@@ -224,9 +224,9 @@ class ClusterHistory:
         return found
 
     def _newest_capture(self) -> tuple[datetime, int, datetime]:
-        """(captured_at, end (exclusive), time of the last record) of the newest built capture whose
-        replica agrees with the branch to its end. Raises UsageError where there is no such
-        capture."""
+        """The newest built capture whose replica agrees with the branch to its end, as
+        (captured_at, the end of the log (exclusive), the time of the log's last record). Raises
+        UsageError if there is no such capture."""
         mine = self.mine("s.")
         query = (
             "SELECT max(s.captured_at), max(e.end_offset), max(s.last_append_time) "

@@ -61,8 +61,8 @@ def rows(lake: Lake, sql: str) -> Iterator[Sequence[Any]]:
 
 
 def named_rows(lake: Lake, sql: str) -> Iterator[dict[str, Any]]:
-    """The rows of one of kraftlake's own queries, as dictionaries by column name. The names must
-    differ."""
+    """The rows that a query of kraftlake itself, not of a user, gives: each as a dictionary by
+    column name. No two columns may have the same name."""
     return OwnQueries(lake).named_rows(sql)
 
 

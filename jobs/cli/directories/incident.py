@@ -103,8 +103,8 @@ class Incident:
     """The offset from which on there are two histories; None where there is one."""
 
     def whose(self, event: Event) -> str:
-        """The history that an event belongs to, as the end of a sentence; "" where there is only
-        one history, or where the event is the divergence itself."""
+        """The end of a sentence about an event: it names the nodes with the history that has the
+        event. "" if there is only one history, or if the event is the divergence itself."""
         if self.parted is None or event.offset < self.parted or event.event == DIVERGENCE:
             return ""
         return f", in the history of {named('node', [*map(str, event.nodes)])}"

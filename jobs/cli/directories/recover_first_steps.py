@@ -12,9 +12,9 @@ from replica.words import named, sentence
 
 
 def start_of_others(quorum: PlannedQuorum, start: StartOfVoters | None) -> StartOfVoters | None:
-    """The voters whose start with their own disks may give the quorum a leader without any
-    loss; None where nothing shows which these are, or where disks are in doubt. start: that of
-    the verdict."""
+    """The voters whose start with their own disks may give the quorum a leader without any loss.
+    None if nothing shows which voters these are, or if disks are in doubt. start: the voters that
+    start by the verdict; None if the verdict names none."""
     if quorum.plan.holds_nothing or quorum.doubted:
         return None
     left = [voter.node_id for voter in quorum.left]

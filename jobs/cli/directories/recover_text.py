@@ -201,7 +201,8 @@ def answer_line(
 
 
 def _start_of_whole(plan: RecoveryPlan, start: StartOfVoters | None) -> Iterator[str]:
-    """What to do if all voters are here. start: that of the verdict."""
+    """What to do if the directories of all voters were given. start: the voters that start by the
+    verdict; None if the verdict names none."""
     if start is not None:
         yield start.clause
         return
@@ -234,8 +235,8 @@ def _goes_on_with(plan: RecoveryPlan) -> Iterator[str]:
 
 
 def _start(plan: RecoveryPlan, start: StartOfVoters | None) -> str:
-    """The nodes of a safe plan that start, and those that stay stopped. start: that of the
-    verdict."""
+    """A clause about a safe plan. It names the nodes that the plan starts, and the nodes that stay
+    stopped. start: the voters that start by the verdict; None if the verdict names none."""
     known = (*sorted(plan.voters or ()), *(voter.key for voter in plan.quorum.leaving))
     doubted = {voter.key for voter in plan.doubted}
     left = [one for one in known if one not in plan.missing and one not in doubted]

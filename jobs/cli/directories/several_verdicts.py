@@ -58,8 +58,8 @@ def _shared(verdicts: Sequence[Verdict]) -> tuple[Fact, ...]:
 
 
 def _without(verdict: Verdict, told: frozenset[str]) -> Verdict:
-    """The verdict without facts that were printed above. Its level is that of the first fact that
-    remains; where none remains, the level stays."""
+    """The verdict without the facts that were printed above. The first fact that remains gives the
+    level; if no fact remains, the level stays. told: the texts of the printed facts."""
     left = tuple(fact for fact in verdict.facts if fact.text not in told)
     if len(left) == len(verdict.facts):
         return verdict

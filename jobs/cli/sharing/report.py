@@ -51,17 +51,21 @@ def run(options: ReportOptions) -> int:
     """Writes the page, and prints each cluster's verdict, on stderr where the page goes to standard
     output. Returns 0. Raises KraftlakeError."""
     lake = lake_unless(options.paths, options.lake, "report")
-    verdicts = _verdicts(options) if lake is None else {}
-    if lake is None and verdicts == {}:
-        return _of_no_log(options)
-    if lake is not None or _can_make_a_lake():
-        return _write(_of_lake(lake, options, verdicts or {}), options)
+    if lake is not None:
+        return _write(_of_lake(lake, options, {}), options)
+    if _can_make_a_lake():
+        verdicts = _verdicts(options)
+        if verdicts == {}:
+            return _of_no_log(options)
+        return _write(_of_lake(None, options, verdicts or {}), options)
     report = _of_directories(options)
+    if report is None:
+        return _of_no_log(options)
     complain(
         "report: this page is made without a lake; the slider over every moment, and the SQL of "
         f"each figure, need what makes one: {line_that_adds('lake')}"
     )
-    return _of_no_log(options) if report is None else _write(report, options)
+    return _write(report, options)
 
 
 def _of_lake(lake: Lake | None, options: ReportOptions, verdicts: Mapping[str, Verdict]) -> Report:
@@ -219,11 +223,9 @@ def lines_of(view: ClusterView) -> Iterator[str]:
         yield level_line(verdict.level, verdict.headline)
     if judged is None:
         identity = labelled("cluster", view.cluster_id)
-    elif leading is None:
-        *lines, identity = describe_verdict(judged, form=_FORM)
-        yield from lines
     else:
-        *lines, identity = beside_worse(judged, form=_FORM)
+        describe = describe_verdict if leading is None else beside_worse
+        *lines, identity = describe(judged, form=_FORM)
         yield from lines
     if view.summary.refused:
         yield labelled("refused", view.summary.refused)

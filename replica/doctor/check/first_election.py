@@ -17,9 +17,8 @@ from replica.format.compression import Inflation
 from replica.format.directory import SnapshotFile
 from replica.format.formatted import FormattedDirectory
 from replica.metadata.changes.naming import SCRAM_MECHANISMS
-from replica.metadata.changes.releases import release_of
+from replica.metadata.changes.releases import level_text
 from replica.metadata.codec import decode
-from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.record import MetadataRecord
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import NO_NODE, ReplicaId, ReplicaKey
@@ -136,7 +135,7 @@ def _described(record: MetadataRecord) -> str:
     fields: Mapping[str, Any] = record.fields
     if record.type == "FEATURE_LEVEL_RECORD":
         name, level = fields["name"], fields["featureLevel"]
-        return one_line(f"{name} {release_of(level) if name == METADATA_VERSION else level}")
+        return one_line(f"{name} {level_text(name, level)}")
     if record.type == "USER_SCRAM_CREDENTIAL_RECORD":
         number = fields["mechanism"]
         mechanism = SCRAM_MECHANISMS.get(number) or f"SCRAM {number}"

@@ -10,7 +10,7 @@ from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject
 from replica.doctor.health.absent import absent_brokers
 from replica.doctor.health.cluster import LOST_DIRECTORY, Cluster
-from replica.doctor.health.copy_first import copies_first, what_to_copy
+from replica.doctor.health.copy_first import copies_first
 from replica.metadata.image.partition import UNASSIGNED_DIRECTORY
 
 
@@ -26,14 +26,14 @@ def _absent(cluster: Cluster) -> Iterator[Finding]:
     brokers, offsets = cluster.values("brokers"), cluster.offsets("brokers")
     fenced, unregistered = [], []
     absent, copies = absent_brokers(cluster), copies_first(cluster)
-    copied = {one.broker for one in copies if what_to_copy([one._replace(stop="")])}
+    copied = {one.broker for one in copies if one.is_copied}
     stop = {one.broker: one.stop for one in copies if one.stop}
     for broker_id, count in sorted(held.items()):
         name, replicas = f"broker {broker_id}", f"{count} replica{'s' * (count > 1)}"
         if broker_id in copied:
             replicas += "; copy its log directories before it starts"
         if broker_id in stop:
-            replicas += f"; {stop[broker_id]} before"
+            replicas += f"; stop {stop[broker_id]} before"
         if broker_id not in brokers:
             unregistered.append(Subject(name, replicas))
         elif broker_id in absent:

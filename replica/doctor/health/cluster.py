@@ -100,9 +100,9 @@ class Cluster:
     idle_when_fenced: frozenset[int] = frozenset()
     """Those of `vanished` that led no partition when they were fenced."""
     led_from_new_directories: frozenset[PartitionKey] = frozenset()
-    """The partitions of which the leader, or the only replica that may lead, began in another log
-    directory after its broker had lost the former one, so that it may have begun empty. No
-    partitions if the log wasn't searched for them."""
+    """The partitions whose only replica that leads or may lead is in a new log directory, because
+    its broker has lost the former one. The replica may have begun without records. Empty if the
+    log wasn't searched for such partitions."""
     now: int | None = None
     """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None

@@ -16,8 +16,8 @@ from replica.doctor.health.absent_directories import (
     with_all,
 )
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.emptied import emptied_brokers, keep_stopped
-from replica.doctor.health.live_replicas import eligible_to_lead
+from replica.doctor.health.emptied import emptied_brokers, to_stop
+from replica.doctor.health.live_replicas import that_truncate
 from replica.words import named
 
 _SHOWN = 5
@@ -39,12 +39,23 @@ class CopyFirst(NamedTuple):
     """What is known of its log directories if its start with an empty one would bring leaders
     without records; None where nothing speaks of such a danger."""
     stop: str = ""
-    """What comes before its start, such as `stop broker 13`: see keep_stopped."""
+    """The brokers that stop before it starts, such as `broker 13`: see to_stop."""
 
     @property
     def only_copies(self) -> tuple[str, ...]:
         """The partitions of which this broker may hold the only copy of records."""
         return tuple(sorted({*self.truncated, *self.begun_again}))
+
+    @property
+    def others_up(self) -> tuple[int, ...]:
+        """The live brokers whose log directories are copied, too: they truncate their replicas if
+        this broker leads without records."""
+        return () if self.absent is None else self.absent.others_up
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether log directories have to be copied before this broker starts."""
+        return bool(self.only_copies or self.shortened or self.others_up)
 
 
 def copies_first(cluster: Cluster) -> tuple[CopyFirst, ...]:
@@ -57,12 +68,11 @@ def copies_first(cluster: Cluster) -> tuple[CopyFirst, ...]:
     for key, partition in cluster.partitions.items():
         if partition.leader_recovery_state:
             # the new leader is among the eligible replicas once it has stopped too
-            able = {*partition.isr, *eligible_to_lead(partition)}
-            for broker in set(partition.replicas) - cluster.live_brokers - able:
+            for broker in that_truncate(partition) - cluster.live_brokers:
                 truncated[broker].append(cluster.name_of(key))
     begun_again, absent = _of_begun_again(cluster), absent_directories(cluster)
     emptied = emptied_brokers(cluster)
-    stop, found = keep_stopped(emptied), {*truncated, *shortened, *begun_again, *absent}
+    stop, found = to_stop(emptied), {*truncated, *shortened, *begun_again, *absent}
     if stop:
         found |= cluster.replicas_by_broker.keys() - cluster.live_brokers
         found -= {one.broker for one in emptied}
@@ -84,9 +94,8 @@ def _of_begun_again(cluster: Cluster) -> Mapping[int, Collection[str]]:
     found: dict[int, list[str]] = defaultdict(list)
     for key in cluster.led_from_new_directories:
         partition = cluster.partitions[key]
-        able = (*partition.isr, *eligible_to_lead(partition))
         if not partition.leader_recovery_state:  # see CopyFirst.truncated
-            for broker in set(partition.replicas) - cluster.live_brokers - set(able):
+            for broker in that_truncate(partition) - cluster.live_brokers:
                 found[broker].append(cluster.name_of(key))
     return found
 
@@ -111,14 +120,14 @@ def what_to_copy(copies: Iterable[CopyFirst]) -> str:
     copied."""
     started = [*copies]
     stop = next((one.stop for one in started if one.stop), "")
-    chosen = [one for one in started if one.only_copies or one.shortened or _up(one)]
+    chosen = [one for one in started if one.is_copied]
     if not chosen:
-        return f"{stop}." if stop else ""
+        return f"stop {stop}." if stop else ""
     brokers = [str(one) for one in to_copy(chosen)]
     step = f"copy the log directories of {_brokers(brokers)}"
     if stop:
-        step = f"{stop} and {step}"
-    if any(one.only_copies or _up(one) for one in chosen):
+        step = f"stop {stop} and {step}"
+    if any(one.only_copies or one.others_up for one in chosen):
         return f"{step}."
     topics = named(
         "topic", sorted({name for one in chosen for name in one.shortened}), limit=_SHOWN
@@ -132,22 +141,21 @@ def after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str:
     instruction. is_said: whether a step about an outage has it."""
     if not copies or not (is_said or any(one.only_copies for one in copies)):
         return " ".join(filter(None, (copy_step(copies), step)))
-    copied = _brokers([str(one) for one in to_copy(copies)])
-    stop = copies[0].stop.replace("stop", "the stop of", 1)
-    after = f"After {f'{stop} and ' if stop else ''}the copy of the log directories of {copied}"
-    told = f"{after}: {step[0].lower()}{step[1:]}"
-    return told if to_copy(copies) else step
+    copied = to_copy(copies)
+    if not copied:
+        return step
+    stop = f"the stop of {copies[0].stop} and " if copies[0].stop else ""
+    return (
+        f"After {stop}the copy of the log directories of {_brokers([*map(str, copied)])}: "
+        f"{step[0].lower()}{step[1:]}"
+    )
 
 
 def to_copy(copies: Iterable[CopyFirst]) -> Sequence[int]:
     """The brokers whose log directories are copied before these brokers start: these brokers, and
     those that run and truncate their replicas to the log of a leader without records."""
-    chosen = [one for one in copies if one.only_copies or one.shortened or _up(one)]
-    return sorted({one.broker for one in chosen}.union(*map(_up, chosen)))
-
-
-def _up(copy: CopyFirst) -> tuple[int, ...]:
-    return () if copy.absent is None else copy.absent.others_up
+    chosen = [one for one in copies if one.is_copied]
+    return sorted({one.broker for one in chosen}.union(*(one.others_up for one in chosen)))
 
 
 def steps_if_lost(copies: Iterable[CopyFirst]) -> str:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster, PartitionKey
-from replica.doctor.health.live_replicas import eligible_to_lead
+from replica.doctor.health.live_replicas import that_truncate
 from replica.doctor.health.new_directories import only_holder
-from replica.metadata.image.partition import Partition, topic_of
+from replica.metadata.image.partition import topic_of
 from replica.model.keys import NO_NODE
 from replica.words import counted, listed, named, sentence, shortened
 
@@ -56,7 +56,7 @@ def emptied_partitions(cluster: Cluster) -> dict[PartitionKey, int]:
     found = {}
     for key in cluster.led_from_new_directories:
         partition = cluster.partitions[key]
-        holder, others = only_holder(partition), _others(partition)
+        holder, others = only_holder(partition), that_truncate(partition)
         is_led = partition.leader != NO_NODE
         if is_led:  # a live replica has truncated its log already
             others = others - cluster.live_brokers
@@ -75,7 +75,7 @@ def emptied_brokers(cluster: Cluster) -> tuple[Emptied, ...]:
 
 def _emptied(cluster: Cluster, holder: int, keys: Sequence[PartitionKey]) -> Emptied:
     by_name = {cluster.name_of(key): (key, cluster.partitions[key]) for key in keys}
-    others = frozenset().union(*(_others(one) for _, one in by_name.values()))
+    others = frozenset().union(*(that_truncate(one) for _, one in by_name.values()))
     waiting = (name for name, (_, one) in by_name.items() if one.leader == NO_NODE)
     led = (name for name, (_, one) in by_name.items() if one.leader != NO_NODE)
     whole = (
@@ -95,11 +95,6 @@ def _emptied(cluster: Cluster, holder: int, keys: Sequence[PartitionKey]) -> Emp
     )
 
 
-def _others(partition: Partition) -> frozenset[int]:
-    """The replicas that truncate to the log of the only one that may lead."""
-    return frozenset(partition.replicas).difference(partition.isr, eligible_to_lead(partition))
-
-
 def _refusing(cluster: Cluster, holder: int) -> tuple[int, int]:
     """The values of Emptied.refusing and Emptied.may_refuse."""
     refusing = unknown = 0
@@ -112,11 +107,11 @@ def _refusing(cluster: Cluster, holder: int) -> tuple[int, int]:
     return refusing, unknown
 
 
-def keep_stopped(found: Iterable[Emptied]) -> str:
-    """A clause such as `stop broker 13`, which comes before the start of any other broker; "" if
-    no broker has to be stopped."""
+def to_stop(found: Iterable[Emptied]) -> str:
+    """The brokers that stop before any other broker starts, such as `broker 13`; "" if no broker
+    has to stop."""
     live = [str(one.broker) for one in found if one.is_live]
-    return f"stop {named('broker', live, limit=_SHOWN)}" if live else ""
+    return named("broker", live, limit=_SHOWN) if live else ""
 
 
 def why_stopped(one: Emptied) -> str:

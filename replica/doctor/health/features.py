@@ -15,7 +15,7 @@ from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject
 from replica.doctor.health.cluster import Cluster, and_more
 from replica.doctor.health.quorum import controllers_without_vote, how_to_remove
-from replica.metadata.changes.releases import release_of
+from replica.metadata.changes.releases import level_text, release_of
 from replica.metadata.image.settings import METADATA_VERSION
 
 
@@ -85,7 +85,7 @@ def _blockers(feature: str, wanted: int, registered: list[RegisteredNode]) -> It
     for node in registered:
         highest = node.highest.get(feature, 0)
         if highest < wanted:
-            own, others = _shown(feature, highest), _shown(feature, wanted)
+            own, others = level_text(feature, highest), level_text(feature, wanted)
             told = f"{feature}: supports {own}, others {others}{node.removal}"
             yield Subject(node.name, told, node.offset)
 
@@ -96,10 +96,6 @@ def _counted(subjects: list[Subject]) -> str:
 
 def _lowest(registered: list[RegisteredNode], feature: str) -> int:
     return min((node.highest.get(feature, 0) for node in registered), default=0)
-
-
-def _shown(feature: str, level: int) -> str:
-    return release_of(level) if feature == METADATA_VERSION else str(level)
 
 
 def highest_levels(registration: Mapping[str, Any]) -> dict[str, int]:

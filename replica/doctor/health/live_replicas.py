@@ -149,6 +149,12 @@ class Alike(NamedTuple):
         )
 
 
+def that_truncate(partition: Partition) -> frozenset[int]:
+    """The replicas that truncate their logs to that of a leader from the ISR or the ELR: all that
+    may not lead themselves without an unclean election."""
+    return frozenset(partition.replicas).difference(partition.isr, eligible_to_lead(partition))
+
+
 def eligible_to_lead(partition: Partition) -> tuple[int, ...]:
     """The replicas that may lead without an unclean election, live or not. Kafka takes the last
     known leader if no other replica is left (KIP-966)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from replica.doctor.health.cluster import Cluster
 from replica.metadata.changes.readers import Reader, reader_of
-from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
+from replica.metadata.changes.releases import NEWEST_LEVELS, level_text
 from replica.metadata.changes.unread import unread_level
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.words import listed
@@ -20,24 +20,25 @@ def releases_text(cluster: Cluster) -> str:
     changed = [one for one in levels if offsets[one] > min(registered, default=offsets[one])]
     if not changed:
         return ""
-    readers = [reader_of(release) for release in NEWEST_LEVELS]
-    able = [one.release for one in readers if _reads(one, cluster)]
+    known, able = [*NEWEST_LEVELS], startable_releases(cluster)
     changed.sort(key=lambda one: (one != METADATA_VERSION, one))
-    told = listed([f"{one} is {_level(one, levels[one])}" for one in changed])
+    told = listed([f"{one} is {level_text(one, levels[one])}" for one in changed])
     said = f"Levels were changed after brokers had started: {told}."
     if not able:
-        return f"{said} Only a release after Kafka {readers[-1].release} can start on these logs."
+        return f"{said} Only a release after Kafka {known[-1]} can start on these logs."
     which = able[0] if len(able) == 1 else f"{able[0]} to {able[-1]}"
-    older = "" if able[0] == readers[0].release else "; an older release ends at its start"
+    older = "" if able[0] == known[0] else "; an older release ends at its start"
     return f"{said} Kafka {which} can start on these logs{older}."
 
 
-def _level(feature: str, level: int) -> str:
-    return release_of(level) if feature == METADATA_VERSION else str(level)
+def startable_releases(cluster: Cluster) -> list[str]:
+    """The known releases of which a node starts with the levels of the newest state, the oldest
+    first."""
+    readers = map(reader_of, NEWEST_LEVELS)
+    return [one.release for one in readers if _reads(one, cluster)]
 
 
 def _reads(reader: Reader, cluster: Cluster) -> bool:
-    """Whether a node of this release starts with the levels of the newest state."""
     return all(
         unread_level(reader, feature, level) is None
         for feature, level in cluster.values("features").items()

@@ -14,8 +14,8 @@ from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding, Subject
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.features import RegisteredNode, registered_nodes
-from replica.metadata.changes.readers import reader_of
-from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
+from replica.doctor.health.startable import startable_releases
+from replica.metadata.changes.releases import NEWEST_LEVELS, level_text, release_of
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
 from replica.words import listed
@@ -37,23 +37,14 @@ def judge_unsupported(cluster: Cluster) -> Iterator[Finding]:
 
 def needed_release(cluster: Cluster) -> str:
     """The releases that support all finalized levels, such as `Kafka 4.1 or newer`."""
-    for release in NEWEST_LEVELS:
-        reader = reader_of(release)
-        own = {**reader.features, METADATA_VERSION: NEWEST_LEVELS[release]}
-        if all(level <= own.get(name, 0) for name, level in _levels(cluster)):
-            return f"Kafka {release} or newer"
+    for release in startable_releases(cluster):
+        return f"Kafka {release} or newer"
     return f"a release after Kafka {[*NEWEST_LEVELS][-1]}"
 
 
 def needed_by(finding: Finding) -> str:
     """The result of needed_release, from the finding."""
     return finding.message.removesuffix(_READS)
-
-
-def _levels(cluster: Cluster) -> Iterator[tuple[str, int]]:
-    for name, level in sorted(cluster.values("features").items()):
-        if name != KRAFT_VERSION:
-            yield name, level
 
 
 def _told(node: RegisteredNode, cluster: Cluster) -> str:
@@ -63,8 +54,10 @@ def _told(node: RegisteredNode, cluster: Cluster) -> str:
     raised = cluster.offsets("features")
     lacks = [
         _lacks(name, level, node.highest.get(name, 0))
-        for name, level in _levels(cluster)
-        if level > node.highest.get(name, 0) and node.offset >= raised[name]
+        for name, level in sorted(cluster.values("features").items())
+        if name != KRAFT_VERSION
+        and level > node.highest.get(name, 0)
+        and node.offset >= raised[name]
     ]
     if not lacks:
         return ""
@@ -73,9 +66,8 @@ def _told(node: RegisteredNode, cluster: Cluster) -> str:
 
 
 def _lacks(name: str, level: int, highest: int) -> str:
-    if name == METADATA_VERSION:
-        return f"{name} {release_of(level)}"
-    return f"{name} {level} (it supports {highest})"
+    own = "" if name == METADATA_VERSION else f" (it supports {highest})"
+    return f"{name} {level_text(name, level)}{own}"
 
 
 def _release(highest: int) -> str:

@@ -7,7 +7,7 @@ facts             turns the evidence into facts
 outage            the facts that users notice
 start_of_brokers  the step that brings leaders back
 start_of_voters   the voters whose start gives a quorum a majority again
-unsupported       texts about nodes with too old a release of Kafka
+unsupported       texts about releases of Kafka that can start, and nodes with one that cannot
 without_winner    the facts about a quorum in which nobody wins an election
 losses            the facts about records that logs lose
 old_disks         the texts about disks that lack what their voters had

@@ -113,21 +113,22 @@ class StoppedBefore(NamedTuple):
 
 
 class Since(NamedTuple):
-    """Since when several things, such as partitions without leader, have been in one state."""
+    """Since when the subjects of a fact have been in one state: for example since when partitions
+    have had no leader."""
 
     first_ms: int
-    """The time at which the first of them reached this state, in ms since 1970 (UTC)."""
+    """The time at which the first subject reached this state, in ms since 1970 (UTC)."""
     last_ms: int
-    """The time at which the last of them reached it, in ms since 1970 (UTC)."""
+    """The time at which the last subject reached it, in ms since 1970 (UTC)."""
     is_exact: bool = True
     """False where the state may have begun earlier than first_ms."""
     stopped: tuple[StoppedBefore, ...] = ()
     """The brokers that had stopped some time before they were fenced, if this state began with
     their fencing."""
     at_first: int = 1
-    """The number of things that reached the state in the same second as the first of them."""
+    """The number of subjects that reached the state in the same second as the first one."""
     created_ms: int | None = None
-    """The time at which the first of them was created, in ms since 1970 (UTC); None if one of them
+    """The time at which the first subject was created, in ms since 1970 (UTC); None if a subject
     may be older than the changes that were read."""
 
 

@@ -35,9 +35,12 @@ from replica.doctor.verdict.lost_directories import beside_emptied, new_director
 from replica.doctor.verdict.margin import QuorumMargin, majority_facts
 from replica.doctor.verdict.old_disks import OLD_DISKS, old_disks_text
 from replica.doctor.verdict.outage import OUTAGE_RULES, absent_text, outage_facts, topics_text
-from replica.doctor.verdict.start_of_brokers import with_releases
 from replica.doctor.verdict.two_histories import kept_apart, of_one_history, with_evidence
-from replica.doctor.verdict.unsupported import unsupported_texts, with_unsupported
+from replica.doctor.verdict.unsupported import (
+    unsupported_texts,
+    with_releases,
+    with_unsupported,
+)
 from replica.doctor.verdict.verdict import (
     OF_OTHER_CLUSTERS,
     Fact,

@@ -10,7 +10,7 @@ from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.emptied import (
     Emptied,
-    keep_stopped,
+    to_stop,
     what_remains,
     what_stops,
     why_stopped,
@@ -122,18 +122,18 @@ def _in_restart(lost: Sequence[str], evidence: ClusterEvidence) -> Iterator[str]
 def around_starts(evidence: ClusterEvidence, copy: str | None) -> tuple[list[str], list[str]]:
     """The sentences before and after those that start brokers. copy: as in start_of_brokers."""
     before = [copy] if copy else []
-    stop = keep_stopped(evidence.emptied)
+    stop = to_stop(evidence.emptied)
     if not copy and stop and copy is not None:
-        before = [f"First {stop}."]
+        before = [f"First stop {stop}."]
     return before, [*what_remains(evidence.emptied)]
 
 
 def beside_emptied(facts: Iterable[Fact], emptied: Sequence[Emptied]) -> Iterator[Fact]:
     """The facts. A step that starts brokers, or waits for their start, says what comes before."""
-    stop = keep_stopped(emptied).replace("stop", "After the stop of", 1)
+    stop = to_stop(emptied)
     for fact in facts:
         if stop and _STARTS.issuperset(fact.rules) and fact.next_step:
-            yield replace(fact, next_step=f"{stop}: {fact.next_step}")
+            yield replace(fact, next_step=f"After the stop of {stop}: {fact.next_step}")
         else:
             yield fact
 

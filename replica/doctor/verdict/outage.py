@@ -57,6 +57,8 @@ _FATE = {health.MAJORITY_STOPPED.id: " A start of the voters may discard these r
 """A sentence about the future of the records that a rule names."""
 NO_CHANGE = (health.LEADER_GAVE_UP.id, log.ENDLESS_ELECTIONS.id, files.ELECTIONS_WITHOUT_WINNER.id)
 """The rules whose facts, if they are an outage, mean that the cluster accepts no change."""
+MAY_LACK_LEADER = frozenset({*NO_CHANGE, health.MAJORITY_STOPPED.id})
+"""The rules about a quorum that has no leader, or may have none."""
 OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id, *_CERTAINTY)
 """The rules whose findings users notice, or may notice."""
 _SHOWN = 5
@@ -172,7 +174,7 @@ def leader_lacked(facts: Iterable[Fact]) -> str:
     if they aren't sure; else "". The word `probably` is looked for in the text of the fact, because
     a fact that comes from a lake has nothing else that shows it."""
     for fact in facts:
-        if not {*NO_CHANGE, health.MAJORITY_STOPPED.id}.isdisjoint(fact.rules):
+        if not MAY_LACK_LEADER.isdisjoint(fact.rules):
             if fact.text.startswith(PROBABLY):
                 return "probably no leader"
             return "no leader" if fact.level is Level.OUTAGE else "perhaps no leader"

@@ -3,17 +3,14 @@ and which controllers have to run before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
-from replica.doctor.check.catalogue import files, health, log
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.absent import Absence
 from replica.doctor.health.copy_first import start_conditions
 from replica.doctor.health.returning import Returning
 from replica.doctor.verdict.evidence import ClusterEvidence
 from replica.doctor.verdict.lost_directories import brokers_in
-from replica.doctor.verdict.verdict import Fact
 from replica.model.voters import majority
 from replica.words import named
 
@@ -138,26 +135,3 @@ def _controllers_first(down: Sequence[str], leaderless: int, evidence: ClusterEv
         return ""
     nodes = named("node", evidence.reliable, limit=_SHOWN)
     return f"If the controllers are stopped, start {nodes} before the brokers. "
-
-
-_NODES_DOWN = frozenset(
-    {
-        health.LEADER_GAVE_UP.id, health.MAJORITY_STOPPED.id, health.FENCED_BROKER.id,
-        health.UNREGISTERED_BROKER.id, health.VOTER_ON_FENCED_BROKER.id,
-        files.ELECTIONS_WITHOUT_WINNER.id, log.ENDLESS_ELECTIONS.id,
-    }
-)  # fmt: skip
-
-
-def with_releases(
-    facts: Iterable[Fact], evidence: ClusterEvidence, before: Sequence[Fact] = ()
-) -> Iterator[Fact]:
-    """The facts. The first of them about nodes that are down also says which releases can start.
-    before: facts that may have said so."""
-    releases = evidence.releases
-    is_said = not releases or any(releases in one.text for one in before)
-    for fact in facts:
-        if not is_said and not _NODES_DOWN.isdisjoint(fact.rules):
-            is_said = True
-            fact = replace(fact, text=f"{fact.text} {releases}")
-        yield fact

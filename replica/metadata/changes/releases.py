@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from replica.metadata.image.settings import METADATA_VERSION
+
 RELEASES = {
     **{1: "3.0-IV1", 2: "3.1-IV0", 3: "3.2-IV0", 4: "3.3-IV0", 5: "3.3-IV1", 6: "3.3-IV2"},
     **{7: "3.3-IV3", 8: "3.4-IV0", 9: "3.5-IV0", 10: "3.5-IV1", 11: "3.5-IV2", 12: "3.6-IV0"},
@@ -39,6 +41,11 @@ METADATA_CHANGES = {
 """The levels of metadata.version, from 7 on, that changed the metadata (Kafka:
 MetadataVersion.didMetadataChange), and the content that came with each. Kafka never goes back below
 one of these levels, because this content could be lost."""
+
+
+def level_text(feature: str, level: int) -> str:
+    """A level of a feature as text: of metadata.version its name, of others the number."""
+    return release_of(level) if feature == METADATA_VERSION else str(level)
 
 
 def release_of(level: int) -> str:

@@ -12,7 +12,8 @@ GONE, STALE = VoterDoubt.NOT_GIVEN, VoterDoubt.STALE
 
 
 def known(*voters: int | VoterDoubt) -> tuple[KnownVoter, ...]:
-    """Voters 1, 2 and so on: the ends of their logs, or the doubts about their disks."""
+    """The voters with the ids 1, 2 and so on. voters: for each voter the end of its log, or the
+    doubt about its disk."""
     return tuple(
         KnownVoter(ReplicaKey(node), one)
         if isinstance(one, VoterDoubt)
