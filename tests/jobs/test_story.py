@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from jobs.cli.clock import UTC_CLOCK
 from jobs.cli.directories.incident import IncidentEvent, Weight
-from jobs.cli.directories.story import cut, decisive_few, in_short
+from jobs.cli.directories.story import cut, decisive_few, story_lines
 
 HOUR_MS = 3_600_000
 
@@ -55,5 +56,6 @@ def test_a_long_text_ends_behind_a_clause_or_a_word(text: str, room: int, short:
 def test_a_shortened_text_says_which_history_has_the_event() -> None:
     whose = ", in the history of node 3"
     event = IncidentEvent(1, f"topic deleted, {'and ' * 99}{whose}", 1, whose=whose)
-    assert in_short(event, 60).endswith(f"...{whose}")
-    assert len(in_short(event, 60)) <= 60
+    (line,) = story_lines([event], UTC_CLOCK)
+    assert line.endswith(f"...{whose}")
+    assert 150 < len(line) <= 160

@@ -6,8 +6,8 @@
   start); `verdict_text` serves all commands that give a verdict, `several_verdicts` those with
   several clusters, `judged_clusters` those that go on with an answer of their own. explain:
   `explain`.
-- diff: `diff`. what-happened: `what_happened`, `incident` (its events), `folded_events`
-  (routine events in one line), `incident_page` (--html). timeline: `timeline`; `given_rounds`
+- diff: `diff`. what-happened: `what_happened`, `incident` (its events), `story` (the few
+  that stand first), `folded_events` (routine events in one line), `incident_page` (--html). timeline: `timeline`; `given_rounds`
   serves `kraftlake history`, too.
 - recover: `recover`, `recover_steps`, `recover_first_steps` (they look for whole disks),
   `recover_quorum` (a step each), `recover_fixed_steps`

@@ -42,7 +42,7 @@ def _cluster(incident: Incident, clock: ZonedClock) -> Iterator[Html]:
     if told:
         few = decisive_few(told)
         yield element("h2", "What happened")
-        yield _table(few, (in_short(one) for one in few), clock)
+        yield _table(few, (in_short(one, clock) for one in few), clock)
     else:
         yield element("p", "These logs show no event that led to it.")
     yield from _besides(incident, clock)

@@ -34,15 +34,18 @@ def decisive_few(events: Sequence[IncidentEvent]) -> list[IncidentEvent]:
 def story_lines(events: Sequence[IncidentEvent], clock: ZonedClock) -> Iterator[str]:
     """A line for each event, which has no more of its text than a line has room for."""
     for one in events:
-        time = f"  {clock.words(one.at)}  "
-        yield f"{time}{in_short(one, _WIDTH - len(time))}"
+        yield f"{_time(one, clock)}{in_short(one, clock)}"
 
 
-def in_short(event: IncidentEvent, room: int = _WIDTH) -> str:
-    """An event in at most `room` characters. In a shortened text, too, stands which history has the
+def in_short(event: IncidentEvent, clock: ZonedClock) -> str:
+    """An event, as a line has room for it. In a shortened text, too, stands which history has the
     event."""
-    text = event.short or event.text.removesuffix(event.whose)
-    return cut(one_line(text), room - len(event.whose)) + event.whose
+    room = _WIDTH - len(_time(event, clock)) - len(event.whose)
+    return cut(one_line(event.short or event.text.removesuffix(event.whose)), room) + event.whose
+
+
+def _time(event: IncidentEvent, clock: ZonedClock) -> str:
+    return f"  {clock.words(event.at)}  "
 
 
 def cut(text: str, room: int) -> str:
