@@ -49,7 +49,7 @@ class LargeClusters:
     """The rows that the new rows of a cluster replace. The key is a tuple with the cluster's id
     alone."""
     rounds: frozenset[int]
-    """The numbers of the ingest rounds whose members are wanted."""
+    """The numbers of the ingest rounds that the build judges."""
 
     def run(self) -> None:
         """Runs all stages of these clusters."""
