@@ -103,7 +103,7 @@ class Output:
     def put(self, contract: Contract, content: Content, context: Sequence[Row] = ()) -> None:
         """Takes new rows of a table, judges them and writes them. Rows that the table has already
         may be left out. context: the rows that come before the new ones, made by other units. They
-        are judged together with the new rows, and not written.
+        are neighbours of the new rows in the judgement, and are neither judged nor written.
 
         Raises OSError and UnwritableFileError where a file can't be written, and what delta-rs
         raises.
