@@ -38,8 +38,8 @@ class LogRecord:
     """The record's bytes; None if they are absent or hold a secret. For a record that can't be
     decoded: a fingerprint of the bytes, or the bytes if secrets are kept."""
     has_secret: bool
-    """Whether the record holds a secret, hidden or not. A record that can't be decoded counts as
-    one that does."""
+    """Whether the record holds a secret, hidden or not. A record that can't be decoded counts as a
+    record with a secret."""
     error: str | None = None
 
     @property

@@ -21,8 +21,8 @@ class ElectionState:
     """The candidate that has the replica's vote in this epoch; None if the replica has not voted.
     Its directory is ZERO_UUID if the file or the candidate named none."""
     kraft_version: int = 1
-    """The version of the file. At 0 the file has `voter_ids` and no directory of the vote; at 1 it
-    has the directory and no `voter_ids`."""
+    """The version of the file quorum-state. At 0 the file has `voter_ids` and no directory of the
+    vote; at 1 it has the directory and no `voter_ids`."""
     voter_ids: tuple[int, ...] = ()
 
 

@@ -2,8 +2,9 @@
 them.
 
 Everything happens in one asyncio loop, and no step waits, so no lock is needed (`threads` does the
-work that takes too long for a loop). When a flush is owed, the driver first handles the events that
-have already arrived, so that records which are appended together share one sync.
+work that takes too long for a loop). When appended records wait for a sync, the driver first
+handles the events that have already arrived, so that records which are appended together share one
+sync.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Formats an empty directory for a replica (Kafka: Formatter). This writes meta.properties, which
-names the owner of the directory. For the first voters of a quorum it also writes their common voter
-set (KIP-853, bootstrap snapshot 0-0)."""
+"""Formats an empty directory for a replica (Kafka: Formatter). Formatting writes meta.properties,
+which names the owner of the directory. For the first voters of a quorum, formatting also writes
+their common voter set (KIP-853, bootstrap snapshot 0-0)."""
 
 from __future__ import annotations
 

@@ -75,8 +75,9 @@ def sockets(*ports: int) -> Sockets:
 
 
 def holders(inodes: frozenset[int], uid: int) -> dict[int, frozenset[int]]:
-    """For the inode of each of these sockets: the inodes of all sockets that the same processes
-    hold. Only processes of the user `uid` count. Each process is read once for all sockets."""
+    """For each socket's inode in `inodes`: the inodes of all sockets that the processes with this
+    socket hold. Only processes of the user `uid` count. Each process is read once for all
+    sockets."""
     found: dict[int, frozenset[int]] = dict.fromkeys(inodes, frozenset())
     for name in os.listdir("/proc") if inodes else ():
         if not name.isdigit():

@@ -105,7 +105,7 @@ class NodeSettings:
         )
 
     def bootstrap_address(self, name: int) -> tuple[str, int]:
-        """Host and port of one of Config.bootstrap_ids."""
+        """(host, port) of a bootstrap server. name: its id, one of Config.bootstrap_ids."""
         return self.bootstrap_servers[-2 - name]
 
 
@@ -219,8 +219,8 @@ def _topic(properties: Properties) -> Topic:
 
 
 def _core(properties: Properties, topic: Topic, listener: str, servers: int) -> Config:
-    """NodeSettings.core. listener: the name of the listener that voters use. servers: the number of
-    bootstrap servers.
+    """The value of NodeSettings.core. listener: the name of the listener that voters use. servers:
+    the number of bootstrap servers.
 
     The keys and defaults of fetch sizes are the ones of Kafka 4.3 and newer (KIP-1219). The size of
     a response has the internal key of Kafka 4.2 and older.

@@ -15,11 +15,14 @@ from replica.metadata.records import RECORDS_BY_NAME
 
 _BROKER, _CONTROLLER = "REGISTER_BROKER_RECORD", "REGISTER_CONTROLLER_RECORD"
 _SECURITY_PROTOCOLS = range(4)
-"""PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL (SecurityProtocol)."""
+"""The ids of Kafka's security protocols: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL."""
 _FENCING = {-1: {"fenced": False}, 0: {}, 1: {"fenced": True}}
-"""`fenced` of a change (BrokerRegistrationFencingChange): unfence, none, fence."""
+"""The change of the registration for each value of `fenced` in a BROKER_REGISTRATION_CHANGE_RECORD:
+-1 unfences the broker, 0 changes nothing, 1 fences the broker."""
 _SHUTDOWN = {0: {}, 1: {"inControlledShutdown": True}}
-"""`inControlledShutdown` of a change: none, begun. Only a new registration ends a shutdown."""
+"""The change of the registration for each value of `inControlledShutdown` in a
+BROKER_REGISTRATION_CHANGE_RECORD: 0 changes nothing, 1 begins a controlled shutdown. Only a new
+registration ends the shutdown."""
 
 
 def _register_broker(state: State, offset: int, fields: Fields) -> Refused | None:
@@ -37,8 +40,8 @@ def _register_broker(state: State, offset: int, fields: Fields) -> Refused | Non
 
 
 def _registration(record_type: str, fields: Fields) -> dict[str, Any]:
-    """The fields of the newest version, with listeners and features sorted by name. Fields that the
-    record lacks have their defaults."""
+    """The record's fields as the newest version of its type has them, with listeners and features
+    sorted by name. Fields that the record lacks have their defaults."""
     newest = RECORDS_BY_NAME[record_type].fields
     filled = {field.name: fields.get(field.name, field.default) for field in newest}
     return {**filled, **{name: by_name(fields[name]) for name in ("endPoints", "features")}}

@@ -44,15 +44,16 @@ class RecordReader(Protocol):
 
 
 def reader(passed_over: PassedOver) -> RecordReader:
-    """`meaning` for a replay that passes over these types."""
+    """`meaning`, which gives a PassedOverRecord for the types of `passed_over`."""
     return partial(meaning, passed_over=passed_over) if passed_over else meaning
 
 
 def meaning(
     record: Record, *, is_control: bool, passed_over: PassedOver = NOTHING
 ) -> ReplayedRecord:
-    """The decoded record, for a replay. Raises DataError if it can't be decoded, or if its type is
-    unknown and isn't passed over: the state after it would be unknown."""
+    """The decoded record, for a replay; a PassedOverRecord for a type of `passed_over`. Raises
+    DataError for a record that can't be decoded, and for any other unknown type, because the state
+    after this record would be unknown."""
     if is_control:
         control = decode_control(record.key, record.value)
         if isinstance(control, UnknownControl):
@@ -83,7 +84,8 @@ class Refusal(NamedTuple):
 
 
 class Replay:
-    """Applies records to tables, which it changes in place for speed. `image` copies them.
+    """Applies records to tables, which it changes in place for speed. The method `image` copies the
+    tables.
 
     image: the state before the first record: EMPTY for a log from offset 0, or the image of a
         snapshot.
@@ -121,8 +123,8 @@ class Replay:
         return Image(visible.tables())
 
     def renumber(self, offset: int) -> None:
-        """Let all changes, removals and registrations so far count as made by the record at this
-        offset, like those of a snapshot."""
+        """Give all changes, removals and registrations so far this offset, as if the record at the
+        offset had made them."""
         for state in (self.state, self._before):
             if state is not None:
                 state.renumber(offset)

@@ -40,7 +40,7 @@ class QuorumView:
     controllers: tuple[Address, ...]
     """The addresses of the controllers, from which the observer fetches."""
     listener: str = DEFAULT_LISTENER
-    """The name of the listener that has these addresses."""
+    """The name of the controllers' listener."""
     node_ids: frozenset[int] = frozenset()
     """The node ids of the registered brokers and controllers that the nodes named."""
     quorum: DescribeQuorumResponse | None = None
@@ -53,8 +53,9 @@ async def discover_quorum(bootstrap: Sequence[Address], config: ClientConfig) ->
     """Ask the nodes of `bootstrap`, then the controllers that they name, until the leader has
     answered.
 
-    Raises NoLeaderError; UsageError if the nodes belong to different clusters, or if brokers don't
-    give the controllers' endpoints; AuthenticationError if a node refuses the login.
+    Raises NoLeaderError if no leader is found; UsageError if the nodes belong to different
+    clusters, or if brokers don't give the controllers' endpoints; AuthenticationError if a node
+    refuses the login.
     """
     pool = Pool(config)
     try:

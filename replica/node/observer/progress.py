@@ -62,7 +62,8 @@ class RecordingProgress:
         """Whether the log has reached the leader's high watermark, and no notice since then has
         said that it lags."""
         self.target: int | None = None
-        """The first high watermark (exclusive) that a leader named; None before."""
+        """The first high watermark (exclusive) that a leader named; None until a leader names
+        one."""
         self._before = first
         self._is_new = first.log_end == 0
         self._told_at: float | None = None

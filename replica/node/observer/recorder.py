@@ -38,7 +38,8 @@ They are far above the ids that people give their nodes."""
 
 
 def recorded_replica(files: FileSystem, folder: str, node_id: int | None) -> ReplicaId | None:
-    """The replica whose recording `folder` holds. None if the folder is missing or empty.
+    """The replica whose recording `folder` holds. None if the folder is missing or empty, or holds
+    only an archive (after a crash in make_recording).
 
     Raises UsageError for a directory that no recorder made, or that belongs to another node id.
     """

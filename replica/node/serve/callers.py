@@ -1,5 +1,5 @@
-"""Which clients may send a request. Each row of the table of RPCs names one of these kinds of
-callers."""
+"""The kinds of clients that may send a request. Each row of the table of RPCs (replica.node.rpcs)
+names one kind."""
 
 from __future__ import annotations
 

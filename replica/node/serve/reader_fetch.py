@@ -1,5 +1,5 @@
-"""Answers the fetches of clients (replica id -1), with committed records only. Any replica answers
-them. In versions before 11, which know no followers, only the leader does.
+"""Answers the fetches of clients (replica id -1), with committed records only. Any replica answers.
+Only the leader answers requests before version 11, because their senders can't read from followers.
 
 replica.history.reader decides what to answer, by the log alone. A fetch waits for enough records or
 for an error, but at most its maxWaitMs (KIP-392).
