@@ -74,9 +74,10 @@ class Threads:
         return self._flushing is not None
 
     def flush(self) -> None:
-        """Begin the flush that is owed, unless a flush is in progress: records that are appended
-        meanwhile share the next flush. This waits up to SYNC_S for the end of the flush, because on
-        a fast disk waking up the event loop would take as long as the sync."""
+        """Begin the flush that is owed (see replica.raft.effects), unless a flush is in progress:
+        records that are appended meanwhile share the next flush. This method waits up to SYNC_S for
+        the end of the flush, because on a fast disk waking up the event loop would take as long as
+        the sync."""
         begun = self._host.begin_flush() if self._flushing is None else None
         if begun is None:
             return

@@ -42,7 +42,7 @@ class PeerConnections:
 
     def is_ready(self, node_id: int, now_ms: int) -> bool:
         """Whether a request may be sent to the peer now: no request to it is in flight, and the
-        pause after a failed one is over."""
+        pause after a failed request is over."""
         return self._of(node_id).until <= now_ms
 
     def ready_at(self, node_id: int) -> int:
@@ -54,10 +54,10 @@ class PeerConnections:
         """The time (ms) from which this request may be sent to the peer even if no answer comes; 0
         for now.
 
-        A request that equals the newest one of its type waits until `retry_backoff_ms` after that
-        one was sent. Its answer has changed nothing, or this request would differ, and a faulty
-        peer may give the same answer without end. A fetch that waits for records at its leader
-        takes longer than this pause.
+        A request that equals the newest request of its type waits until `retry_backoff_ms` after
+        the newest was sent. The answer to the newest has changed nothing, or this request would
+        differ, and a faulty peer may give the same answer without end. A fetch that waits for
+        records at its leader takes longer than this pause.
         """
         newest, again = self._newest.get((node_id, type(request)), (None, 0))
         return max(self.ready_at(node_id), again if newest == request else 0)

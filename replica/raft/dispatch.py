@@ -64,8 +64,8 @@ _WITHOUT_EPOCH = (
 )
 """The errors with which a response may leave out epoch and leader."""
 _FAILED_REFUSAL = ErrorCode.UNKNOWN_SERVER_ERROR
-"""The error that Kafka 4.4 answers, without epoch and leader, in place of every refusal of
-FetchSnapshot: a refusal has no records, but FetchSnapshotResponseData.addSize fails without
+"""The error that Kafka 4.4 sends, without epoch and leader, instead of every refusal of
+FetchSnapshot. A refusal has no records, but FetchSnapshotResponseData.addSize fails without
 records."""
 
 

@@ -202,9 +202,10 @@ class Translation:
     """The side that answers the request; None for ApiVersions, which replica.wire.server answers
     itself."""
     oldest: int = 0
-    """The first version that has every field which the core needs in each request of this class."""
+    """The first version with every field that the core needs in each request of this class."""
     needed: Callable[[Any], int] = lambda request: 0
-    """A function that gives the first version which has every field that a given request needs."""
+    """A function that gives, for one request, the first version with every field that the request
+    needs."""
 
     @property
     def versions(self) -> range:
