@@ -97,16 +97,16 @@ TOPIC_CONFIGS: tuple[TopicConfig, ...] = (
     ),
     _topic("unclean.leader.election.enable", "false", "unclean.leader.election.enable"),
 )
-"""The configs of Kafka 4.4, sorted by name. The configs of remote.copy.lag,
-max.decompressed.message.bytes and errors.deadletterqueue.group.enable are new in 4.4. In Kafka 3.9
-the default of message.timestamp.after.max.ms is no limit."""
+"""The configs of Kafka 4.4, sorted by name. remote.copy.lag.bytes, remote.copy.lag.ms,
+max.decompressed.message.bytes and errors.deadletterqueue.group.enable are new in 4.4. In Kafka 3.9,
+message.timestamp.after.max.ms has no limit by default."""
 
 _BY_NAME = {one.name: one for one in TOPIC_CONFIGS}
 
 
 def broker_names(topic_config: str) -> tuple[str, ...]:
-    """The names of the brokers' configs that give the default of a topic's config; empty if no
-    config of the brokers does."""
+    """The names of the brokers' configs that give the default of a topic's config; empty if there
+    are none."""
     known = _BY_NAME.get(topic_config)
     return () if known is None else tuple(one.name for one in known.of_brokers)
 

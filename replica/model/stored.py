@@ -64,5 +64,5 @@ class LogFacts:
     """The complete snapshots, ascending, including the bootstrap snapshot 0-0."""
     control_batches: tuple[Batch, ...] = ()
     """The control batches from the end of this log's newest snapshot on (without a snapshot, from
-    log_start on), ascending. Older batches may precede them. They have `control`, and may lack
-    `data`."""
+    log_start on), ascending. Older control batches may precede them. Each batch has `control`, and
+    may lack `data`."""

@@ -41,7 +41,8 @@ from replica.storage.log import FileLog
 CLEAN_EVERY_S = 60.0
 
 _REFUSED = (NotLeaderError, RecordBatchTooLargeError, BufferAllocationError)
-"""The errors of an append that its caller gets. They leave the replica unchanged."""
+"""The errors of a refused append, which are raised to its caller. They leave the replica
+unchanged."""
 
 
 _FAILED = "the replica has stopped after an error"

@@ -128,8 +128,8 @@ def _voter(text: str, listener: str) -> Voter:
 
 
 def check_id(what: str, text: str) -> None:
-    """Raises UsageError if the text isn't an id. what: the words before the text in the error, for
-    example the name of an option."""
+    """Raises UsageError if the text isn't an id of 22 base64 characters. what: the words before the
+    text in the error, for example the name of an option."""
     try:
         uuid_bytes(text)
     except DataError as error:

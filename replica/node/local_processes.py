@@ -68,8 +68,8 @@ def is_supported() -> bool:
 
 def sockets(*ports: int) -> Sockets:
     """The sockets whose own port is one of `ports`; empty if the system doesn't show sockets. On a
-    busy machine the two files have thousands of lines, so only the lines with these ports are
-    parsed."""
+    busy machine /proc/net/tcp and tcp6 have thousands of lines, so only the lines with these ports
+    are parsed."""
     wanted = frozenset(f"{port:04X}" for port in ports)
     return Sockets(tuple(row for path in _TABLES for row in _rows(path, wanted)))
 

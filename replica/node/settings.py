@@ -82,8 +82,8 @@ class NodeSettings:
     unknown: tuple[str, ...]
     """The keys of the file that have no effect. They are reported once."""
     recording: Recording | None = None
-    """Set for an observer that records another quorum; None for other replicas. No key of the file
-    sets it."""
+    """The settings of an observer that records another quorum; None for other replicas. No key of
+    the file sets this field."""
 
     @property
     def partition_folder(self) -> str:
@@ -153,8 +153,8 @@ def _controller_listeners(properties: Properties) -> tuple[str, ...]:
 
 
 def _draft_key(properties: Properties) -> int | None:
-    """The API key of FetchQuorumRecords, which KIP-595's draft doesn't fix. None not to serve
-    it."""
+    """The API key of FetchQuorumRecords, which KIP-595's draft doesn't fix. None if the key isn't
+    set, so that this API isn't served."""
     key = "kraftlake.fetch.quorum.records.api.key"
     if not properties.text(key):
         return None

@@ -90,7 +90,7 @@ class Threads:
 
     def begin(self) -> list[Effects]:
         """Begin the snapshot or replay that is due. Returns the effects of the flush that a
-        snapshot needs first."""
+        snapshot needs first; empty without a flush."""
         host = self._host
         replay = host.begin_replay() if host.is_behind else None
         if replay is not None:
@@ -160,8 +160,8 @@ class Threads:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Do `work` in another thread, and return its result. This sets the interpreter's switch
-    interval to SWITCH_S for the whole process."""
+    """Do `work` in another thread, and return its result. This function sets the interpreter's
+    switch interval to SWITCH_S for the whole process."""
     sys.setswitchinterval(SWITCH_S)
     return await asyncio.to_thread(work)
 

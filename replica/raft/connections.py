@@ -15,7 +15,7 @@ from replica.raft.messages import PeerRequest
 
 @dataclass(frozen=True, slots=True)
 class PeerConnection:
-    """The request that waits for a peer's answer, or the pause before the next one."""
+    """The request that waits for a peer's answer, or the pause before the next request."""
 
     correlation_id: int | None = None
     """The correlation id of the request in flight; None if no request is in flight."""
@@ -88,7 +88,7 @@ class PeerConnections:
     def expects(self, node_id: int, correlation_id: int, now_ms: int) -> bool:
         """Whether this replica still waits for the answer with this id. The wait ends with the
         request's timeout or with a newer request: an old answer must not be handled after a newer
-        one of another peer."""
+        answer of another peer."""
         connection = self._of(node_id)
         return connection.correlation_id == correlation_id and connection.until > now_ms
 
@@ -111,7 +111,8 @@ class PeerConnections:
         self, bootstrap_ids: Sequence[int], now_ms: int, draw: Callable[[int], int]
     ) -> int | None:
         """The id of a random bootstrap server to which a request may be sent now. None if there is
-        no such server, or while a request to any peer is in flight. draw: see core.Draw."""
+        no such server, or while a request to any peer is in flight. draw: gives a random number
+        below its argument (see core.Draw)."""
         if self.has_any_in_flight(now_ms) or not bootstrap_ids:
             return None
         start = draw(len(bootstrap_ids))

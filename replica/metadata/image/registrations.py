@@ -56,12 +56,12 @@ def by_name(structures: tuple[Fields, ...]) -> tuple[Fields, ...]:
 
 def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The cordoned log directories (KIP-1066), sorted; None if the broker has never sent them. As
-    in Kafka, None differs from no cordoned directory."""
+    in Kafka, None doesn't mean an empty tuple."""
     return None if directories is None else tuple(sorted(directories))
 
 
 def _unregister_broker(state: State, offset: int, fields: Fields) -> None:
-    """Removes the registration. A broker that is not registered is no error."""
+    """Removes the registration of a broker. A broker that is not registered is no error."""
     broker_id = fields["brokerId"]
     if broker_id in state.brokers.values:
         state.brokers.drop(broker_id)
@@ -111,8 +111,8 @@ def _update(
 
 
 def _register_controller(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Registers a controller. Unlike a broker's, its listeners must have a known security
-    protocol."""
+    """Registers a controller. Its listeners must have a known security protocol, unlike the
+    listeners of a broker."""
     for listener in fields["endPoints"]:
         if listener["securityProtocol"] not in _SECURITY_PROTOCOLS:
             return f"there is no security protocol {listener['securityProtocol']}", ()
@@ -121,7 +121,7 @@ def _register_controller(state: State, offset: int, fields: Fields) -> Refused |
 
 
 def _unregister_controller(state: State, offset: int, fields: Fields) -> None:
-    """Removes the registration. A controller that is not registered is no error."""
+    """Removes the registration of a controller. A controller that is not registered is no error."""
     state.controllers.drop(fields["controllerId"])
 
 

@@ -37,8 +37,8 @@ _BEGIN, _, _ABORT = MARKERS
 
 
 class RecordReader(Protocol):
-    """A function that decodes a log record for a replay: `meaning`, or a function with the same
-    result without secrets."""
+    """A function that decodes a log record for a replay: `meaning`, or a function that gives the
+    same records without secrets."""
 
     def __call__(self, record: Record, *, is_control: bool) -> ReplayedRecord: ...
 
@@ -99,7 +99,7 @@ class Replay:
         self._before: State | None = None
         """The state before the BEGIN of an open transaction; else None."""
         self._boundary: tuple[int, ...] = ()
-        """The offset of the last transaction marker; () before the first."""
+        """The offset of the last transaction marker; () before the first marker."""
 
     @property
     def in_transaction(self) -> bool:
@@ -117,7 +117,8 @@ class Replay:
     def image(self) -> Image:
         """The image that is visible now. Within a transaction, it is the image before the BEGIN.
 
-        This copies the tables, but not their values: it takes a few ms for 100,000 partitions.
+        This method copies the tables, but not their values, which takes a few ms for 100,000
+        partitions.
         """
         visible = self.state if self._before is None else self._before
         return Image(visible.tables())

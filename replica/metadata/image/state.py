@@ -29,8 +29,8 @@ QuotaKey: TypeAlias = tuple[tuple[tuple[str, str | None], ...], str]
 
 @dataclass(slots=True, eq=False)
 class EntityTable(Generic[K, V]):
-    """The entities of one kind: their values, which are never changed in place, and the offset of
-    the record that last changed each."""
+    """The entities of one kind: their values, which are never changed in place, and for each entity
+    the offset of the record that last changed it."""
 
     values: dict[K, V] = field(default_factory=dict)
     offsets: dict[K, int] = field(default_factory=dict)

@@ -1,8 +1,9 @@
 """Asks the nodes of a cluster about its quorum, before anything is fetched.
 
 Brokers and controllers answer DescribeCluster with the nodes of their own kind (KIP-919). The
-leader answers DescribeQuorum; brokers forward it to the leader. Since version 2 (Kafka 3.9) the
-answer to DescribeQuorum has the voters' endpoints. A node's ApiVersions show whether it is a
+leader answers DescribeQuorum; brokers forward this request to the leader. Since version 2 (Kafka
+3.9) the answer to DescribeQuorum has the voters' endpoints. A node's ApiVersions show whether it is
+a
 controller: only controllers serve Vote.
 """
 

@@ -54,7 +54,7 @@ class Guard:
         self._key = key
         self._verified: tuple[int, int] | None = None
         """The node that gave the last description without a conflict, and the epoch at that time;
-        None before the first."""
+        None before the first description."""
 
     async def call(self, send: Send) -> PeerResponse:
         """Send the request, and return the answer. Raises PeerError if no answer comes, or if a
@@ -109,8 +109,8 @@ DENIED = f"DescribeQuorum is denied; {RIGHTS}, or take --anonymous, which needs 
 
 
 RECENT_MS = 5_000
-"""A replica is alive if it fetched within this time (ms). An observer fetches at least every 500
-ms."""
+"""A replica counts as alive if it fetched within this time (ms). An observer fetches at least every
+500 ms."""
 
 
 def conflict(

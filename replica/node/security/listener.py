@@ -59,7 +59,8 @@ class ListenerSecurity:
 
 
 def section_of(properties: Properties, listener: str) -> Properties:
-    """The file's values for one listener: keys with its prefix override keys without it."""
+    """The file's values for one listener: keys with the listener's prefix override keys without
+    it."""
     return properties.with_prefix(_prefix(listener))
 
 

@@ -100,9 +100,9 @@ class ServedPartition:
         return OffsetRange(log.log_start, log.log_start if committed is None else committed)
 
     def refusal(self, asked_epoch: int, *, leader_alone: bool) -> ErrorCode:
-        """The error for a client that names this leader epoch (-1: no epoch); NONE if this replica
-        may answer. Any replica reports a wrong epoch first (KIP-320). leader_alone: whether only
-        the leader may answer this request."""
+        """The error for a client that names the leader epoch `asked_epoch` (-1: no epoch); NONE if
+        this replica may answer. Any replica reports a wrong epoch first (KIP-320). leader_alone:
+        whether only the leader may answer this request."""
         if asked_epoch != UNDEFINED_EPOCH:
             error = validate_leader_epoch(self.epoch, asked_epoch)
             if error is not None:

@@ -51,7 +51,7 @@ async def fetch_by_reader(
     partition: ServedPartition, client: Client, request: WireRequest
 ) -> Message:
     """The response, at the latest after maxWaitMs. A request that names no topic is answered at
-    once; a client sends one when it ends its session."""
+    once; a client sends such a request when it ends its session."""
     message = request.message
     if message.get("sessionId", 0) and message.get("sessionEpoch", -1) > 0:
         # this node has no fetch sessions (its answers have session id 0), so no client can have one

@@ -64,7 +64,7 @@ class _Question:
     """The node ids in whose names the client sends requests, each with the addresses at which the
     node with this id may listen."""
     outcome: _Outcome | None = None
-    """The outcome; None before there is one."""
+    """The outcome; None while it is unknown."""
 
 
 class Voters:
@@ -172,7 +172,8 @@ def _found(
     """The outcome for one client.
 
     end: the client's own socket.
-    nodes: see _Question.
+    nodes: the node ids in whose names the client sends requests, each with the addresses at which
+        the node may listen.
     held_with: for each inode, the inodes of all sockets that the same processes hold.
     listeners: a function that gives the sockets that listen at some addresses; None if addresses
         are known, but no socket listens at any of them.

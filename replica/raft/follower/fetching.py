@@ -127,7 +127,7 @@ def handle_fetch_snapshot_response(
 
 def handle_refused_snapshot(core: Core) -> bool:
     """Go back to a plain fetch after a pause, because the leader refuses the snapshot and doesn't
-    say why. Its answer names no epoch, so it doesn't show that its sender still leads. Returns
+    say why. The answer names no epoch, so it doesn't show that its sender still leads. Returns
     False, as for a bad answer."""
     role = core.role
     if isinstance(role, Follower):
