@@ -31,15 +31,16 @@ class CopyFirst(NamedTuple):
     """The partitions that were elected uncleanly without this broker, which truncates its replica
     to the log of the new leader."""
     shortened: tuple[str, ...] = ()
-    """The topics whose retention was shortened while it was down."""
+    """The topics whose retention was shortened while the broker was down."""
     begun_again: tuple[str, ...] = ()
-    """The partitions of Cluster.led_from_new_directories, of which this broker has a replica. It
-    truncates its replica once it follows the leader."""
+    """The partitions of Cluster.led_from_new_directories, of which this broker has a replica. The
+    broker truncates its replica once it follows the leader."""
     absent: AbsentDirectories | None = None
-    """What is known of its log directories if its start with an empty one would bring leaders
-    without records; None where nothing speaks of such a danger."""
+    """Facts about the broker's log directories, if its start with an empty one would bring leaders
+    without records; None where nothing shows this danger."""
     stop: str = ""
-    """The brokers that stop before it starts, such as `broker 13`: see to_stop."""
+    """The brokers that have to stop before this broker starts, such as `broker 13` (see to_stop);
+    "" for none."""
 
     @property
     def only_copies(self) -> tuple[str, ...]:
@@ -160,7 +161,7 @@ def to_copy(copies: Iterable[CopyFirst]) -> Sequence[int]:
 
 def steps_if_lost(copies: Iterable[CopyFirst]) -> str:
     """Sentences for the case that directories that were not given are lost: which partitions get a
-    leader from another broker. They stand before the start of the brokers; "" without such a
+    leader from another broker. They come before the step that starts the brokers; "" without such a
     case."""
     return " ".join(if_lost(one.absent) for one in copies if one.absent and one.absent.absent)
 
