@@ -33,8 +33,8 @@ class CopyFirst(NamedTuple):
     shortened: tuple[str, ...] = ()
     """The topics whose retention was shortened while this broker was down."""
     begun_again: tuple[str, ...] = ()
-    """The partitions of Cluster.led_from_new_directories, of which this broker has a replica. It
-    truncates its replica once it follows the leader."""
+    """The partitions of Cluster.led_from_new_directories, of which this broker has a replica. The
+    broker truncates its replica once it follows the leader."""
     absent: AbsentDirectories | None = None
     """This broker's log directories, if with an empty one in place of another the broker would be
     elected without records; None if there is no such danger."""
