@@ -31,8 +31,9 @@ _OF_CAPTURES = (*REPLICA_KEYS, "capture_id", "ingest_seq", "source")
 
 
 def directories_of(pins: Pins, numbers: Collection[int]) -> dict[int, RoundDirectories]:
-    """The directories of each of these rounds, by the round's number. The name of meta.properties
-    is only looked up in rounds with a directory that was formatted and never started."""
+    """The directories of each round in `numbers`, by the round's number. The name of
+    meta.properties is only looked up in rounds with a directory that was formatted and never
+    started."""
     never = f"rule = {DATA_FUSION.literal(NEVER_STARTED.id)}"
     formatted = {*pins.columns(bronze.FINDINGS, ["capture_id"], never)["capture_id"].to_pylist()}
     rows = _captures(pins, _OF_CAPTURES, numbers)
@@ -86,7 +87,8 @@ def first_entries(unit: Members, pins: Pins) -> UnitResult:
 
 
 def holding(pins: Pins, clusters: Sequence[str], offsets: Sequence[int]) -> list[Row]:
-    """The batches of the clusters that hold one of the offsets."""
+    """The batches of the clusters that hold one of the offsets, each with `holds`: the offsets in
+    the batch."""
     places = (f"base_offset <= {one:d} AND last_offset >= {one:d}" for one in offsets)
     where = " OR ".join(f"({place})" for place in places) or "false"
     names = (*REPLICA_KEYS, *ENTRY_COLUMNS)
