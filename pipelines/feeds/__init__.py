@@ -5,5 +5,6 @@ change_feed  a table's changes, version by version; spark_feed reads them by Spa
 message      a change as key and JSON, and the schema of this JSON
 publishing   from a feed to a target, continuing where the last run stopped
 kafka, kafka_topics, files, webhook   the targets
+held_interrupts           Ctrl-C waits while Kafka's client library can't pass it on
 alert_shapes, chat_text   findings in the forms of Slack, PagerDuty and Alertmanager; Slack's texts
 """
