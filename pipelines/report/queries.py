@@ -50,11 +50,8 @@ REQUIRED = (
 )
 """The tables without which there is no page."""
 
-_NEVER_STARTED: Sql = "(SELECT capture_id FROM bronze.findings WHERE rule = 'never-started')"
-_WITHOUT_LOG: Sql = (
-    f"(SELECT capture_id FROM bronze.findings WHERE rule IN ({DATA_FUSION.literals(WITHOUT_LOG)}))"
-)
-HAS_LOG: Sql = f"c.capture_id NOT IN {_WITHOUT_LOG}"
+_FOUND: Sql = "SELECT capture_id FROM bronze.findings WHERE rule"
+HAS_LOG: Sql = f"c.capture_id NOT IN ({_FOUND} IN ({DATA_FUSION.literals(WITHOUT_LOG)}))"
 """Condition on a row c of bronze.captures: the captured log directory has a metadata log."""
 
 CLUSTERS = f"""\
@@ -130,7 +127,7 @@ FROM bronze.captures AS c
 JOIN (SELECT max(ingest_seq) AS newest FROM bronze.captures AS c
       WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND {HAS_LOG}) AS r
   ON c.ingest_seq = r.newest
-WHERE c.cluster_id = {DATA_FUSION.cluster(cluster)} AND c.capture_id IN {_NEVER_STARTED}
+WHERE c.cluster_id = {DATA_FUSION.cluster(cluster)} AND c.capture_id IN ({_FOUND} = 'never-started')
 ORDER BY c.node_id, c.directory_id"""
 
 
