@@ -64,8 +64,9 @@ def build_tables(
 ) -> dict[str, int]:
     """Brings the silver and gold tables up to date. Gives the number of rows of each.
 
-    spark: as for `main`. progress: None for a progress without a line of its own on a terminal.
-    Raises OwnTablesError where only own tables weren't built, and KraftlakeError.
+    spark: as for `main`. progress: gets the steps and the share of the work; if None, no line with
+    the share is shown. Raises OwnTablesError where only own tables weren't built, and
+    KraftlakeError.
     """
     from pipelines.build import build
     from pipelines.delta.failures import lake_errors

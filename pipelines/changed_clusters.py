@@ -83,7 +83,7 @@ class ClusterSize:
     """How large a cluster is in bronze."""
 
     records: int
-    """The number of records of its logs and snapshots, about."""
+    """The approximate number of records of the cluster's logs and snapshots."""
     file_bytes: int
     """The bytes of the data files that have some of these records."""
 

@@ -29,7 +29,8 @@ from pipelines.object_store import is_uri, opened
 from replica.errors import UnwritableFileError
 
 COMPRESSION = "snappy"
-"""Spark's own choice too. With zstd files are a sixth smaller, and writing takes a fifth longer."""
+"""Spark uses it by default, too. With zstd files are a sixth smaller, and writing takes a fifth
+longer."""
 ROW_GROUP_BYTES = 32 * 1024 * 1024
 """The bytes of Arrow at which a row group is written. The size hardly changes the speed. It is
 small enough for small tasks and for readers that skip row groups, and large enough for useful

@@ -108,7 +108,8 @@ def document(title: str, style: Html, *body: str, script: Html = EMPTY) -> Html:
 
 
 def in_script(value: Any) -> Html:
-    """JSON in ASCII, without <, > and &, which can neither end nor begin a script."""
+    """`value` as JSON in ASCII. It is without <, > and &, so it can neither end nor begin a
+    script."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")

@@ -35,16 +35,16 @@ _LAYERS = tuple(tuple(one.name for one in layer) for layer in (bronze.DERIVED_FR
 
 @dataclass(frozen=True)
 class JudgedClusters:
-    """A unit: the rows of some clusters in the tables of a layer, by name."""
+    """A unit: the rows of some clusters in some tables of a layer. tables: their names."""
 
     clusters: tuple[str, ...]
     tables: tuple[str, ...]
     records: int
-    """The number of records of these clusters, about."""
+    """The approximate number of records of these clusters."""
 
 
 def judge_clusters(unit: JudgedClusters, pins: Pins) -> UnitResult:
-    """Judges the rows. Raises what delta-rs raises."""
+    """Judges the rows of a unit with delta-rs, whose errors it doesn't catch."""
     rows = {
         name: f"(SELECT * FROM {table_name(name)} WHERE {DATA_FUSION.of_clusters(unit.clusters)})"
         for name in unit.tables

@@ -1,7 +1,8 @@
 """Limits the memory of a command that answers other people's queries, or opens their files.
 
 Engines count only a part of their memory, and an allocation that fails ends them without a message.
-So the command runs in a process of its own, and this process watches its memory until it has ended.
+So the command runs in a child process, and the parent watches the child's memory until the child
+ends.
 """
 
 from __future__ import annotations

@@ -380,4 +380,4 @@ class ProgressLine:
 
 
 _SHOWN: set[ProgressLine] = set()
-"""The progress whose line is on the terminal now."""
+"""The progress lines that are on the terminal now."""

@@ -112,7 +112,7 @@ _DECOMPRESSORS: dict[bytes, Callable[[str], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMember:
-    """A member of an archive or, with an empty name, a place without an expected member."""
+    """A member of an archive or, with an empty name, a place at which no member could be read."""
 
     name: str
     position: int

@@ -70,8 +70,9 @@ class Unpacked:
 
 
 def marked(found: DiscoveredPath, damages: Iterable[Damage]) -> DiscoveredPath:
-    """A directory or file of a bundle, marked as cut where the bundle may lack files of it.
-    damages: the damages of the bundle, with names of files as the user knows them."""
+    """A directory or file of a bundle, marked as cut where the bundle may lack some of the
+    directory's files. damages: the damages of the bundle, with names of files as the user knows
+    them."""
     if isinstance(found, FilePath):
         return found
     return replace(found, is_cut=any(_hides(damage, found) for damage in damages))

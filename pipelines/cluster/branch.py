@@ -244,7 +244,7 @@ def content_records(rows: pa.Table, epoch: int) -> pa.Table:
 
 
 def _in_order(offsets: Longs, is_wanted: npt.NDArray[np.bool_]) -> Longs:
-    """The places of the wanted records, ascending by offset. Of several records with the same
+    """The indexes of the wanted records, ascending by offset. Of several records with the same
     offset only the first counts."""
     wanted = np.flatnonzero(is_wanted)
     ascending = wanted[np.argsort(offsets[wanted], kind="stable")]
@@ -254,7 +254,7 @@ def _in_order(offsets: Longs, is_wanted: npt.NDArray[np.bool_]) -> Longs:
 
 
 def _taken(rows: pa.Table, places: Longs) -> pa.Table:
-    """The rows at these places, with the columns of RECORDS."""
+    """The rows with the indexes `places`, with the columns of RECORDS."""
     rows = rows.select(RECORDS.names)
     if len(places) == rows.num_rows and bool((np.diff(places) > 0).all()):
         return rows

@@ -64,8 +64,8 @@ def _is_proven(epoch: int, group: Row) -> bool:
 
 
 def _is_superseded(epoch: int, start: int, group: Row) -> bool:
-    """Whether the group holds the epoch's head and knows that this head lost, or proves another
-    entry at its offset."""
+    """Whether the group proves another entry at the epoch's first offset, or has the epoch's first
+    entry as superseded."""
     head = {"epoch": epoch, "start_offset": start, "commitment": "superseded"}
     is_proven_there = any(
         part["commitment"] == "proven" and part["start"] <= start < part["end"]

@@ -17,7 +17,7 @@ from pipelines.tables.keys import REPLICA_KEYS
 from replica.doctor.quorum.log_ends import lag_ms
 
 OF_CAPTURE = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "round_name")
-"""Columns of a capture, which tables about captures have, too."""
+"""Columns of bronze.captures that tables about captures have, too."""
 
 
 class _LogTimes(NamedTuple):

@@ -197,7 +197,8 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
 
 
 def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[tuple[ToLose, Iterable[int]]]:
-    """The entries that logs of the newest group hold now and will lose, for losses_of."""
+    """For losses_of, a pair for each two diverged logs of the newest group: the entries that one
+    log will lose, and the id of the other log's node."""
     name = captures[0]["capture_group"]
     group = next(row for row in of.groups if row["capture_group"] == name)
     for pair in group["pairs"]:

@@ -37,7 +37,8 @@ _TRIED_EVERY_S = 2.0
 
 @contextmanager
 def claimed(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
-    """Holds the lake. waiting: is called once where another process holds the lake.
+    """Holds a claim on the lake while the block runs. waiting: is called once where another process
+    holds the lake.
 
     Raises UnwritableFileError where the store refuses; UsageError, at the end, where the claim was
     lost meanwhile.

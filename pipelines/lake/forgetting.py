@@ -34,8 +34,8 @@ class Targets:
 
 
 def begun(lake: Lake) -> Targets:
-    """The targets of an earlier run that did not finish. Raises UsageError where the note can't be
-    understood."""
+    """The targets of an earlier run that did not finish; empty without such a run. Raises
+    UsageError where the note can't be understood."""
     content = lake.read(FILE_NAME)
     if content is None:
         return Targets()

@@ -188,7 +188,8 @@ class _Definition(gx.ValidationDefinition):
 
 
 class _Checkpoint(gx.Checkpoint):
-    """A checkpoint that isn't stored, as with _Definition."""
+    """A checkpoint that isn't stored. Great Expectations would run only a stored checkpoint that
+    nobody has changed since."""
 
     def is_fresh(self) -> CheckpointFreshnessDiagnostics:
         return CheckpointFreshnessDiagnostics(errors=[])

@@ -71,8 +71,9 @@ class Expectation:
     predicate: Callable[..., bool] | None = None
     """Set for a condition that SQL can't express: a function of the values of `columns`."""
     doubtful: Callable[..., Sequence[int]] | None = None
-    """A function of the Arrow arrays of `columns`, which gives the rows that `predicate` has to
-    judge. All other rows satisfy it. None where it has to judge every row."""
+    """A function of the Arrow arrays of `columns`, which gives the indices of the rows that
+    `predicate` has to judge. All other rows satisfy the expectation. None where `predicate` has to
+    judge every row."""
 
     def __post_init__(self) -> None:
         # we write the expectations, so a mistake in one is a bug, which must show at import: only a
@@ -116,9 +117,9 @@ class Beside:
     column: str
     within: tuple[str, ...]
     by: str
-    """The column of ints that orders these rows, NULL first."""
+    """The column of ints that orders the rows, NULL first."""
     is_before: bool
-    """Whether it is the row before; otherwise it is the row after."""
+    """True for the value in the row before, False for the value in the row after."""
 
     @property
     def sql(self) -> str:
@@ -140,7 +141,8 @@ class Suite:
     """Column name -> SQL over the table's row `t` and its neighbours (window functions), which
     Spark and DataFusion understand alike: where it orders rows, it says NULLS FIRST."""
     beside: Mapping[str, Beside]
-    """More such columns, which need no SQL where the rows are in memory."""
+    """Column name -> the value in the row before or after. These columns need no SQL where the rows
+    are in memory."""
     joined: Join | None
     least_rows: int
     """A table with fewer rows breaks the suite."""

@@ -56,7 +56,7 @@ class ComparedBefore:
         return min(self.stayed, self._branches_part(committed))
 
     def _branches_part(self, committed: Sequence[pa.Table]) -> int:
-        """The offset from which on the branch differs, or ends."""
+        """The offset (exclusive) up to which `committed` has the batches of `branch`."""
         before = self.branch.sort_by("offset")
         now = pa.concat_tables([one.select(ENTRY) for one in committed] or [before.slice(0, 0)])
         count = min(before.num_rows, now.num_rows)

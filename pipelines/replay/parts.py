@@ -135,7 +135,7 @@ class Part:
 
 
 class _Schedule:
-    """The steps of the plan at each offset. is_open: whether entries belong to a run."""
+    """The steps of the plan at each offset. is_open: whether a run has begun that has not ended."""
 
     def __init__(self, part: Part) -> None:
         plan = part.plan
@@ -161,7 +161,7 @@ class _Schedule:
         self.next_position = self._due[-1][0] if self._due else 1 << 63
 
     def content(self, image: Image, refused: int) -> Step:
-        """The content of the next snapshot."""
+        """The step with the content of the next snapshot."""
         return self._pop(image, refused)
 
     def rest(self) -> Iterator[Step]:

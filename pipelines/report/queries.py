@@ -194,8 +194,8 @@ ORDER BY relation"""
 
 
 def partings(cluster: str) -> Sql:
-    """The pairs of replicas whose logs differ, each offset once, from the newest group that shows
-    it."""
+    """At most MAX_PARTINGS pairs of replicas whose logs differ. Each pair and offset is there once,
+    from the newest group that shows the difference."""
     return f"""\
 WITH groups AS (
   SELECT capture_group, max(captured_at) AS captured_at
@@ -287,8 +287,8 @@ ORDER BY from_offset"""
 
 
 def truncations(cluster: str) -> Sql:
-    """The records that were in a log in one capture and not in a later one; committed records come
-    first."""
+    """At most MAX_TRUNCATIONS runs of records that were in a log in one capture and not in a later
+    one. The runs that lost the most committed records come first."""
     return f"""\
 SELECT node_id, directory_id, from_offset, to_offset, epochs, records,
        committed_lost, unproven_lost, superseded_lost, last_seen, seen_at,

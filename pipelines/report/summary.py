@@ -52,7 +52,7 @@ class Summary:
     refused: str = ""
     """A sentence about writes that were refused and are accepted again; "" where there are none."""
     refused_step: str = ""
-    """What to look at because of the refused writes; "" where nothing is to be done."""
+    """What to do about the refused writes; "" where nothing is to be done."""
 
 
 def summary(
@@ -200,7 +200,8 @@ def _when_led(evidence: Evidence, facts: ReportFacts) -> Iterator[str]:
 
 
 def _without_leader(evidence: Evidence) -> int | None:
-    """The number of partitions without leader in the newest state; None where it isn't known."""
+    """The number of partitions without leader in the newest state; None where there are none, or
+    where the number isn't known."""
     rows = () if evidence.exposure is None else evidence.exposure.rows
     return next((row["leaderless"] or None for row in rows if row["kind"] == NOTHING), None)
 
@@ -278,8 +279,8 @@ def _of_records(facts: ReportFacts, *, is_all: bool) -> Iterator[str]:
 
 
 def _most(facts: ReportFacts, name: str) -> int:
-    """The most records of a kind that one loss took from the cluster. Losses of a single copy don't
-    count."""
+    """The most records of a kind that one loss took from the cluster. name: a count of
+    LostRecordCount. Committed records that other nodes keep don't count."""
     taken = (loss for loss in facts.losses if name != "committed" or not loss.is_kept)
     return max((int(getattr(loss, name)) for loss in taken), default=0)
 
@@ -349,7 +350,8 @@ def _if_gone(row: Row, now: Row | None) -> str:
 
 
 def _hidden(facts: ReportFacts, evidence: Evidence, voters: frozenset[int]) -> Iterator[str]:
-    """What may hold more than the captures show, such as a voter that nobody captured."""
+    """Sentences about what the captures don't show, such as the log of a voter that nobody
+    captured."""
     missing = sorted(voters - {row["node_id"] for row in evidence.replicas.rows})
     if facts.judged is not None and facts.judged.not_judged:
         steps = facts.judged.next_steps

@@ -66,7 +66,7 @@ class Replaced:
     clusters: tuple[str, ...]
     """The ids of the clusters whose rows are removed."""
     own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By table, the files of the pinned version that have rows of these clusters alone."""
+    """By table, the files of the pinned version that have only rows of `clusters`."""
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By table, the files that also have rows of other clusters: these files are written anew."""
     removed: tuple[str, ...] = ()
@@ -197,8 +197,9 @@ class Output:
 
 
 def differences(contract: Contract, before: pa.Table, after: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The rows whose keys are new. And, with the column IS_GONE, the rows whose other values
-    changed, and the rows whose keys are gone. Keys are unique."""
+    """(new, changed): the rows of `after` whose keys are new; and, with the column IS_GONE, the
+    rows whose other values changed and the rows of `before` whose keys are gone. Keys are
+    unique."""
     context = SessionContext()
     for name, rows in (("b", before), ("a", after)):
         nothing = pa.RecordBatch.from_pylist([], rows.schema)

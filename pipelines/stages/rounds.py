@@ -32,8 +32,8 @@ _OF_CAPTURES = (*REPLICA_KEYS, "capture_id", "ingest_seq", "source")
 
 
 def directories_of(pins: Pins, numbers: Collection[int]) -> dict[int, RoundDirectories]:
-    """The directories of each of these rounds, by the round's number. The name of meta.properties
-    is only looked up in rounds with a directory without a metadata log."""
+    """The directories of each round in `numbers`, by the round's number. The name of
+    meta.properties is only looked up in rounds with a directory without a metadata log."""
     without_log = f"rule IN ({DATA_FUSION.literals(WITHOUT_LOG)})"
     found = pins.columns(bronze.FINDINGS, ["capture_id", "rule"], without_log).to_pylist()
     formatted = {row["capture_id"]: row["rule"] for row in found}
@@ -95,7 +95,8 @@ def first_entries(unit: Members, pins: Pins) -> UnitResult:
 
 
 def holding(pins: Pins, clusters: Sequence[str], offsets: Sequence[int]) -> list[Row]:
-    """The batches of the clusters that hold one of the offsets."""
+    """The batches of the clusters that hold one of the offsets, each with `holds`: the offsets in
+    the batch."""
     places = (f"base_offset <= {one:d} AND last_offset >= {one:d}" for one in offsets)
     where = " OR ".join(f"({place})" for place in places) or "false"
     names = (*REPLICA_KEYS, *ENTRY_COLUMNS)

@@ -32,7 +32,7 @@ from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.model.keys import ReplicaId
 
 MAX_READS = 3
-"""The most readings of a changing directory, before the damage changed-while-read."""
+"""How often a changing directory is read before the damage changed-while-read is reported."""
 
 _T = TypeVar("_T")
 

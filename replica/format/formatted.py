@@ -30,8 +30,8 @@ class FormattedDirectory:
     is_alone: bool = False
     """Whether the path that the user named holds nothing else."""
     has_partitions: bool = False
-    """Whether it holds partitions: its broker has started, with the metadata log in another of its
-    log directories."""
+    """Whether the directory holds partitions: its broker has started, with the metadata log in
+    another log directory."""
 
     def as_directory(self) -> DirectoryPath:
         """The path of the metadata log that the log directory doesn't have. The caller has made

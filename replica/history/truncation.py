@@ -72,8 +72,8 @@ class FetchOutcome:
     """The number of fetches that are answered with a diverging epoch (or with the draft's
     OUT_OF_RANGE); 0 if the first fetch gets records."""
     snapshot_id: OffsetAndEpoch | None = None
-    """The snapshot that this leader would send instead of records; None if it would send none. If
-    there is a snapshot, the other numbers are computed without snapshots."""
+    """The snapshot that the leader would send instead of records; None if it would send none. If
+    there is a snapshot, truncation_offset and rounds are computed as if there were none."""
 
 
 def fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:

@@ -31,9 +31,9 @@ class Setting:
 
     value: str
     offset: int | None = None
-    """The offset of the record that set it; None if a snapshot or a file set it."""
+    """The offset of the record that set the value; None if a snapshot or a file set it."""
     at: int | None = None
-    """The time of that record, in ms since 1970 (UTC); None if it is unknown."""
+    """The time of the record at `offset`, in ms since 1970 (UTC); None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,13 @@ class EffectiveConfig:
     """The source of the value: `topic NAME`, `broker ID`, `group NAME`, ALL_BROKERS, FILE or KAFKA.
     If a topic's or group's value comes from a broker, it holds on this broker."""
     set_as: str
-    """The name by which the source sets it, such as log.retention.hours for retention.ms."""
+    """The name by which the source sets the config, such as log.retention.hours for
+    retention.ms."""
     offset: int | None
-    """The offset of the record that set it; None if a snapshot, a file or Kafka's default set
-    it."""
+    """The offset of the record that set the value; None if a snapshot, a file or Kafka's default
+    set it."""
     at: int | None
-    """The time of that record, in ms since 1970 (UTC); None if it is unknown."""
+    """The time of the record at `offset`, in ms since 1970 (UTC); None if it is unknown."""
     instead_of: tuple[str, ...]
     """The values that this value overrides, such as `all brokers: 4 (offset 42)`."""
 

@@ -1,5 +1,5 @@
-"""A cluster's metadata over time, which delta-rs reads from gold.metadata_history without a JVM;
-and the offsets at which a lake knows a cluster's state, by gold.state_ranges."""
+"""A cluster's metadata over time, from gold.metadata_history, and the offsets at which a lake knows
+a cluster's state, from gold.state_ranges. delta-rs reads both without a JVM."""
 
 from __future__ import annotations
 

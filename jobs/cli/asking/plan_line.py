@@ -10,7 +10,8 @@ from replica.doctor.preflight.stopping import PARTITIONS
 from replica.words import counted, sentence
 
 _VERBS = ("is", "has", "would", "can't", "refuses", "supports", "lacks")
-"""First words of a detail that forms one sentence with its subject, without a colon between."""
+"""A reason's detail that begins with one of these words follows its subject without a colon,
+because both form one sentence."""
 
 
 def answer_of(judged: Preflight) -> str:

@@ -197,7 +197,8 @@ def _show_differences(
 
 
 def differences(history: ClusterHistory, a: int, b: int) -> Iterator[NamedChange]:
-    """The changes that lead from the state at end offset a to the state at b, by kind."""
+    """The changes that lead from the state at end offset a to the state at end offset b, sorted by
+    kind and key. Raises DataError for a value in the lake that can't be decoded."""
     from jobs.cli.asking.sql_views import HISTORY
 
     before: dict[tuple[str, Any], StoredEntity] = {}

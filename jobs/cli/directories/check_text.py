@@ -246,8 +246,9 @@ def first_election_rows(nodes: Sequence[FormattedNode]) -> Iterator[dict[str, An
 
 
 def brokers_not_given(judged: JudgedCluster) -> Iterator[str]:
-    """A sentence about the registered brokers whose directories were not given, where the
-    directories of other brokers were. A missing directory of a voter is a gap of the verdict."""
+    """Sentences about registered brokers of which no log directory, or not each online log
+    directory, was given. None where no broker's log was given, except a voter's. A missing
+    directory of a voter is a gap of the verdict instead."""
     if judged.cluster is None:
         return
     registered, given = {*judged.cluster.values("brokers")}, {*nodes_of_cluster(judged)}

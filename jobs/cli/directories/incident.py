@@ -79,7 +79,7 @@ class Incident:
     events: Sequence[Event] = ()
     """The events, the oldest first."""
     outages: Sequence[Outage] = ()
-    """The outages, the oldest first."""
+    """The times during which partitions had no leader, the oldest first."""
     stop: MajorityStop | None = None
     """The stop of a majority of the voters; None where no majority stopped."""
     gave_up: LeaderGaveUp | None = None
@@ -93,7 +93,8 @@ class Incident:
     asked_for: AskedForChanges = field(default_factory=AskedForChanges)
     """The changes of topics, configs and other entities, counted."""
     recent: Sequence[Event] = ()
-    """The latest of these changes that may have done harm, the oldest first."""
+    """The latest changes of topics, configs and other entities that may have done harm, the oldest
+    first."""
 
     topics: Mapping[str, str] = field(default_factory=dict)
     """The names of the newest state's topics, by their ids."""
@@ -121,7 +122,8 @@ class Incident:
         return Weight.USUAL if event.event.startswith("topic_") else weight
 
     def names_of(self, partitions: Collection[PartitionKey]) -> list[str]:
-        """The names of partitions, such as `orders-1`; empty where they are many or unknown."""
+        """The names of partitions, such as `orders-1`; empty for more than _MAX_NAMED partitions,
+        or where the name of a topic is unknown."""
         if len(partitions) > _MAX_NAMED or any(one not in self.topics for one, _ in partitions):
             return []
         found = sorted((self.topics[one], index) for one, index in partitions)
@@ -190,7 +192,7 @@ class IncidentEvent(NamedTuple):
     is_placed: bool = False
     """Whether the event comes from the timeline, and so stands in the right order already."""
     parted: int | None = None
-    """See Event."""
+    """See Event.parted."""
 
 
 def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:

@@ -33,7 +33,8 @@ class NoPlan:
     """A sentence for each step that a person takes."""
 
     def refused(self, plan: RecoveryPlan) -> RecoveryPlan:
-        """The plan without an answer: it names no node that may win an election."""
+        """The plan with the answer REFUSED and with these reasons. It names no node that may win an
+        election."""
         reasons = (*self.reasons, *plan.reasons)
         return replace(
             plan, answer=RecoveryDecision.REFUSED, electable=(), led_by={}, reasons=reasons

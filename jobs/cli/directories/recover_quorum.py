@@ -92,8 +92,8 @@ class PlannedQuorum:
         return next(iter((*self.left, *self.voters, self.plan.winner.key))).node_id
 
     def on(self, node_id: int, *words: str, note: str = "") -> Shell:
-        """The command line of these words, which runs on a node's host. note: what the comment says
-        behind the host."""
+        """The command line of these words, which runs on a node's host. note: the text after the
+        host in the line's comment."""
         host = self.hosts.get(node_id)
         place = f"on node {node_id}" + ("" if host is None else f", {host[0]}")
         return noted(line(*words), f"{place}{note}")
@@ -179,8 +179,9 @@ class PlannedQuorum:
         return RecoverStep(text, lines, plays=(rehearsal.ScenarioStep(start=nodes),))
 
     def start_left(self, text: str, first: StartOfVoters | None = None) -> Iterator[RecoverStep]:
-        """The steps that start the voters that are left. Those whose disks may be older copies have
-        a step of their own with the condition. first: the voters that start before the others."""
+        """The steps that start the voters that are left. Voters whose disks may be older copies
+        start in a separate step, which names this condition. first: the voters that start before
+        the others."""
         if first is not None:
             text = f"{sentence(first.clause)} {text}"
         if not self._late:
@@ -208,8 +209,8 @@ class PlannedQuorum:
 
     @property
     def rejoining(self) -> tuple[ReplicaKey, ...]:
-        """The voters that join again with empty disks if theirs are older copies; none where the
-        others are no majority, without which nobody joins."""
+        """The voters that join again with empty disks if their own disks turn out to be older
+        copies. None where the other voters are no majority, because then nobody can join."""
         late = tuple(voter.key for voter in self._late)
         others = sum(voter in self.left and voter not in late for voter in self.voters)
         return late if others >= majority(len(self.voters)) else ()

@@ -127,7 +127,8 @@ def _compared(plan: RecoveryPlan, found: OutcomeRuns) -> Iterator[str]:
 
 
 def _differences(plan: RecoveryPlan, standing: RankedReplica, outcome: Outcome) -> Iterator[str]:
-    """How an outcome differs, for one replica, from the plan for the case that its leader wins."""
+    """The differences, for one replica, between an outcome and the plan for the case that the
+    outcome's leader wins."""
     node_id = standing.log.key.node_id
     winner = next((key for key in plan.electable if key.node_id == outcome.leader), None)
     if winner is not None:

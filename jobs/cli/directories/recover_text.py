@@ -212,7 +212,7 @@ def _start_of_whole(plan: RecoveryPlan, start: StartOfVoters | None) -> Iterator
 
 
 def _in_order(plan: RecoveryPlan, voters: Sequence[ReplicaKey]) -> str:
-    """The clause that starts these voters: first those whose logs don't end before the newest one,
+    """The clause that starts these voters: first those whose logs don't end before the newest log,
     because the disks of the others may be older copies."""
     late = {voter.key for voter in late_voters(plan.quorum)}
     first = [str(one.node_id) for one in voters if one not in late]
@@ -246,7 +246,7 @@ def _start(plan: RecoveryPlan, start: StartOfVoters | None) -> str:
 
 
 def _answer(plan: RecoveryPlan, winner: Examined) -> str:
-    """The answer in words, up to its conditions."""
+    """The answer in words, with its conditions."""
     answer = NO_RECORD if plan.holds_nothing else ANSWERS[plan.answer]
     if plan.rests_on_same_voters:
         answer = ANSWERS[RecoveryDecision.SAFE]
@@ -306,7 +306,7 @@ def _of_another(
     plan: RecoveryPlan, standing: RankedReplica, doubts: Sequence[KnownVoter], examined: Examined
 ) -> Iterator[str]:
     """Sentences about a log that is not chosen: what it loses, and what Kafka does to it. doubts:
-    the doubts about its disk. examined: its directory."""
+    the log's voter, if the voter's disk is in doubt. examined: the log's directory."""
     if not standing.at_risk:
         relation = standing.relation or Relation.IDENTICAL
         is_late = any(one.key.matches(standing.log.key) for one in late_voters(plan.quorum))

@@ -28,7 +28,7 @@ def judge_formatted(
 ) -> Iterator[Finding]:
     """Findings about the directories without a metadata log, one for each directory. A directory
     gets no finding if it is a further log directory of a judged node and names the node's cluster.
-    judged: the directories with a metadata log that were checked together with these."""
+    judged: the directories with a metadata log that were checked together with `formatted`."""
     clusters = {replica.cluster_id for replica, _ in judged}
     for one in formatted:
         node_id, cluster_id = one.replica.node_id, one.replica.cluster_id

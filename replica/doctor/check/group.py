@@ -77,13 +77,14 @@ class _ClusterLogs:
     voters: VoterKeys
     """The voters that the newest log names; empty if it names none."""
     elections: ClusterLogs
-    """What all these logs show about elections, of which one directory shows only a part."""
+    """The facts about elections that all logs of the cluster show together. One log shows only a
+    part of them."""
     ends: Mapping[int, int]
     """Where the log of each node ends (exclusive)."""
     images: Mapping[OffsetAndEpoch, Image]
-    """The states by the replays of all these logs. If two logs have a record with the same offset
-    and epoch, they have the same records below it (Raft's log matching), so one state is valid for
-    both."""
+    """The states by the replays of all logs of the cluster. If two logs have a record with the same
+    offset and epoch, they have the same records below it (Raft's log matching), so one state is
+    valid for both."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,11 +64,12 @@ class ClusterState:
     refused_at: int | None = None
     """The offset of the first record that can't be applied; None if all were applied."""
     quorum: KnownQuorum | None = None
-    """What the cluster's directories prove about its quorum; None if that wasn't asked."""
+    """What the cluster's directories prove about its quorum; None if the caller didn't ask for
+    this."""
     members: tuple[Examined, ...] = ()
     """The cluster's directories that hold its metadata log."""
     given: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    """See Cluster.given_directories."""
+    """By node id: the ids of the given directories of the node (see Cluster.given_directories)."""
 
     @property
     def cut_copy(self) -> str:

@@ -42,7 +42,7 @@ class Transaction:
     path: str
     """The file with the first marker that was found."""
     position: int
-    """The byte of this file at which the batch with the marker begins."""
+    """The byte of the file `path` at which the batch with the marker begins."""
     first: int | None
     """The offset of its first marker (inclusive); None if the transaction began before the start of
     the log."""
@@ -65,7 +65,8 @@ class NotedRecords:
     transactions: tuple[Transaction, ...]
     """The transactions of the log, in its order."""
     places: Mapping[str, frozenset[int]]
-    """For each file, the first byte of each batch that holds a noted record."""
+    """For each file, the first byte of each batch with a record that can't be decoded, is of an
+    unknown type or version, or is the marker of a transaction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Refused:
     position: int
     """The byte of the file at which the batch of the record begins."""
     epoch: int
-    """The epoch of this batch."""
+    """The leader epoch of the batch that holds the record."""
     refusal: Refusal
 
 

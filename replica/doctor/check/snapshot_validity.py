@@ -37,8 +37,8 @@ _NOT_JUDGED = {
     snapshots.SNAPSHOT_UNVERIFIED.id, snapshots.SNAPSHOT_NOT_KNOWN.id,
     *NOT_KNOWN,
 }  # fmt: skip
-"""The rules about content that could not be judged. Their findings don't make a snapshot
-invalid."""
+"""The ids of the rules about content that could not be judged. Findings of these rules don't make a
+snapshot invalid."""
 
 
 class Validity(StrEnum):

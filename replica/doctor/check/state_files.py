@@ -51,7 +51,8 @@ def known_of(
 
 
 def judge_state_files(examined: Examined, known: Known) -> Iterator[Finding]:
-    """The findings about the identity that these files name, and about the vote in quorum-state."""
+    """The findings about the identity that meta.properties and partition.metadata name, and about
+    quorum-state."""
     directory = examined.directory
     if examined.is_directory:
         yield from _judge_meta(examined)

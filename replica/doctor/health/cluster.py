@@ -67,7 +67,7 @@ class Shortened(NamedTuple):
     was: str
     now: str
     offset: int
-    """The offset of the record that changed it."""
+    """The offset of the record that changed the config."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Cluster:
     end_offset: int = 0
     """The end (exclusive) of the state."""
     is_whole: bool = True
-    """False if the log has further records behind this end."""
+    """False if the log has further records behind `end_offset`."""
     refused_at: int | None = None
     """The offset of the first record before the end that can't be applied; None if all were
     applied."""
@@ -93,7 +93,8 @@ class Cluster:
     starts: Mapping[PartitionKey, Beginning] = field(default_factory=dict)
     """The beginnings of running reassignments, as far as the log shows them."""
     shortened: tuple[Shortened, ...] = ()
-    """See shortened_while_down."""
+    """The retention configs that were shortened while brokers were down (see
+    shortened_while_down)."""
     vanished: frozenset[int] = frozenset()
     """The brokers that a record fenced though they had asked for no shutdown; empty if the log
     wasn't searched for them."""

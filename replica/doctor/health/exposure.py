@@ -183,7 +183,7 @@ class Standing:
 
     @property
     def voters_up(self) -> frozenset[int]:
-        """See Cluster.voters_up."""
+        """The voters that run, as far as is known: see Cluster.voters_up."""
         return self.voters - self.fenced - self.uncounted
 
     def exposure(self, failure: Failure) -> Exposure | None:

@@ -28,8 +28,8 @@ class MinIsrs:
 
     @staticmethod
     def in_configs(configs: Mapping[Any, Any], broker_defaults: Mapping[str, str]) -> MinIsrs:
-        """The values in these configs. configs: the values of an image's table. broker_defaults:
-        see Cluster."""
+        """The values in these configs. configs: the values of an image's table `configs`.
+        broker_defaults: see Cluster."""
         topics: dict[str, int] = {}
         brokers: dict[int, int] = {}
         for (resource_type, resource, name), value in configs.items():

@@ -21,8 +21,8 @@ def led_from_new_directories(
     cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]
 ) -> frozenset[PartitionKey]:
     """The partitions of Cluster.led_from_new_directories. steps: gives the changes that led to the
-    state, newest first. It is called only if may_have_begun_empty has partitions. It is read until
-    the former directory of each is known."""
+    state, newest first. It is called only if may_have_begun_empty has partitions, and its result is
+    read until the former directory of each of them is known."""
     waiting = may_have_begun_empty(cluster)
     found = set()
     online: dict[int, frozenset[str] | None] = {**cluster.online_directories}
@@ -80,5 +80,5 @@ def _directory(partition: Partition | None, broker: int) -> str | None:
 
 
 def _has_followed(partition: Partition, broker: int) -> bool:
-    """Whether the broker was in sync with another leader, and so had all records of this leader."""
+    """Whether the broker was in sync with another leader, and so had all records of that leader."""
     return partition.leader not in (NO_NODE, broker) and broker in partition.isr

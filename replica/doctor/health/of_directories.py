@@ -43,7 +43,7 @@ _MOST_IN_TRANSACTION = 10_000
 """The most records that are read to find the end of a transaction that may have begun before
 them."""
 _MOST_STEPS = 200_000
-"""The most offsets of a log that is replayed a second time."""
+"""A log with more offsets than this is not replayed a second time."""
 _SHORTENING = tuple(name.encode() for name in NAMES)
 _FENCING_RECORDS = {"BROKER_REGISTRATION_CHANGE_RECORD": "brokerId", "FENCE_BROKER_RECORD": "id"}
 """The field with the broker's id in each record that fences a broker and registers none."""
@@ -139,8 +139,8 @@ def _values(examined: Examined, start: int, end: int) -> Iterator[bytes]:
 
 
 def _vanished(examined: Examined, cluster: Cluster) -> Iterator[tuple[int, bool]]:
-    """The brokers of Cluster.vanished, by the newest record about each broker in the log, and
-    whether each led a partition when it was fenced. A registration fences a broker, too."""
+    """(broker, whether it led a partition when it was fenced) for each broker of Cluster.vanished:
+    the newest record about the broker fences it, and is no registration."""
     for broker, offset in may_have_vanished(cluster).items():
         found = examined.batch_at(offset)
         if found is None or found[1].header.is_control:
@@ -243,7 +243,7 @@ class _SeenChanges:
 
 
 def _time_of(examined: Examined, offset: int) -> int | None:
-    """The time of the batch that holds an offset, in ms since 1970 (UTC); None if it has none."""
+    """The time of the batch that holds an offset, in ms since 1970 (UTC); None if it's unknown."""
     found = examined.batch_at(offset)
     at = -1 if found is None else found[1].header.base_timestamp
     return None if at < 0 else at

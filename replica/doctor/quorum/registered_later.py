@@ -10,7 +10,7 @@ which the process ran: the disk was restored or replaced, or it was copied befor
 that crashed at once after it had registered, while it still fetched a long log, leaves the same
 files.
 
-Only times of the one leader are compared: the clocks of two leaders may differ.
+Only times that the same leader wrote are compared: the clocks of two leaders may differ.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from replica.model.voters import is_blocking
 def gave_up_leading(
     newest: ReplicaLog, logs: Sequence[ReplicaLog], voters: Sequence[KnownVoter]
 ) -> ReplicaKey | None:
-    """The leader who gave up (KnownQuorum.is_leaderless). A leader whom no majority fetches from
-    resigns, and goes on to a newer epoch when it has heard of no other leader (Kafka:
-    checkQuorumTimeout)."""
+    """The leader who gave up (KnownQuorum.is_leaderless); None if none is known to have given up,
+    or if a later leader is known or possible. A leader resigns if no majority fetches from it, and
+    goes on to a newer epoch when it has heard of no other leader (Kafka: checkQuorumTimeout)."""
     epoch = newest.last_epoch
     told = sum(voter.doubt not in NOT_AT_HAND for voter in voters)
     if not is_blocking(told, len(voters)) or any(
@@ -45,11 +45,11 @@ def in_unled_epochs(
 def nobody_led_after(
     newest: ReplicaLog, logs: Sequence[ReplicaLog], relied: Collection[ReplicaKey]
 ) -> bool:
-    """Whether a leader of the newest log's last epoch is among the `relied` replicas, and each of
-    these that knows a newer epoch knows just the next one, without a leader and without a vote for
-    a node that isn't among them. Then its log has all that was written in this epoch, also each
-    change of the voters. Each later leader would have needed the vote of one of them, if there is
-    no majority without them. logs: all logs."""
+    """Whether a leader of the newest log's last epoch is among the `relied` replicas, and no
+    quorum-state shows a later election: it knows no newer epoch, or only the next one, in which it
+    names no leader and no vote outside of the `relied` nodes. Then the leader's log has all that
+    was written in its epoch, also each change of the voters. Each later leader would have needed
+    the vote of a `relied` node, if there is no majority without them. logs: all logs."""
     epoch = newest.last_epoch
     own = [log for log in logs if log.key in relied]
     nodes = {NO_NODE, *(log.key.node_id for log in own)}

@@ -48,7 +48,8 @@ class NameHasher:
         return record.with_fields(changes) if changes else record
 
     def name(self, kind: str, name: Value) -> Value:
-        """The hash that replaces the name of a topic, group, user and so on; null stays null."""
+        """The hash that replaces the name of a topic, group, user and so on. Null, the wildcard and
+        the names of Kafka's own topics stay."""
         if not isinstance(name, str) or name == _WILDCARD:
             return name
         if kind == _TOPIC and name in _KAFKAS_TOPICS:

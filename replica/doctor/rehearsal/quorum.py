@@ -83,7 +83,8 @@ effect."""
 
 
 Standing = tuple[type[object] | None, int, int, int, int | None]
-"""Of a node that runs: role, epoch, the log's start and end, high watermark."""
+"""(role, epoch, log start, log end (exclusive), high watermark) of a node that runs. The role is
+None while a change of it doesn't count."""
 
 
 class RehearsedQuorum:
@@ -213,7 +214,7 @@ class RehearsedQuorum:
         return with_disk - set(step.dead)
 
     def _start(self, node_ids: set[int]) -> None:
-        """Start the nodes among these that don't run."""
+        """Start the nodes among `node_ids` that don't run and haven't failed."""
         simulation = self.simulation
         self._starting_until = simulation.now
         for node_id in sorted(node_ids - self.failed.keys()):

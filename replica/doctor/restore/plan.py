@@ -102,7 +102,8 @@ def _check_level(image: Image, release: str) -> None:
 
 
 class _Planning:
-    """Changes the values step by step. values: those of State's tables, by name."""
+    """Changes the values step by step. values: the values of State's tables, by the table's
+    name."""
 
     def __init__(self, values: dict[str, _Values], brokers: Mapping[int, int]) -> None:
         self.values = values

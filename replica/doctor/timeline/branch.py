@@ -59,9 +59,9 @@ class BranchTail(Piece):
     log: ReplicaLog
     """The log of the directory that is read."""
     lacking: Ranges = ()
-    """The offsets of its entries that the branch lacks, ascending."""
+    """The offsets of the tail's entries that the branch lacks, ascending."""
     proven: Ranges = ()
-    """The offsets of its entries that a round proves to be committed, ascending."""
+    """The offsets of the tail's entries that a round proves to be committed, ascending."""
     is_contested: bool = False
     """Whether the tail or the branch may be the right history: both are proven to be committed, or
     the two logs conflict."""

@@ -226,8 +226,8 @@ def _after_lost_writes(
 
 def _restarted_after(former: Won, won: Won, registered: Sequence[Registration]) -> int | None:
     """The time (ms) from the election to the registration of a new process of the former leader, if
-    an older process must have ended before the election; else None. A process that took part in the
-    election registers soon after it, or ended after it."""
+    an older process must have ended before the election; else None. A late registration of a node
+    that took part in the election doesn't count: the older process may have ended afterwards."""
     took_part = former.leader in (won.leader, *won.granting)
     most = _REGISTERS_MS if took_part else _NEAR_MS
     after = min((one.at - won.at for one in _of_former(former, won, registered)), default=None)

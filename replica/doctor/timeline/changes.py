@@ -142,8 +142,8 @@ class ChangeWalk:
             self.unknown.append(UnknownOffsets(start, end, why))
 
     def _leaving_at(self, offset: int) -> Iterator[LoggedChange]:
-        """The changes of the tails that leave the branch at this offset. None of these changes ever
-        becomes valid."""
+        """The changes of the tails that leave the branch at this offset. They are made to a copy of
+        the branch's state."""
         while self._tails and self._tails[-1].start <= offset:
             tail = self._tails.pop()
             replay = self._fold.replay
@@ -171,10 +171,10 @@ class ChangeWalk:
         epoch: int,
         tail: BranchTail | None = None,
     ) -> Iterator[LoggedChange]:
-        """Apply a record to the replay. Yields the changes that this makes, named by the namer.
+        """Apply a record to the replay. Yields the changes that the record makes, named by `namer`.
 
-        message: the record's value for the replay. epoch: the leader epoch of its batch. tail: the
-        tail that holds it; None for the branch.
+        message: the record's value for the replay. epoch: the leader epoch of the record's batch.
+        tail: the tail that holds the record; None for the branch.
         """
         writes = replay.apply(record.offset, message)
         if writes:

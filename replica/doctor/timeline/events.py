@@ -354,7 +354,7 @@ def _unwon(branch: Branch) -> Iterator[Event]:
 
 def _last_before(branch: Branch, one: WentBack) -> tuple[int, int]:
     """(time in ms since 1970, epoch) of the last batch that a replica held before it went back; of
-    the branch's last batch if the replica held only snapshots."""
+    the newest batch in any log if the replica held only snapshots."""
     headers = [
         (examined.replica is not None and examined.replica.key == one.key, last.header)
         for examined in branch.members

@@ -1,6 +1,6 @@
 """Finds elections of partitions by which records may have been lost, in the changes of a log.
 
-In an unclean election, a replica that was in no ISR becomes the leader, and the partition is marked
+In an unclean election, a replica that isn't in sync becomes the leader, and the partition is marked
 as recovering (KIP-704). A new leader may also be empty: its broker has lost the replica's log
 directory, for example because the disk was replaced, and keeps the replica in another directory.
 """

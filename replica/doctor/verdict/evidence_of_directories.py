@@ -71,7 +71,7 @@ class JudgedCluster:
     cluster: Cluster | None
     """The judged state of the cluster; None if no state was judged."""
     health: tuple[Finding, ...] | None
-    """The findings about this state, the worst first; None if no state was judged."""
+    """The findings about the state, the worst first; None if no state was judged."""
 
     @cached_property
     def behind(self) -> tuple[Behind | None, ...]:

@@ -126,18 +126,17 @@ class VerdictDraft:
     gaps: tuple[Gap, ...]
     """The gaps other than missing voters."""
     notes: int
-    """As in Verdict."""
+    """The number of findings that need no action."""
     well: str
     """The headline where nothing is wrong."""
     state: KnownState | None
-    """As in Verdict."""
+    """The newest known state; None if no state is known."""
     set_aside: tuple[SetAside, ...]
     put_back: str
-    """As in ClusterEvidence."""
+    """The value of ClusterEvidence.put_back."""
 
     def verdict(self, more: Iterable[PlacedFinding] = ()) -> Verdict:
-        """The verdict. more: further findings about files, of rules whose findings users don't
-        notice."""
+        """The verdict. more: further findings about files, none of a rule in OUTAGE_RULES."""
         findings = (*self.findings, *(added := tuple(more)))
         found = _of_files(findings, self.mentioned, self.margin.voters)
         of_files = with_evidence(found, self.set_aside, self.put_back)
@@ -360,7 +359,8 @@ def _places(where: Sequence[str], limit: int | None = _SHOWN) -> str:
 
 
 def _gaps(findings: Sequence[Finding]) -> Iterator[Gap]:
-    """The gaps that notes of the rules name."""
+    """The gaps that findings show: snapshots that could not be compared with a log, and partitions
+    whose min.insync.replicas is unknown."""
     unverified = sum(one.rule.id == snapshots.SNAPSHOT_UNVERIFIED.id for one in findings)
     if unverified:
         yield Gap(

@@ -34,11 +34,11 @@ class StartOfVoters:
     """The voters that start first, of those whose whole disks are at hand: as many as are needed,
     with the longest logs. Sorted."""
     rest: tuple[int, ...]
-    """The others of them, sorted."""
+    """The other voters that don't run and whose whole disks are at hand, sorted."""
     unseen: tuple[int, ...]
     """The voters whose directories were not given, or not completely, sorted."""
     of_unseen: int
-    """How many of these have to start, too."""
+    """How many of the voters in `unseen` have to start, too."""
     voters: int
     """The number of all voters."""
     holds_all: bool

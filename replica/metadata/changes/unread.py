@@ -38,13 +38,14 @@ class UnreadPlace:
     """The path, relative to the node's log directory, of the unread file or of the first file with
     unread records."""
     at_start: bool = True
-    """Whether a starting node reads this place. It skips what the newest snapshot replaces."""
+    """Whether a node reads this place when it starts. A starting node skips what the newest
+    snapshot replaces."""
     offset: int | None = None
     """The offset of the first unread record of the log; None in snapshots, and for a file."""
     position: int | None = None
     """The byte of `file` at which the first unread record's batch begins; None for a file."""
     epoch: int | None = None
-    """The leader epoch of this batch; None for a file."""
+    """The leader epoch of the first unread record's batch; None for a file."""
     count: int = 1
     """The number of unread records."""
 

@@ -59,7 +59,8 @@ LEADER_GAVE_UP = error(
     ("KIP-595",),
 )
 START_NODE = "Start this node, and "
-"""The beginning of a next step. Another step may say the same of the node's broker."""
+"""The beginning of a next step. It is removed where another next step already says to start the
+node."""
 VOTER_ON_FENCED_BROKER = warning(
     "voter-on-fenced-broker",
     "A voter's node is a broker too, and this broker is fenced or shutting down: the node is down, "
