@@ -265,8 +265,8 @@ def _is_archive(path: str) -> bool:
 
 
 def kind_of_file(path: str) -> FileName:
-    """The kind of a file by its name. A file of another name is a segment if it starts with a whole
-    batch."""
+    """The kind of a file by its name. A file with an unknown name is taken for a segment if the
+    name ends with .log or .checkpoint, or if the file starts with a whole batch."""
     by_name = classify(os.path.basename(path))
     if by_name.kind is not FileKind.OTHER:
         return by_name

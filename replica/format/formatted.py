@@ -89,7 +89,8 @@ def log_folders_below(path: str) -> Iterator[tuple[str, bool]]:
 
 
 def replica_in(folder: str) -> ReplicaId | None:
-    """The replica that a log directory's meta.properties names; None if it can't be read."""
+    """The replica that a log directory's meta.properties names; None if the file names none, or
+    can't be read."""
     path = os.path.join(folder, meta_properties.FILE_NAME)
     try:
         return meta_properties.decode(read_own_file(path, MAX_STATE_BYTES)).replica
