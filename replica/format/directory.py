@@ -103,7 +103,7 @@ class SnapshotFile:
 
     @property
     def is_usable(self) -> bool:
-        """Whether a replica could start from it: it is whole, and its name has no suffix."""
+        """Whether a replica could start from the snapshot: it's whole, its name has no suffix."""
         return self.is_whole and self.state is SnapshotState.COMPLETE
 
 

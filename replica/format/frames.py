@@ -29,7 +29,7 @@ class Frame(NamedTuple):
     """A whole batch in a file."""
 
     position: int
-    """The byte of the source at which the frame begins."""
+    """The byte of the file at which the frame begins."""
     size: int
     """The size of the frame in bytes."""
     base_offset: int

@@ -125,7 +125,7 @@ def _below_snapshot(
 
 @dataclass(frozen=True, slots=True)
 class DraftOutOfRange:
-    """The draft's answer OUT_OF_RANGE: the follower has to truncate its log to
+    """The answer OUT_OF_RANGE of KIP-595's draft: the follower has to truncate its log to
     next_fetch_offset."""
 
     next_fetch_offset: int

@@ -16,7 +16,7 @@ from replica.metadata.known_configs import KNOWN_CONFIGS
 from replica.metadata.topic_configs import TOPIC_CONFIGS, BrokerConfig, TopicConfig
 
 BROKER_RESOURCE, GROUP_RESOURCE = 4, 32
-"""Kafka's ConfigResource.Type."""
+"""The numbers of BROKER and GROUP in Kafka's ConfigResource.Type."""
 ALL_BROKERS, FILE, KAFKA = "all brokers", "server.properties", "Kafka's default"
 """Sources: the default of all brokers in the log (kafka-configs.sh --entity-default), a broker's
 file, and Kafka's own default."""
@@ -165,7 +165,8 @@ _Level = tuple[str, Mapping[str, Setting]]
 
 
 def _levels(settings: Settings, broker: str = "") -> list[_Level]:
-    """The levels that set a broker's configs, the strongest first."""
+    """(source, settings by name) of all that set a broker's configs, the strongest first. broker:
+    its id; "" for what holds for all brokers."""
     own = [(f"broker {broker}", settings.brokers.get(broker, {}))] if broker else []
     return [*own, (ALL_BROKERS, settings.brokers.get("", {})), (FILE, settings.file)]
 

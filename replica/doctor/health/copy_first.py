@@ -36,8 +36,8 @@ class CopyFirst(NamedTuple):
     """The partitions of Cluster.led_from_new_directories, of which this broker has a replica. The
     broker truncates its replica once it follows the leader."""
     absent: AbsentDirectories | None = None
-    """This broker's log directories, if with an empty one in place of another the broker would be
-    elected without records; None if there is no such danger."""
+    """Facts about this broker's log directories, if the broker would be elected without records
+    after a start with an empty log directory; None if it would not."""
     stop: str = ""
     """The brokers that have to stop before this broker starts, such as `broker 13` (see to_stop);
     "" if none has to."""

@@ -42,8 +42,8 @@ class Emptied(NamedTuple):
     """The number of partitions that refuse writes with acks=all only while this broker is
     stopped."""
     may_refuse: int = 0
-    """The number of further partitions of which this is unknown, because their min.insync.replicas
-    is unknown."""
+    """The number of further partitions that may refuse writes with acks=all only while this broker
+    is stopped: their min.insync.replicas is unknown."""
 
     @property
     def partitions(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def emptied_partitions(cluster: Cluster) -> dict[PartitionKey, int]:
 
 
 def emptied_brokers(cluster: Cluster) -> tuple[Emptied, ...]:
-    """The emptied brokers, by id."""
+    """The brokers of emptied_partitions, by id."""
     keys = defaultdict[int, list[PartitionKey]](list)
     for key, holder in emptied_partitions(cluster).items():
         keys[holder].append(key)

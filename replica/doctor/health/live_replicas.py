@@ -109,7 +109,7 @@ class Alike(NamedTuple):
         is_combined: bool = False,
         emptied: int = NO_NODE,
     ) -> Alike:
-        """These facts of a partition. online: as in Cluster.online_directories. is_led: whether the
+        """The facts of a partition. online: as in Cluster.online_directories. is_led: whether the
         quorum has a leader. is_combined: whether some nodes are both voter and broker. emptied: the
         broker of emptied_partitions, which should not become the leader; NO_NODE without one."""
         has_leader = partition.leader != NO_NODE

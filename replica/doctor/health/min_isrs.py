@@ -45,8 +45,8 @@ class MinIsrs:
         return MinIsrs(topics, brokers, _positive(default))
 
     def of(self, topic: str, partition: Partition) -> int | None:
-        """The min.insync.replicas of a partition of the topic, which is at most its replication
-        factor; None if neither the log nor a broker's file has a value.
+        """The min.insync.replicas that holds for a partition of the topic: at most its number of
+        replicas. None if neither the log nor a broker's file has a value.
 
         Kafka takes the first existing value of these: the topic's config, the leader's config, the
         default of all brokers, the leader's file.

@@ -13,8 +13,8 @@ from replica.metadata.image.partition import UNASSIGNED_DIRECTORY, Partition, of
 from replica.model.keys import NO_NODE, ZERO_UUID
 
 _ELECTED_AGAIN = 2
-"""The least leader epoch of a partition that had a leader, lost it and got one again: the first
-leader has epoch 0, and a partition that loses its leader has the next one."""
+"""The least leader epoch of a partition that had a leader, lost it and got one again. The first
+leader has epoch 0; the loss of a leader and the election of the next one each begin an epoch."""
 
 
 def led_from_new_directories(

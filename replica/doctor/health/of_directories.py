@@ -93,8 +93,8 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
 
 
 def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
-    """See shortened_while_down. The log is replayed a second time only if a record after the stop
-    of a broker names one of the configs in _SHORTENING."""
+    """The result of shortened_while_down. The log is replayed a second time only if a record after
+    the stop of a broker names one of the configs in _SHORTENING."""
     end, down = cluster.end_offset, brokers_down(cluster)
     if not down or examined.directory.log_start_offset < end - _MOST_STEPS:
         return ()
@@ -105,8 +105,8 @@ def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
 
 
 def _led_from_new(examined: Examined, cluster: Cluster) -> frozenset[PartitionKey]:
-    """See led_from_new_directories. The log is replayed a second time only if a record changes the
-    directories of a partition of may_have_begun_empty."""
+    """The result of led_from_new_directories. The log is replayed a second time only if a record
+    changes the directories of a partition of may_have_begun_empty."""
     start, end = examined.directory.log_start_offset, cluster.end_offset
     keys = may_have_begun_empty(cluster)
     if not keys or start < end - _MOST_STEPS or not _moves(examined, keys, start, end):
@@ -212,8 +212,8 @@ def first_change(examined: Examined, start: int, end: int) -> int | None:
 
 
 class _SeenChanges:
-    """The records of a part of a log so far. unmarked: the first change before any marker of a
-    transaction; None if there is none."""
+    """Takes the records of a part of a log one by one. unmarked: the offset of the first change
+    before any marker of a transaction; None if there is none."""
 
     def __init__(self) -> None:
         self.unmarked: int | None = None

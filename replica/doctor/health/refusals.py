@@ -19,7 +19,7 @@ class Fencing(NamedTuple):
 
     fenced: Beginning
     is_asked: bool
-    """Whether the broker had asked for its shutdown before."""
+    """Whether the broker had asked for its shutdown before it was fenced."""
     back: Beginning | None = None
     """The change that unfenced the broker; None if it is fenced in the newest state."""
     is_restarted: bool = False
@@ -84,9 +84,9 @@ def _is_at(began: Beginning, step: VisibleChange) -> bool:
 
 
 def _seen(then: RewoundPartitions, outage: Outage) -> tuple[tuple[str, ...], list[int]]:
-    """(the names of the partitions of `outage.first`, sorted; empty if one is unknown, the brokers
-    whose replicas of these partitions aren't in sync, sorted). then: the state after the outage
-    began."""
+    """(names, brokers): the names of the partitions of `outage.first`, empty if one is unknown, and
+    the brokers whose replicas of these partitions aren't in sync; both sorted. then: the state
+    after the outage began."""
     keys = [key for key in outage.first if key in then.partitions]
     held = [then.partitions[key] for key in keys]
     missing = {broker for one in held for broker in one.replicas if broker not in one.isr}

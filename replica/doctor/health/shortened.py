@@ -95,7 +95,7 @@ class _Back:
     values: dict[_Key, str | None] = field(default_factory=dict)
     """The earlier values of the configs; None if there was none."""
     offsets: dict[_Key, int] = field(default_factory=dict)
-    """The offset of the newest change of each of these configs."""
+    """The offset of the newest change of each config in `values`."""
     created: dict[str, int | None] = field(default_factory=dict)
     """The time of the creation of each topic whose creation was undone, by topic id, in ms since
     1970 (UTC); None if the record has no time."""

@@ -33,8 +33,8 @@ class LastSign(NamedTuple):
 
     @property
     def is_after_a_step_back(self) -> bool:
-        """Whether a clock was set back between the two records, so that their times can't be
-        compared."""
+        """Whether a clock was set back between the records `seen` and `fenced`, so that their times
+        can't be compared."""
         fenced, seen = self.fenced.at, None if self.seen is None else self.seen.at
         return fenced is not None and seen is not None and seen > fenced
 

@@ -24,8 +24,9 @@ class LogConflict:
     """The offset from which on the two logs are the same again, to the end of the shorter one; None
     if they aren't."""
     mixed: ReplicaKey | None = None
-    """The one of both whose log isn't as the leader wrote it: it differs below `same_from` from the
-    log of the leader who wrote the entry there. None if the logs at hand don't show it."""
+    """The replica of the two whose log isn't as the leader wrote it: below `same_from` the log
+    differs from that of the leader who wrote the entry there. None if the logs at hand don't show
+    it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,8 +112,8 @@ class KnownQuorum:
 
     @property
     def is_blocking(self) -> bool:
-        """Whether no majority can be made without the voters whose disks aren't in doubt, and they
-        hold records. A majority of them is enough, and so is half of an even number of voters."""
+        """Whether no majority can be made without the voters whose disks aren't in doubt, and the
+        newest log holds a record. These voters may be a majority, or half of an even number."""
         return bool(self.voter_sets and self.log_end) and all(
             is_blocking(len(self.left_of(each)), len(each)) for each in self.voter_sets
         )

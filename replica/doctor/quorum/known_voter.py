@@ -18,14 +18,14 @@ class VoterDoubt(StrEnum):
     NOT_GIVEN = "not-given"
     """The voter's directory is not at hand."""
     OF_ANOTHER_CLUSTER = "of-another-cluster"
-    """The directory that was given for its node belongs to another cluster, and no directory of
-    this node was given for the voter's own cluster."""
+    """The directory that was given for the voter's node belongs to another cluster, and no
+    directory of this node was given for the voter's own cluster."""
     ANOTHER_DIRECTORY = "another-directory"
-    """The directories that were given for its node have other directory ids than the voter: the
-    disk was replaced or formatted again. The voters refuse the votes of this node, and its fetches
-    don't count for commits."""
+    """The directories that were given for the voter's node have other directory ids than the voter:
+    the disk was replaced or formatted again. The other voters refuse the votes of this node, and
+    its fetches don't count for commits."""
     NO_LOG = "no-log"
-    """The directory that was given for its node is formatted, and holds no metadata log."""
+    """The directory that was given for the voter's node is formatted, and holds no metadata log."""
     UNREADABLE = "unreadable"
     """A part of the voter's log can't be read."""
     CUT = "cut"

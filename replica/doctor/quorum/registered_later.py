@@ -38,14 +38,14 @@ class RegisteredLater:
     disk now has."""
 
     end: int
-    """The end (exclusive) of the log on its disk."""
+    """The end (exclusive) of the log on the controller's disk."""
     offset: int
     """The offset of the registration in the newest log."""
     epoch: int
-    """The epoch of the registration, in which its process ran."""
+    """The epoch of the registration, in which the controller's process ran."""
     lacking_ms: int
-    """How long (ms) before the registration its leader wrote the first of its records that the disk
-    lacks."""
+    """How long (ms) before the registration the same leader wrote the first of its records that the
+    disk lacks."""
 
     def __str__(self) -> str:
         return (
@@ -95,7 +95,8 @@ class LogsBehind(NamedTuple):
     def _lacking_ms(
         self, own: LogEnd, registered: Registration, time_of: Callable[[int], int | None]
     ) -> int | None:
-        """See RegisteredLater; None where it isn't known, or where a clock was set back."""
+        """The value of RegisteredLater.lacking_ms; None if it isn't known, or if a clock was set
+        back."""
         if self.newest.batch_at(own.end) is None:
             return None
         batches = self.newest.batches

@@ -30,8 +30,9 @@ def gave_up_leading(
 def in_unled_epochs(
     newest: ReplicaLog, logs: Sequence[ReplicaLog], voters: Sequence[KnownVoter]
 ) -> Iterator[int]:
-    """See KnownQuorum.unled. A voter's node whose disk can't be relied on, or isn't the voter's,
-    tells nothing: its log may lack what it knew. Epoch 0 is before the first election."""
+    """The nodes of KnownQuorum.unled. A voter's node doesn't count if its disk can't be relied on,
+    or isn't the voter's: its log may lack what the node knew. Epoch 0 is before the first
+    election."""
     led = (log.quorum_epoch for log in logs if log.quorum_leader != NO_NODE)
     last = max(newest.last_epoch, *led, 0)
     doubted = {voter.key.node_id for voter in voters if voter.doubt is not None}
@@ -46,8 +47,8 @@ def nobody_led_after(
     newest: ReplicaLog, logs: Sequence[ReplicaLog], relied: Collection[ReplicaKey]
 ) -> bool:
     """Whether a leader of the newest log's last epoch is among the `relied` replicas, and no
-    quorum-state shows a later election: it knows no newer epoch, or only the next one, in which it
-    names no leader and no vote outside of the `relied` nodes. Then the leader's log has all that
+    quorum-state shows a later election: each knows no newer epoch, or only the next one, for which
+    it names no leader and no vote outside of the `relied` nodes. Then the leader's log has all that
     was written in its epoch, also each change of the voters. Each later leader would have needed
     the vote of a `relied` node, if there is no majority without them. logs: all logs."""
     epoch = newest.last_epoch

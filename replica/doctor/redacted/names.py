@@ -1,5 +1,5 @@
-"""Replaces the names that users gave by hashes. It defines which fields hold names, and the form of
-the hashes.
+"""Replaces the names that users gave by hashes. This module defines which fields hold names, and
+the form of the hashes.
 
 A name becomes its kind and 12 hex digits of a keyed hash, such as topic-0f3a5c7e9b21, which is a
 legal name in Kafka. Equal names of a kind get equal hashes, so a topic's configs and ACLs still

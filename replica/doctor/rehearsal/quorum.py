@@ -1,4 +1,5 @@
-"""One run of a captured quorum: its disks in memory, the engine on them, a network between them.
+"""One run of a captured quorum: its disks in memory, kraftlake's engine (the Raft core and its
+host) on them, and a network between them.
 
 The seed decides when each node starts, how long messages take, how clocks drift, and the engine's
 random timeouts. Only the steps cause faults.
@@ -283,8 +284,8 @@ class RehearsedQuorum:
         return RemoveVoterRequest(voter=known.key)
 
     def _has_changed(self, node_id: int, *, is_voter: bool) -> bool:
-        """Whether the change is committed: the leader's committed voter set names the node's disk
-        (is_voter), or doesn't name the node."""
+        """Whether the change is committed. For is_voter, the leader's committed voter set has to
+        name the node's disk; otherwise it must not name the node."""
         leader = self.leader()
         if leader is None or not self.has_settled():
             return False

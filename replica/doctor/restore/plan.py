@@ -25,7 +25,8 @@ from replica.model.keys import NO_NODE, ZERO_UUID
 
 _SHOWN_NAMES = 5
 _BROKER_RESOURCES = (4, 8)
-"""ConfigResource.Type.BROKER and BROKER_LOGGER; "" names all brokers."""
+"""The numbers of BROKER and BROKER_LOGGER in Kafka's ConfigResource.Type. The resource name ""
+stands for all brokers."""
 
 _LEFT_OUT = {
     "brokers": "brokers register themselves when they start",
@@ -72,8 +73,8 @@ def plan_restore(image: Image, release: str, brokers: Mapping[int, int]) -> Rest
     """The plan for this image. brokers: the new broker id by the old broker id; a broker that isn't
     named keeps its id. release: a key of NEWEST_LEVELS.
 
-    Raises UsageError if the release doesn't know the image's metadata.version, or if two brokers
-    would get the same id.
+    Raises UsageError if the image has no metadata.version, if the release doesn't know it or Kafka
+    begins no cluster with it, and if two brokers would get the same id.
     """
     _check_level(image, release)
     planning = _Planning({name: dict(image.tables[name].values) for name in TABLES}, brokers)

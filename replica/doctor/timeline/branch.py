@@ -110,8 +110,8 @@ class Branch:
         return next((one for one in self.tails if one.holds(offset, epoch, digest)), None)
 
     def commitment(self, offset: int, tail: BranchTail | None = None) -> str:
-        """The commitment of an entry, in the words of the tables. tail: the tail that holds it;
-        None for an entry of the branch."""
+        """The commitment of an entry: `proven`, `unproven` or `superseded`. tail: the tail that
+        holds the entry; None for an entry of the branch."""
         verdict = EntryCommitment.UNPROVEN
         if tail is None:
             verdict = EntryCommitment.PROVEN if offset < self.proven_end else verdict

@@ -25,7 +25,7 @@ FETCH_TIMEOUT_MS = 2000
 """The default of controller.quorum.fetch.timeout.ms, in ms."""
 FETCH_WAIT_MS = 500
 """The longest that a fetch waits for records (Kafka: KafkaRaftClient.MAX_FETCH_WAIT_MS), in ms. So
-a follower may have heard its leader last before the leader's last append."""
+the leader's last answer to a follower may be this much older than the leader's last append."""
 _SHORT_MS = FETCH_TIMEOUT_MS - FETCH_WAIT_MS
 _RESTARTS_MS = 500
 """The least time (ms) in which a process ends, is started again and votes."""
@@ -95,8 +95,8 @@ class Won:
     """The time of the batch before the record, in ms since 1970 (UTC); None if the log has no batch
     directly before it."""
     digest: tuple[int, int] | None = None
-    """CRC and size (bytes) of its batch, which differ between the records of two quorums; None if
-    unknown."""
+    """CRC and size (bytes) of the record's batch, which differ between the records of two quorums;
+    None if unknown."""
 
     def is_same(self, other: Won) -> bool:
         """Whether both values are the same record in two logs."""

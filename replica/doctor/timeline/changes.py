@@ -102,7 +102,8 @@ class ChangeWalk:
         yield from self._leaving_at(self._fold.end.offset)
 
     def image_at(self, end_offset: int) -> Image | None:
-        """The state, if the walk has come to this end (exclusive) and knows it; else None."""
+        """The state after the offsets below `end_offset`, if the walk has come to `end_offset` and
+        the state is known; else None."""
         if self._fold.end.offset != end_offset:
             self._fold.enter(end_offset)
         return None if self._fold.replay is None else self._fold.replay.image()

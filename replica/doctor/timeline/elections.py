@@ -33,9 +33,9 @@ class Election:
     without_winner: int
     """The number of epochs between the two leaders that nobody won."""
     nodes: tuple[int, ...]
-    """The ids of the nodes whose logs hold the record."""
+    """The ids of the nodes whose logs hold the LeaderChange record."""
     on_branch: bool
-    """Whether the record lies on the branch."""
+    """Whether the LeaderChange record lies on the branch."""
 
 
 def elections_of(branch: Branch, registered: Sequence[Registration]) -> tuple[Election, ...]:

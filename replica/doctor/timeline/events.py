@@ -250,8 +250,8 @@ def _of_election(branch: Branch, one: Election) -> Event:
 
 
 def _snapshots(branch: Branch) -> Iterator[Event]:
-    """An event for each snapshot id, at the time at which the first of the replicas that have it
-    wrote it."""
+    """An event for each snapshot id. Its time is the first time at which a replica wrote the
+    snapshot."""
     found: dict[OffsetAndEpoch, list[tuple[int, int | None, int]]] = {}
     for examined in branch.members:
         for snapshot_id, snapshot in examined.usable_snapshots:

@@ -78,7 +78,7 @@ class PartitionEvents:
     """Takes the changes of a log one by one, and finds the events."""
 
     _found: dict[tuple[object, ...], PartitionEvent] = field(default_factory=dict)
-    """The events by what their records have in common."""
+    """The events by (event, time, leader epoch, tail, are_only_replicas, may_be_empty)."""
     _directories: dict[int, frozenset[str]] = field(default_factory=dict)
     """The online directories of each broker."""
     _began_again: set[tuple[_Key, int]] = field(default_factory=set)

@@ -67,7 +67,7 @@ class Reassignments:
 
     _found: list[Reassigned] = field(default_factory=list)
     _newest: dict[tuple[str, int, BranchTail | None], Reassigned] = field(default_factory=dict)
-    """The newest group of each topic, by its records' epoch and the tail that holds them."""
+    """The newest group for each topic, leader epoch and tail."""
 
     def take(self, change: LoggedChange) -> bool:
         """Take the next change. Returns whether it is the end of a reassignment."""

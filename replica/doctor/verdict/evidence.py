@@ -109,7 +109,7 @@ class StoppedBefore(NamedTuple):
     at_ms: int | None
     """The time of the last sign of life, in ms since 1970 (UTC); None where none is known."""
     is_own_end: bool = False
-    """Whether this sign is the last record in the broker's own copy of the log."""
+    """Whether the last sign of life is the last record in the broker's own copy of the log."""
 
 
 class Since(NamedTuple):
@@ -119,7 +119,7 @@ class Since(NamedTuple):
     first_ms: int
     """The time at which the first subject reached this state, in ms since 1970 (UTC)."""
     last_ms: int
-    """The time at which the last subject reached it, in ms since 1970 (UTC)."""
+    """The time at which the last subject reached this state, in ms since 1970 (UTC)."""
     is_exact: bool = True
     """False where the state may have begun earlier than first_ms."""
     stopped: tuple[StoppedBefore, ...] = ()

@@ -58,13 +58,13 @@ _HOLDERS = 3
 
 @dataclass(frozen=True)
 class JudgedCluster:
-    """One cluster of a group."""
+    """One cluster whose directories were checked together."""
 
     cluster_id: str | None
     members: tuple[JudgedDirectory, ...]
     """The cluster's directories, by node."""
     findings: tuple[Finding, ...]
-    """The findings of the comparison of these directories, the worst first."""
+    """The findings of the comparison of the cluster's directories, the worst first."""
     partings: tuple[LogParting, ...]
     quorum: GroupQuorum | None
     state: ClusterState | None

@@ -29,7 +29,8 @@ class StartOfVoters:
     """The voters that start. Each starts with its own disk, and no disk is emptied or formatted."""
 
     beside: tuple[int, ...]
-    """The voters with which these make a majority: they run, as far as files show."""
+    """The voters that run, as far as files show. The voters that start make a majority with
+    them."""
     first: tuple[int, ...]
     """The voters that start first, of those whose whole disks are at hand: as many as are needed,
     with the longest logs. Sorted."""
@@ -87,7 +88,8 @@ class StartOfVoters:
         return " ".join([*told, _OWN_DISKS, why_not, NO_BROKER])
 
     def _start(self, why: str = "") -> str:
-        """The clause. why: a reason before that of the majority."""
+        """The value of `clause` for voters that don't run. why: a reason that stands before the
+        reason about the majority."""
         is_one = len(self.first) + self.of_unseen == 1
         with_them = f"with {_nodes(self.beside)} {'it is' if is_one else 'they are'} a majority"
         if not self.of_unseen:

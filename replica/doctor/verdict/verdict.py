@@ -298,7 +298,7 @@ def decide(
     fact has a step, the verdict's steps are those that close gaps.
 
     well: the headline if nothing is wrong and nothing is missing.
-    notes: the number of notes.
+    notes: the number of findings that need no action.
     state: the newest known state; None if no state is known.
     """
     ordered = tuple(sorted(facts, key=_weight))

@@ -22,9 +22,10 @@ class Unread:
     subject: str
     """The feature, the type of the records, or the file."""
     why: str
-    """What the release does with it, and why, in one line."""
+    """What the release does with the subject, and why, in one line."""
     is_fatal: bool
-    """Whether a node of the release stops at it. A node that only ignores fields continues."""
+    """Whether a node of the release stops at the subject. A node that only ignores fields
+    continues."""
     is_kept: bool = False
     """Whether the subject is at a level that Kafka never lowers to one that the release knows."""
 
