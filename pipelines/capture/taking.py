@@ -77,7 +77,9 @@ def directories(paths: Sequence[str]) -> tuple[DirectoryPath, ...]:
     found: list[DiscoveredPath] = []
     formatted: list[FormattedDirectory] = []
     for path in paths:
-        below = [*formatted_below(path)]
+        # Without its partitions, which a capture has not, a broker's further log directory would
+        # look as if the broker had never started.
+        below = [one for one in formatted_below(path) if not one.has_partitions]
         formatted += below
         try:
             found += discover([path])

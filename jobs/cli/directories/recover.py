@@ -327,8 +327,8 @@ def _of_inputs(inputs: CheckInputs) -> Iterator[str]:
     directories = [group for group in inputs.groups if isinstance(group[0], DirectoryPath)]
     if len(directories) > 1:
         yield (
-            f"{len(directories)} captures: a plan holds only where every controller was stopped "
-            "before the first of them was taken"
+            f"{len(directories)} captures: a plan holds only where no log grew after the first "
+            "of them was taken"
         )
 
 
