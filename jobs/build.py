@@ -64,8 +64,9 @@ def build_tables(
 ) -> dict[str, int]:
     """Brings the silver and gold tables up to date. Gives the number of rows of each.
 
-    spark: as for `main`. progress: None for a progress without a line of its own on a terminal.
-    Raises OwnTablesError where only own tables weren't built, and KraftlakeError.
+    spark: as for `main`. progress: gets the steps and the share of the work; if None, no line with
+    the share is shown. Raises OwnTablesError where only own tables weren't built, and
+    KraftlakeError.
     """
     from pipelines.build import build
     from pipelines.delta.failures import lake_errors
@@ -122,8 +123,9 @@ def counts_of_others(json_output: bool, before: Mapping[str, int]) -> Iterator[N
 def bring_up_to_date_if_possible(
     spark: SparkSession | None, arguments: BuildOptions
 ) -> dict[str, int]:
-    """Does what `build_tables` does. Where own tables weren't built, it prints a line instead of
-    raising the error."""
+    """Does what `build_tables` does, and gives the same numbers of rows. Where own tables weren't
+    built, it prints a line instead of raising the error, and gives the numbers of the other
+    tables."""
     try:
         return bring_up_to_date(spark, arguments)
     except OwnTablesError as error:

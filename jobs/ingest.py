@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from pipelines.runners.runner import Runner
 
 _BringIn = Callable[["Transaction | None"], dict[str, int]]
-"""Ingests what is new; it gets the micro-batch of a stream."""
+"""Ingests what is new, and gives the number of rows by table. Its argument is the micro-batch of a
+stream, or None without a stream."""
 _AGAIN = (
     "what was committed stays: run the same command again, which goes on and stores nothing twice"
 )

@@ -1,4 +1,5 @@
-"""The job that sends a gold table's changes to a Kafka topic, to files, or to a webhook.
+"""The job that sends the changes of a gold table or an own table to a Kafka topic, to files, or to
+a webhook.
 
 spark-submit starts it, and the command `kraftlake publish` does the same without Spark:
 
@@ -101,7 +102,7 @@ def _change_feed(spark: SparkSession | None, lake: Lake, known: Feed) -> ChangeF
 
 
 def _written(options: PublishOptions) -> tuple[str, ...]:
-    """The destination's name in lineage events. It doesn't contain a webhook's URL, which may be a
+    """The name of the destination in lineage events; empty for a webhook, because its URL may be a
     secret."""
     if options.topic is not None and options.bootstrap:
         return (f"kafka://{options.bootstrap.split(',')[0]}/{options.topic}",)

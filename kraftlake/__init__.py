@@ -19,7 +19,7 @@
 - `KraftlakeError` is the base of all errors that a user can mend.
 
 What a name needs is imported when the name is asked for: the core is enough for directories.
-docs/reference/python.md shows each.
+docs/reference/python.md shows each name.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _Edit = tuple[int, str]
 
 
 class ImportStatementError(Exception):
-    """An import statement that has no form with the names of a wheel."""
+    """An import statement that can't be changed to the names of a wheel."""
 
 
 class OneName(build_py):

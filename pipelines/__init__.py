@@ -13,5 +13,6 @@ it, with Spark or without it. docs/reference/the-lake.md lists the tables.
   all tables judged by `quality`. `own_tables`: the tables that a user adds to a lake.
 - Without a lake: `frames`, the same functions for DataFrames of `sources`.
 - Out: `report`, `feeds`, `lineage`; `html_text` (all markup).
-- Spark: `spark` (session, jars, Java). `conf_files`: settings. `cyclic_garbage`: the collector.
+- Spark: `spark` (session, jars, Java). `conf_files`: settings. `cyclic_garbage`: Python's
+  garbage collector.
 """

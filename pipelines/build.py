@@ -53,8 +53,8 @@ from pipelines.unchanged_logs import stayed_parts
 _MOST_RECORDS = 200_000
 """The most records of a cluster that is derived in one unit. A record takes 1 to 2 kB of memory."""
 _MOST_VALUE_BYTES = 128 * 1024 * 1024
-"""The most bytes of the records of such a cluster. What a unit makes of them takes several times as
-much memory."""
+"""The most bytes of the records of a cluster that is derived in one unit. What a unit makes of them
+takes several times as much memory."""
 _SNAPPY_FACTOR = 22
 """The most decompressed bytes that a byte of a data file of bronze can stand for: Snappy compresses
 to no less than a 21st."""
@@ -155,9 +155,9 @@ def _derive(stages: BuildStages, clusters: ChangedClusters) -> LargeClusters:
 def _derive_again(
     stages: BuildStages, large: LargeClusters, beside: dict[str, BesideCluster]
 ) -> None:
-    """Derives again the clusters with voters of whose nodes only other directories were captured.
-    This is known only after all clusters of a round were derived, and is rare. beside: the facts
-    about these voters, by cluster."""
+    """Derives again the clusters in `beside`: those about whose nodes other directories of the same
+    round show something. This is known only after all clusters of a round were derived, and is
+    rare. beside: the facts that these directories show, by cluster id."""
     units = stages.drop(beside) if beside else []
     whole = [replace(one, beside=beside) for one in units if isinstance(one, Clusters)]
     done = stages.run("derive beside other clusters", Grain.CLUSTER, derive, whole, DERIVED)

@@ -50,7 +50,7 @@ def database_of(tables: Mapping[str, Dataset], memory: int, scratch: str = "") -
 
 
 def lock(database: Database) -> None:
-    """From now on no statement changes the settings."""
+    """Locks the database's settings, so that no later statement can change them."""
     database.execute("SET lock_configuration = true")
 
 

@@ -80,7 +80,8 @@ def read_defaults(conf_dir: Folder | None) -> Defaults:
 
 
 def read_properties(path: Folder) -> dict[str, str]:
-    """A spark-defaults.conf, as Spark reads it: key, then blanks, `=` or `:`, then the value."""
+    """The settings in a spark-defaults.conf, as Spark reads it: key, then blanks, `=` or `:`, then
+    the value. Empty where there is no such file."""
     settings: dict[str, str] = {}
     if not path.is_file():
         return settings

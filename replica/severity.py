@@ -11,9 +11,9 @@ class Severity(StrEnum):
     INFO = "info"
     """Not a fault: a running node, a known quirk of Kafka, a fact worth knowing."""
     WARNING = "warning"
-    """Kafka can work with it, or its effect is unknown. Somebody should check it."""
+    """A state with which Kafka can work, or whose effect is unknown. Somebody should check it."""
     ERROR = "error"
-    """Kafka can't continue with it, or loses data because of it."""
+    """A state with which Kafka can't continue, or because of which Kafka loses data."""
 
     @property
     def rank(self) -> int:

@@ -60,7 +60,8 @@ def captures(**context: Any) -> list[str]:
 
 
 def those_there(cluster: str, replicas: list[str]) -> Iterator[str]:
-    """The directories that exist now. A missing directory must not stop the other clusters."""
+    """The paths of `replicas` that exist now. A missing directory is logged, because it must not
+    stop the other clusters."""
     for path in replicas:
         if _place(path).exists():
             yield path
@@ -69,8 +70,9 @@ def those_there(cluster: str, replicas: list[str]) -> Iterator[str]:
 
 
 def captured_between(archive: str | None, start: datetime, end: datetime) -> Iterator[str]:
-    """The places of the finished captures in an archive whose times are in [start, end), oldest
-    first."""
+    """The places of the archive's finished captures whose times are in [start, end), oldest first.
+    Gives none if `archive` is None. Raises AirflowFailException for a capture.json that can't be
+    read."""
     if archive is None:
         return
     found = []

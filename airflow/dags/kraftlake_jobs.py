@@ -74,7 +74,8 @@ def job_run_id(run: Any, task_id: str, *what: str) -> str:
 class KraftlakeJob(SparkSubmitOperator):
     """Runs jobs/<job>.py by spark-submit. Arguments that are empty after rendering are left out.
 
-    artifact: a file that the job writes, as a template; the events of its outlets name the file.
+    artifact: a file that the job writes, as a template; the events of the task's outlets name the
+    file.
     """
 
     template_fields = (*SparkSubmitOperator.template_fields, "artifact")
@@ -118,7 +119,8 @@ class KraftlakeJob(SparkSubmitOperator):
 
 
 def is_temporary(code: int) -> bool:
-    """Whether a job that ended with this exit code, or was killed by -code, may succeed later."""
+    """Whether a job may succeed later. code: its exit code; a negative code is minus the number of
+    the signal that killed the job."""
     return code == EX_TEMPFAIL or code in _KILLED
 
 

@@ -1,4 +1,5 @@
-"""Compacts small files once a week, and deletes files of versions that no reader may ask for.
+"""Compacts small files once a week, and deletes files that only table versions older than
+retain_days need.
 
 Changes of gold.metadata_changes and gold.findings stay readable for 30 days, whatever retain_days
 is.

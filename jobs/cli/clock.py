@@ -28,20 +28,22 @@ class ZonedClock:
         return f"{moment.date().isoformat()} ({name})"
 
     def time(self, at: int) -> str:
-        """The time of day; the plain number for a time that no calendar has."""
+        """The time of day of a time (ms since 1970); the number with `ms` for a time that no
+        calendar has."""
         moment = self._moment(at)
         return f"{at}ms" if moment is None else moment.strftime("%H:%M:%S.") + f"{at % 1000:03}"
 
     def text(self, at: int) -> str:
-        """The time (ms since 1970) as ISO 8601 with the zone's offset; Z for UTC."""
+        """The time (ms since 1970) as ISO 8601 with the zone's offset, Z for UTC; the number with
+        `ms` for a time that no calendar has."""
         moment = self._moment(at)
         if moment is None:
             return f"{at}ms"
         return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def words(self, at: int) -> str:
-        """The time as sentences write it (replica.words), to the ms: `2026-11-21 03:20:05.122 UTC`;
-        in another zone with the zone's offset instead of UTC."""
+        """A time (ms since 1970) as sentences write it (replica.words), to the ms: `2026-11-21
+        03:20:05.122 UTC`; in another zone with the zone's offset instead of UTC."""
         moment = self._moment(at)
         if moment is None:
             return f"{at} ms"

@@ -141,7 +141,8 @@ _GROUPS = {
     "Replicas": (simulating.SimulateOptions, reading.ConsumeOptions),
     "The shell": (shell.CompletionOptions,),
 }
-"""The overview, by headings. The folders of jobs/ are the groups before the last."""
+"""The commands by their headings in the overview. Each heading but the last stands for a folder of
+jobs/cli."""
 
 for _heading, _commands in _GROUPS.items():
     for _options in _commands:

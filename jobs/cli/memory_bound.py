@@ -1,7 +1,8 @@
 """Limits the memory of a command that answers other people's queries, or opens their files.
 
 Engines count only a part of their memory, and an allocation that fails ends them without a message.
-So the command runs in a process of its own, and this process watches its memory until it has ended.
+So the command runs in a child process, and the parent watches the child's memory until the child
+ends.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def default_bound() -> int:
-    """The bound in bytes: that of the environment; else 4 GiB, or half of the memory of the machine
-    or of its control group, where that is less, but at least _LEAST. Raises UsageError."""
+    """The bound in bytes: the value of VARIABLE; without this variable 4 GiB, or half of the memory
+    of the machine or of its control group, where that is less, but at least _LEAST. Raises
+    UsageError."""
     if VARIABLE in os.environ:
         return bound_of(os.environ[VARIABLE], VARIABLE)
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

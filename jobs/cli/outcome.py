@@ -60,7 +60,7 @@ _RAISED = re.compile(r"^[A-Za-z_][\w.]*: .+$", re.MULTILINE)
 
 def safety_code(answer: str, *, is_conditional: bool, needs_checked: bool) -> int:
     """The exit code of `plan` and `rehearse`. A script goes on at 0, so an answer whose conditions
-    nobody has checked has a code of its own. needs_checked: whether somebody has checked them."""
+    nobody has checked gets another code. needs_checked: whether somebody has checked them."""
     code = SAFETY_CODES[answer]
     return CONDITIONAL if code == 0 and is_conditional and not needs_checked else code
 
@@ -119,8 +119,8 @@ def _ran(app: typer.Typer, arguments: list[str], work: Callable[[Any], int]) -> 
 
 
 def _is_of_an_engine(error: BaseException) -> bool:
-    """Whether delta-rs or DataFusion has raised the error, or has failed by a bug of its own, a
-    PanicException."""
+    """Whether delta-rs or DataFusion has raised the error, or has failed by a bug
+    (PanicException)."""
     kind = type(error)
     return kind.__name__ == "PanicException" or kind.__module__.split(".")[0] in _ENGINES
 

@@ -56,7 +56,7 @@ class FoldedCapture:
 def folded(
     base_offset: int, old: Row | None, new: Row | None, moment: FoldedCapture
 ) -> dict[str, Any]:
-    """FOLDED_COLUMNS of the batch after the capture.
+    """The values of FOLDED_COLUMNS in the batch's row after the capture, by column.
 
     old: the batch's row so far; None where the table has no such row. new: the batch in the
     capture, with crc_valid and held (undamaged in a .log file); None where the capture doesn't have
@@ -109,7 +109,7 @@ def _vanished(
 
 
 def _vanished_now(base_offset: int, old: Row, moment: FoldedCapture) -> _Vanished | None:
-    """This capture; None where it isn't the first capture without the batch."""
+    """This capture, if it is the first one that shows that the batch is absent; else None."""
     known = _least(old["truncated_at"], old["removed_at"])
     is_first = known is None or moment.at < known
     was_there = old["first_seen"] < moment.at

@@ -67,7 +67,7 @@ class LogStretch:
     touched: Touched
     """The rows of the stretch that the round may change."""
     known: int
-    """The number of these rows."""
+    """The number of the table's rows in the stretch that the round may change."""
     new: int
     """How many of the round's batches have these offsets."""
 
@@ -278,8 +278,8 @@ def touched_by(one: Captured) -> Touched:
     """The rows of LOG_BATCHES that a capture may change.
 
     Bytes of the log that are known from the newest capture are in this capture too, so the rows of
-    their batches stay as they are. A closed row changes only if its batch comes again, among the
-    new batches. A .log.deleted file may hold the batch of any row.
+    their batches stay as they are. A row with a last_seen changes only if its batch is among the
+    new batches again. A .log.deleted file may hold the batch of any row.
     """
     held = held_by(one)
     if not held or has_deleted(one):

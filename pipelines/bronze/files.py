@@ -13,7 +13,8 @@ from replica.format.directory import DirectoryFile, SegmentFile, SnapshotFile
 
 
 def new_segments(captured: Sequence[Captured]) -> Iterator[tuple[Captured, SegmentFile]]:
-    """The .log and .log.deleted files with a batch that the lake doesn't know."""
+    """The .log and .log.deleted files with a batch that the lake doesn't know, each with its
+    capture."""
     for one in captured:
         directory = one.capture.directory
         for segment in (*directory.segments, *directory.deleted_segments):
@@ -53,7 +54,8 @@ def new_bytes(groups: Iterable[CaptureGroup]) -> int:
 
 
 def snapshots(captured: Sequence[Captured]) -> Iterator[tuple[Captured, SnapshotFile]]:
-    """Every snapshot in any state, except bootstrap.checkpoint, which belongs to no log."""
+    """Every snapshot in any state, with its capture; without bootstrap.checkpoint, which belongs to
+    no log."""
     for one in captured:
         for snapshot in one.capture.directory.snapshots:
             yield one, snapshot

@@ -283,8 +283,7 @@ class _Pass:
 
 
 def add_missing(lake: Lake, contract: Contract, rows: Sequence[Row]) -> Counts:
-    """Adds the rows whose keys the table lacks. contract: of a table whose rows
-    belong to captures."""
+    """Adds the rows whose keys the table lacks. contract: a table whose rows belong to captures."""
     if not rows:
         return Counter()
     unique = {tuple(row[key] for key in contract.keys): row for row in rows}

@@ -36,8 +36,8 @@ from replica.scan.compact import column_of
 from replica.scan.native import Longs
 
 APPLICATION = "kraftlake-ingest"
-"""Delta's application id of these commits. The version of each transaction is the number of
-these commits."""
+"""Delta's application id of the commits of an ingest. The version of each transaction is the number
+of earlier transactions with this id in the log of the table."""
 _PIECE_BYTES = 4 * 1024**3
 """The bytes of segments whose records go into one commit. A killed ingest decodes at most this many
 bytes again. Such a piece takes minutes, so the time of its commit hardly matters."""
@@ -166,7 +166,7 @@ class _Piece:
     held: Longs | Sequence[LocatedBatch]
     """The keys of a table, or batches that have keys."""
     chosen: np.ndarray
-    """Which of these keys count."""
+    """For each key in `held`, whether it counts."""
 
     def keys(self) -> Longs:
         held = self.held if isinstance(self.held, np.ndarray) else _keys_of(self.held)
@@ -292,7 +292,8 @@ def _seen_before(seen: Longs, keys: Longs, is_valid: np.ndarray) -> np.ndarray:
 
 
 def _is_hidden(seen: Longs, keys: Longs, redactor: Redactor | None) -> np.ndarray:
-    """For each key whether the table has the batch as one with a secret, with its keyed CRC."""
+    """For each key, whether the table has the batch with a keyed CRC, as it has batches with a
+    secret."""
     found = np.zeros(keys.shape[1], np.bool_)
     if redactor is None or not seen.shape[1]:
         return found

@@ -112,14 +112,14 @@ _DECOMPRESSORS: dict[bytes, Callable[[str], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMember:
-    """A member of an archive or, with an empty name, a place without an expected member."""
+    """A member of an archive or, with an empty name, a place at which no member could be read."""
 
     name: str
     position: int
     chunks: Callable[[], Iterator[bytes]] = lambda: iter(())
     """The bytes that can be read; reading them may raise what the standard library raises."""
     problem: str = ""
-    """Why the member can't be unpacked, even with a harmless name; "" for a plain file."""
+    """Why the member can't be unpacked, whatever its name is; "" for a plain file."""
     kind: DamageKind = DamageKind.HOSTILE_NAME
     """The kind of the problem."""
     size: int | None = None

@@ -31,8 +31,8 @@ class OldCapture:
 @contextmanager
 def one_at_a_time(folder: str) -> Iterator[None]:
     """Waits until no other `prune` works in the folder, and locks the folder until the block ends:
-    two of them would remove the same files. A file system without locks for folders, such as NFS,
-    gets no lock."""
+    two runs of `prune` would remove the same files. A file system without locks for folders, such
+    as NFS, gets no lock."""
     with ExitStack() as stack:
         with suppress(OSError):
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -106,7 +106,7 @@ def remove_rests(folder: str) -> None:
 
 def _rest(folder: str) -> str:
     """The path to which `remove` renames the folder of a capture when only capture.json.part is
-    left in it. Such a path itself stays the same."""
+    left in it. A path that has this name already stays as it is."""
     parent, name = os.path.split(folder.rstrip("/"))
     is_rest = name.startswith(".") and name.endswith(_REST)
     return os.path.join(parent, name if is_rest else f".{name}{_REST}")

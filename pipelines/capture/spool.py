@@ -50,7 +50,7 @@ class Spool:
     """The lake that holds the spool. A search for directories leaves this folder out, wherever it
     lies."""
     spools: Path | None = None
-    """The folder of all spools in one place. It is removed with the last of them."""
+    """The folder in which all spools lie. It is removed with the last spool."""
     bytes_read: BytesRead = field(default_factory=BytesRead)
     _count: int = field(default=0)
 

@@ -182,8 +182,9 @@ class Batches:
         return np.asarray(codes.reshape(-1), np.int64)
 
     def in_log(self, places: Places) -> Places:
-        """The places that replica.history compares. Batches that begin within another one are left
-        out: Kafka leaves no such batches, but a copy may. places: those of one log, ascending."""
+        """The indexes of the batches that replica.history compares. Batches that begin within
+        another batch are left out: Kafka leaves no such batches, but a copy may. places: the
+        indexes of one log's batches, ascending."""
         kept = places[self.last_offset[places] >= self.base_offset[places]]
         if (self.base_offset[kept][1:] <= self.last_offset[kept][:-1]).any():
             kept = kept[_apart(self.base_offset[kept].tolist(), self.last_offset[kept].tolist())]

@@ -102,7 +102,7 @@ class BranchBatches(NamedTuple):
     places: Longs
     """The indexes in `batches` of the batches that the branch has."""
     branch: AgreedBranch
-    """The offsets in the branch of each of these batches."""
+    """The offsets at which the branch has each batch of `places`."""
 
 
 def batches_of(tables: ClusterTables, piece: BranchPiece) -> BranchBatches:
@@ -176,9 +176,9 @@ class LostTail(NamedTuple):
     commitment: str
     """"superseded" where the agreed entry at the fork is proven, otherwise "unproven"."""
     replica: ReplicaId
-    """The replica of that log."""
+    """The replica whose log holds the branch."""
     at: datetime
-    """The time of the capture."""
+    """The time of the capture `tail_id`."""
     ranges: tuple[tuple[int, int, int], ...]
     """The first offset (inclusive), the last offset (inclusive) and the epoch of each run from the
     fork on that this log has and the agreed branch lacks."""
@@ -244,7 +244,7 @@ def content_records(rows: pa.Table, epoch: int) -> pa.Table:
 
 
 def _in_order(offsets: Longs, is_wanted: npt.NDArray[np.bool_]) -> Longs:
-    """The places of the wanted records, ascending by offset. Of several records with the same
+    """The indexes of the wanted records, ascending by offset. Of several records with the same
     offset only the first counts."""
     wanted = np.flatnonzero(is_wanted)
     ascending = wanted[np.argsort(offsets[wanted], kind="stable")]
@@ -254,7 +254,7 @@ def _in_order(offsets: Longs, is_wanted: npt.NDArray[np.bool_]) -> Longs:
 
 
 def _taken(rows: pa.Table, places: Longs) -> pa.Table:
-    """The rows at these places, with the columns of RECORDS."""
+    """The rows with the indexes `places`, with the columns of RECORDS."""
     rows = rows.select(RECORDS.names)
     if len(places) == rows.num_rows and bool((np.diff(places) > 0).all()):
         return rows

@@ -93,7 +93,7 @@ class HeldTables(ClusterTables):
 
     cluster_id: str
     tables: Mapping[Contract, pa.Table]
-    """The cluster's rows in the tables bronze.DERIVED_FROM, by table name."""
+    """The cluster's rows in the tables bronze.DERIVED_FROM, by the table's contract."""
     types_passed_over: PassedOver = NOTHING
 
     @property

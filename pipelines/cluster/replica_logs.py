@@ -31,7 +31,7 @@ from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
 
 _MOST_PLACES = 8_000_000
-"""The most batches of the logs that are kept in memory for later questions."""
+"""The most indexes of batches that HeldBatches keeps in memory, for all captures together."""
 
 
 def one_row_per_capture(captures: Iterable[Row]) -> list[Row]:

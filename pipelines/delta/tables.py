@@ -186,8 +186,8 @@ def ensure_table(lake: Lake, contract: Contract) -> int:
 
 
 def replace_table(lake: Lake, contract: Contract) -> int:
-    """Creates the table, empty and with an id of its own. In the same commit it replaces an
-    existing table of this name. Gives the new table's version."""
+    """Creates the table, empty and with a new id. In the same commit it replaces an existing table
+    of this name. Gives the new table's version."""
     return _create(lake, contract, "overwrite")
 
 

@@ -22,7 +22,7 @@ from pipelines.new_file import NewFile
 from pipelines.tables.contract import Contract
 
 APPLICATION = "kraftlake-build"
-"""Delta's application id of these commits. The version of each transaction is the build's
+"""Delta's application id of the commits of a build. The version of each transaction is the build's
 number."""
 IS_GONE = "_is_gone"
 """The column of a file with changes that marks rows to delete."""

@@ -55,7 +55,7 @@ class Upkeep:
 def upkeep(
     spark: SparkSession, lake: Lake, contract: Contract, *, retain_days: int = 0, dry_run: bool
 ) -> Upkeep:
-    """The upkeep of the table. A second run finds nothing to do.
+    """Does the upkeep of the table, and gives what was done. A second run finds nothing to do.
 
     retain_days: the days for which files are kept, where the table asks for fewer. The table's
     properties have this number from then on, because VACUUM obeys only these. dry_run: change

@@ -1,8 +1,8 @@
 """Findings in the forms that the webhooks of Slack, PagerDuty (Events API v2) and Alertmanager (API
 v2) take.
 
-An alert is a finding with a key of its own: a finding of a rule of health whose words change stays
-the same alert. Pure functions of values; docs/how-to/feed-others.md has the forms.
+An alert is a finding with a key. A finding of a health rule stays the same alert where its words
+change. Pure functions of values; docs/how-to/feed-others.md has the forms.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Text objects of Slack's messages. No other module makes them, so that no name of a stranger's
-calls a channel, becomes a link, or looks like a message of kraftlake.
+"""Text objects of Slack's messages. No other module makes them, so that a name that a stranger
+chose can't call a channel, become a link, or look like a message of kraftlake.
 
 Source: docs.slack.dev/reference/block-kit/composition-objects/text-object, and Slack's page about
 formatting.
@@ -35,7 +35,7 @@ def code(text: str) -> str:
 
 
 def headline(text: str) -> dict[str, Any]:
-    """A text object that is formatted. text: constants, and what `code` made."""
+    """A text object that is formatted. text: made only of constants and of results of `code`."""
     return {"type": "mrkdwn", "text": text, "verbatim": True}
 
 

@@ -41,8 +41,8 @@ _OURS = {
     # Java's clients put the same key onto the same partition
     "partitioner": "murmur2_random",
 }
-"""Properties that a user may not set: exactly-once and the order of a key depend on them.
-transactional.id keeps every other publisher out."""
+"""Properties that a user may not set, because exactly-once and the order of a key depend on them. A
+user may not set transactional.id either, which keeps every other publisher out."""
 _OUT_OF_RANGE = re.compile(r"value \S+ is outside")
 _LONG_VALUE = 8
 """A value of this many characters is not in another text by chance."""
@@ -138,7 +138,8 @@ class KafkaTarget:
     def _produce_all(
         self, changes: Iterable[RowChange], position: FeedPosition, while_full: Callable[[], None]
     ) -> None:
-        """while_full: is called while the producer's queue has no room."""
+        """Gives the changes, and the position as progress, to the producer. while_full: is called
+        while the producer's queue has no room."""
         for change in changes:
             headers: _Headers = {
                 "table": self._feed.name,
@@ -234,9 +235,10 @@ def _translated(
 
 
 def _without_values(text: str, properties: Mapping[str, str]) -> str:
-    """librdkafka's text in one line, without the values of properties: a user may have given a
-    password as the value of another property. librdkafka writes a value between quotes, at the end,
-    or as a number in its own form. A long value is hidden wherever it is."""
+    """librdkafka's text in one line, without the values of properties other than bootstrap.servers:
+    a user may have given a password as the value of a wrong property. librdkafka writes a value
+    between quotes, at the end, or as a number in its own form. A long value is hidden wherever it
+    is."""
     text = _OUT_OF_RANGE.sub("value *** is outside", " ".join(text.split()))
     for name, value in properties.items():
         if not value or name == "bootstrap.servers":

@@ -54,7 +54,7 @@ _OPS = {
     ("update",): (True, True),
     ("delete",): (True, False),
 }
-"""Whether an operation has a row before, and a row after."""
+"""By operations: whether there is a row before the change, and whether there is a row after it."""
 
 
 def json_schema(feed: Feed) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class FeedTarget(Protocol):
         ...
 
     def keep(self, position: FeedPosition) -> None:
-        """Keeps the position that comes next."""
+        """Keeps the position from which publishing continues."""
         ...
 
     def publish(self, start: FeedPosition, changes: Iterable[RowChange]) -> int:

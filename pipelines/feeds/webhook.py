@@ -35,7 +35,7 @@ from replica.errors import AuthenticationError, PeerError, UnreachablePeerError,
 JSON = "json"
 FORMATS = (JSON, *SHAPES)
 SEVERITIES = {"error": frozenset({"error"}), "warning": frozenset({"error", "warning"})}
-"""The severities that are sent, by the least one."""
+"""By the least severity that is sent: all severities that are sent."""
 _IDENTITY = (
     "cluster_id", "node_id", "directory_id",
     "rule", "position", "offset", "epoch", "message",

@@ -41,13 +41,15 @@ def divergence_points(groups: Sequence[Row], captures: Iterable[Row]) -> Iterato
 
 
 class SettledLosses:
-    """Losses, counted by a plan of recover. plan: makes the plan of a group, when it is needed."""
+    """Counts losses as the plan of `recover` for a capture group does. plan: makes this plan, when
+    it is needed."""
 
     def __init__(self, plan: Callable[[], RecoveryPlan]) -> None:
         self._plan = plan
 
     def counted(self, loser: ReplicaKey, first: int) -> Losses:
-        """The losses among the entries that a replica holds from an offset on."""
+        """The losses among the entries that the replica `loser` holds from the offset `first` on
+        (inclusive)."""
         rest = (OffsetRange(first, END_OF_OFFSETS),)
         return self._plan().commitment.counted(loser, rest)
 

@@ -185,7 +185,7 @@ def _data_set(versions: Versions) -> Dataset:
 
 
 def _state(rows: Dataset, state_row: Row, end: int) -> Cluster:
-    """The state before an offset."""
+    """The cluster's state at the end offset `end` (exclusive)."""
     lasting = (end > _START) & (_STOP.is_null() | (end <= _STOP))
     names = ["entity", "key", "value", "record_offset"]
     asked = rows.scanner(names, field("entity").isin([*JUDGED]) & lasting, **_NEXT_TO_NONE)

@@ -165,8 +165,8 @@ def _of_groups(groups: Sequence[Row]) -> Iterator[Row]:
 
 
 def _of_group(group: Row) -> Iterator[Row]:
-    """The findings on a row of group_findings, as from _worded. Of that row the columns cluster_id,
-    pairs and contested are used."""
+    """The findings on a row of group_findings, in the form of _worded. Of that row the columns
+    cluster_id, pairs and contested are used."""
     cluster_id = group["cluster_id"]
     for capture_id, found in _of_pairs(group["pairs"]):
         yield _worded(cluster_id, capture_id, found)

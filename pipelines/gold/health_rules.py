@@ -150,9 +150,9 @@ def cluster_of(
 
 
 def steps_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[VisibleChange]:
-    """The steps of these rows: offset, at_ms, entity, key and value, by falling offset. An entity
-    that existed before and after a record may have a row with its earlier value and a row without
-    one."""
+    """The steps of these rows: offset, at_ms, entity, key and value, in descending order of their
+    offsets. An entity that existed before and after a record may have a row with its earlier value
+    and a row without one."""
     for offset, together in groupby(rows, itemgetter("offset")):
         before: dict[tuple[str, str], str | None] = {}
         at_ms = None

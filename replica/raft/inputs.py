@@ -138,7 +138,8 @@ class Clean:
 
 @dataclass(frozen=True, slots=True)
 class Resign:
-    """The state machine of the leader of `epoch` wants it to resign. An older epoch is ignored."""
+    """The state machine of the leader of `epoch` wants this leader to resign. An older epoch is
+    ignored."""
 
     epoch: int
 

@@ -34,7 +34,7 @@ class _Response:
     epoch: int = UNDEFINED_EPOCH
     """The newest epoch that the answering replica knows."""
     leader_id: int = NO_NODE
-    """The leader of that epoch; NO_NODE if the replica knows no leader."""
+    """The leader of `epoch`; NO_NODE if the replica knows no leader."""
     leader_endpoints: Endpoints = ()
 
 
@@ -50,7 +50,8 @@ class VoteRequest(_Request):
     last_epoch: int
     """The epoch of the last record of the candidate's log, or of its snapshot if that is newer."""
     end_offset: int
-    """Where that log or snapshot ends (exclusive)."""
+    """The end offset (exclusive) of the candidate's log, or of its snapshot if the snapshot is
+    newer."""
     pre_vote: bool = False
 
 
@@ -264,7 +265,8 @@ class FetchQuorumRecordsResponse(_Response):
     """The log end (exclusive) to which the sender has to truncate its log; -1 unless the error is
     OFFSET_OUT_OF_RANGE."""
     next_fetch_epoch: int = -1
-    """The epoch of the record before that offset; -1 unless the error is OFFSET_OUT_OF_RANGE."""
+    """The epoch of the record before next_fetch_offset; -1 unless the error is
+    OFFSET_OUT_OF_RANGE."""
     records: bytes = b""
     """The bytes of the batches, which the host reads (Reply.read). They are also valid with the
     error NOT_FOLLOWER."""

@@ -1,8 +1,8 @@
 """What peers and the host do wrong: the core counts a peer's mistakes, and raises HostError for the
 host's.
 
-h11 separates them in the same way (RemoteProtocolError, LocalProtocolError). A mistake of the core
-itself is an AssertionError.
+The Python library h11 separates these errors in the same way (RemoteProtocolError,
+LocalProtocolError). A mistake of the core itself is an AssertionError.
 """
 
 from __future__ import annotations

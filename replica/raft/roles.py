@@ -98,7 +98,7 @@ class VoteTally:
         return self.latest(node_id, granted=granted)
 
     def latest(self, node_id: int, *, granted: bool) -> VoteTally:
-        """The tally with an answer to a pre-vote, which replaces the node's earlier one. Raises
+        """The tally with an answer to a pre-vote, which replaces the node's earlier answer. Raises
         IllegalVoteError if the node is not a voter."""
         if self.voters.voter(node_id) is None:
             raise IllegalVoteError(f"node {node_id} answered but is no voter")
@@ -120,7 +120,7 @@ class Prospective:
     """The leader of this epoch; NO_NODE if it is unknown. If the voter knows the leader's endpoints
     and doesn't win, it follows the leader again."""
     leader_endpoints: Endpoints = ()
-    """The endpoints of that leader."""
+    """The endpoints of the leader of this epoch; empty if they are unknown."""
     voted: ReplicaKey | None = None
 
 
@@ -169,8 +169,8 @@ class Follower:
     """The time (ms) at which a voter starts a pre-vote. Every good answer of the leader moves it
     on."""
     update_voter_deadline: int
-    """When (ms) to check whether the voter set has this voter's current endpoints and versions; for
-    an observer that may join, when to ask for it."""
+    """For a voter: when (ms) to check whether the voter set has its current endpoints and versions.
+    For an observer that may join: when (ms) to ask to become a voter."""
     voted: ReplicaKey | None = None
     has_fetched: bool = False
     """Whether this leader has given a good answer. From then on this replica refuses pre-votes,

@@ -108,7 +108,7 @@ def located_table(batches: Sequence[LocatedBatch]) -> pa.RecordBatch:
 
 
 def scalar_table(read: Sequence[tuple[LocatedBatch, ScalarRow]]) -> pa.RecordBatch:
-    """Rows that the scalar reader read, each with its batch."""
+    """The Arrow batch of rows that the scalar reader read, each with its log batch."""
     headers = [batch.header for batch, _ in read]
     rows = [row for _, row in read]
     columns: list[Sequence[Any]] = [

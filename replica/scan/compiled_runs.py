@@ -36,8 +36,8 @@ def load() -> None:
 def compiled_run(
     view: memoryview, place: Place, epoch: int, room: int, interval: int
 ) -> Run | None:
-    """The run that plain_run finds, except that it ends behind DUES batches with an entry in the
-    index. None as for plain_run."""
+    """The run that plain_run finds; None if plain_run finds none. A run ends behind the DUES-th
+    batch that gets an entry in the index."""
     at, start, expected, end_offset = place
     if len(view) - at < max(SMALL_BYTES, HEADER.size) or expected < 0:
         return plain_run(view, place, epoch, room, interval)

@@ -79,7 +79,8 @@ class Kernel:
     def load(self) -> Callable[..., int]:
         """The function with flat arguments. It is compiled if no machine code is stored.
 
-        Raises UsageError if it must be compiled and numba isn't installed.
+        Raises UsageError if it must be compiled and numba isn't installed, and KraftlakeError if
+        the compiler fails.
         """
         with self._loading:
             return self._function or self._linked(store.find(self.name))

@@ -64,9 +64,9 @@ class NewTopic(NamedTuple):
     offset: int
     """The offset of the row that created the topic."""
     time: int
-    """The time of this row, in ms since 1970 (UTC)."""
+    """The time of the row that created the topic, in ms since 1970 (UTC)."""
     epoch: int
-    """The leader epoch of this row."""
+    """The leader epoch of the row that created the topic."""
 
 
 class ReportedVersions(NamedTuple):

@@ -41,7 +41,7 @@ class _Readiness:
 
 
 def ready() -> bool:
-    """Whether all kernels are compiled. This never becomes False again."""
+    """Whether all kernels are compiled. After it was True once, the result stays True."""
     if not _Readiness.is_ready and time.monotonic() - _Readiness.looked_at >= _LOOKS_EVERY_S:
         _Readiness.looked_at = time.monotonic()
         _Readiness.is_ready = all(store.find(kernel.name) is not None for kernel in KERNELS)

@@ -15,10 +15,11 @@ from replica.scan.native import Longs
 from replica.scan.tables import KERNEL_PROGRAMS
 
 SLOT_KIND, SLOT_HASH, SLOT_KEY_A, SLOT_KEY_B, SLOT_CHANGED, SLOT_OFFSET, SLOT_LIFE = range(7)
-"""Columns of every slot. KIND: see below. KEY_A, KEY_B: the pair of numbers; for a key of bytes,
-their position and their number in the arena. CHANGED: 1 if the entity has changed since it was
-written into the replay's tables. OFFSET: the offset of the record that last changed the entity.
-LIFE: see the columns of a TOPIC and of a NAME."""
+"""Columns of every slot. KIND: TOPIC, NAME, PARTITION, BROKER, or PUT + api key. KEY_A, KEY_B: the
+pair of numbers; for a key of bytes, their position and their number in the arena. CHANGED: 1 if the
+entity has changed since it was written into the replay's tables. OFFSET: the offset of the record
+that last changed the entity. LIFE: see the columns of a TOPIC and of a NAME."""
+
 _OWN = 7
 SLOT_COLUMNS = 24
 """The number of columns of a slot. A slot fills three cache lines."""

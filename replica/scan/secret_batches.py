@@ -100,7 +100,8 @@ def _secret_batches(chunk: Chunk) -> list[int]:
 
 
 def _is_secret(batch: LocatedBatch, regions: Regions, inflation: Inflation) -> bool:
-    """Whether the last batch of `regions` may hold a secret. inflation: the limit of its file."""
+    """Whether the last batch of `regions` may hold a secret. inflation: the limit of decompression
+    for the file."""
     if not batch.crc_valid:
         return True
     return may_hold_secret(batch.header, regions.bytes_of(batch), inflation)

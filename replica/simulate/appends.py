@@ -55,8 +55,8 @@ class Appends:
             self._appends[content] = InvokedAppend(leader, epoch, self._acknowledged_end)
 
     def handed(self, host: SimulatedHost) -> None:
-        """Note that a host's state machine got committed batches. If the host leads, this
-        acknowledges its clients' batches."""
+        """Note that a host's state machine got committed batches. If the host leads, the batches of
+        its clients count as acknowledged."""
         role = host.raft.role
         for batch in host.committed:
             if batch.control:

@@ -350,8 +350,8 @@ class _SimulatedFile(File):
         self.begin_sync()()
 
     def begin_sync(self) -> Callable[[], None]:
-        """The returned function syncs nothing that is written later; the function of a real disk
-        may sync it."""
+        """A function that syncs what was written before this call, and nothing that is written
+        later. On a real disk, the function may also sync later writes."""
         self._check()
         begun = list(self._inode.unsynced)
 

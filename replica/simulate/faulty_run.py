@@ -46,6 +46,7 @@ class Result:
     acknowledged: the number of batches that were acknowledged to clients.
     broken: the invariant that broke, and how; None if all held.
     number: the run's number in its campaign; outside of a campaign, its seed.
+    forks: the forks at which the run continued with other random numbers.
     reached: see Coverage.texts.
     counts: see replica.simulate.coverage.
     """

@@ -18,7 +18,7 @@ _KEPT = 1000
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run that is planned. number: its place in the campaign."""
+    """A run that is planned. number: its number in the campaign."""
 
     number: int
     seed: int

@@ -132,9 +132,9 @@ class Invariants:
             broken("legal messages", f"{key} was sent {host.raft.illegal_messages}")
 
     def _check_epochs(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """Check the leader epochs by which the core compares logs: only leader-epoch-checkpoint may
-        have the epochs of old batches. A log whose batches are all below its start still has the
-        epoch of the last batch."""
+        """Check that the leader epochs by which the core compares logs are the epochs of the log's
+        batches. A log whose batches are all below its start still has the epoch of the last batch,
+        which only leader-epoch-checkpoint holds."""
         known = [(each.epoch, each.start_offset) for each in host.raft.log.epochs]
         starts: list[tuple[int, int]] = []
         for entry in shadow.entries:

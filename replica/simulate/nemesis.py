@@ -21,13 +21,15 @@ Fault: TypeAlias = Callable[[Simulation, SimulatedMachine], None]
 
 
 def drawn(random: Random, network: Network) -> tuple[Fault, ...]:
-    """The faults that exist in a run. A fault that is there twice happens twice as often. In a
-    quarter of the runs, by chance, all faults exist. In the other runs each fault exists or not, so
-    that frequent crashes don't hide rare combinations (swarm testing: Groce et al., 2012).
+    """The faults that exist in a run. A fault that occurs twice in the result happens twice as
+    often. In a quarter of the runs, by chance, all faults exist. In the other runs each fault
+    exists or not, so that frequent crashes don't hide rare combinations (swarm testing: Groce et
+    al., 2012).
 
     In these other runs each fault of `network` is also kept or switched off. In a third of them a
     network partition is healed less often. It then lasts longer than a leader may lead without a
-    majority."""
+    majority.
+    """
     if random.random() < 0.25:
         return _ACTIONS
     there = {fault for fault in dict.fromkeys(_ACTIONS) if random.random() < 0.5}
@@ -51,7 +53,7 @@ def _crash(simulation: Simulation, node: SimulatedMachine) -> None:
 
 
 def _crash_soon(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Power will be lost in a later call to the disk, or between two effects."""
+    """Let power be lost in a later call to the disk, or between two effects."""
     if simulation.random.random() < 0.5:
         node.disk.power_loss_in(simulation.random.randrange(30))
     elif node.host is not None:

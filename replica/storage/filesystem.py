@@ -51,7 +51,7 @@ class File(ReadableFile, Protocol):
 
     def begin_sync(self) -> Callable[[], None]:
         """A function that syncs everything written so far. Another thread may call it while further
-        bytes are written. The file must not be closed or truncated before it returns."""
+        bytes are written. The file must not be closed or truncated before the function returns."""
         return self.sync
 
     def close(self) -> None:

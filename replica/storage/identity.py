@@ -31,7 +31,7 @@ def read_identity(files: FileSystem, folder: str) -> ReplicaId | None:
     """The replica that meta.properties names. None if the directory isn't formatted, or if the file
     names no replica.
 
-    Raises DataError, which names file and byte.
+    Raises DataError, which names file and byte, for a damaged file.
     """
     if FILE_NAME not in files.names(folder):
         return None

@@ -41,7 +41,7 @@ class LogConfig:
     segment_bytes: metadata.log.segment.bytes.
     segment_ms: metadata.log.segment.ms, the most time between a segment's first batch and a batch
         that is added to it.
-    index_interval_bytes, max_index_bytes: index.interval.bytes and index.max.bytes.
+    index_interval_bytes, max_index_bytes: index.interval.bytes and segment.index.bytes.
     newest_bytes: the most bytes of memory for the newest batches, which are then not read from the
         disk again. Kafka has no such setting.
     """

@@ -123,8 +123,8 @@ class Service:
     claims."""
     is_voters: Callable[[Client, WireRequest], bool] = lambda client, request: False
     """A function that says whether only a voter may send the request, and the client is known to be
-    that voter. The connection's later requests wait for no turn (see Turns), and the connection
-    isn't closed to make room for others."""
+    that voter. After such a request, the connection's later requests wait for no turn (see Turns),
+    and the connection isn't closed to make room for others."""
 
 
 class Server:

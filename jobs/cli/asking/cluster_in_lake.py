@@ -46,7 +46,8 @@ STATUS = "gold.replica_status"
 def from_lake(
     lake: Lake, asked: AskedCluster, broker_defaults: Mapping[str, str], wanted: Wanted
 ) -> ClusterSource:
-    """The state of the cluster at its moment. Raises UsageError where the lake doesn't know it."""
+    """The state of the asked cluster at the asked moment. Raises UsageError for a cluster or a
+    moment that the lake doesn't have."""
     history = cluster_history(lake, asked.cluster, committed_only=asked.committed_only)
     end_offset = history.end_offset(asked.moment)
     entities = history.entities(end_offset, "entity, value, record_offset")
@@ -111,8 +112,8 @@ def _status(history: ClusterHistory) -> Iterable[Mapping[str, Any]]:
 
 def _first_change(history: ClusterHistory, start: int, end: int) -> tuple[int | None, int | None]:
     """The offset and the time (ms since 1970) of the first record from `start` (inclusive) to `end`
-    (exclusive) that changed the state, even if the change was undone later; None where there is no
-    such record."""
+    (exclusive) that changed the state, even if the change was undone later; (None, None) where
+    there is no such record. The time is None where the record has none."""
     mine = history.mine()
     query = (
         f'SELECT valid_from_offset AS "offset", valid_from AS at FROM {HISTORY} WHERE {mine} '
@@ -135,8 +136,8 @@ def _newest_verdict(history: ClusterHistory, end_offset: int) -> dict[str, Any] 
 
 
 def _unstartable(history: ClusterHistory, capture_group: str) -> dict[int, str]:
-    """The nodes of the newest captures that refuse to start with their directories, each with what
-    was found. capture_group: the newest capture group."""
+    """The nodes of the newest captures that refuse to start with their directories, by node id,
+    each with the rule and the message of the finding. capture_group: the newest capture group."""
     group = DATA_FUSION.literal(capture_group)
     captures = f"SELECT capture_id, node_id FROM {STATUS} WHERE {history.mine()}"
     found = f"SELECT capture_id, rule, file, message FROM {FINDINGS} WHERE {history.mine()}"
@@ -148,7 +149,7 @@ def _unstartable(history: ClusterHistory, capture_group: str) -> dict[int, str]:
 
 def _verdict(cluster: Cluster, newest: dict[str, Any] | None) -> Verdict:
     """The verdict on a state of the lake: for the newest state the verdict of `build`, for another
-    state a verdict by its health alone."""
+    state a verdict on the cluster's health alone, without the nodes' files."""
     if newest is not None:
         return verdict_in(newest)
     return verdict_on_state(
@@ -162,8 +163,8 @@ def _verdict(cluster: Cluster, newest: dict[str, Any] | None) -> Verdict:
 
 
 def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
-    """The changes of each record below the end offset, newest first, back to the record at which
-    the replay of this state begins."""
+    """The changes to entities of WATCHED_ENTITIES by the records below the end offset (exclusive),
+    newest first, back to the record at which the replay of this state begins."""
     mine = history.mine()
     begins = (
         f"SELECT max(from_offset) FROM {RANGES} WHERE {mine} AND from_offset <= {end_offset} "
@@ -188,8 +189,8 @@ def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
 
 
 def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
-    """The voters of a static quorum: the voters in the epoch of the newest leader below the
-    offset."""
+    """The voters of a static quorum: the voters in the epoch of the newest leader below
+    `end_offset` (exclusive). Empty if no such epoch has known voters."""
     query = (
         f"SELECT voters FROM {EPOCHS} WHERE {history.mine()} AND start_offset < {end_offset} "
         "AND voters IS NOT NULL ORDER BY epoch DESC LIMIT 1"
@@ -199,7 +200,8 @@ def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
 
 
 def _refused_at(history: ClusterHistory, end_offset: int) -> int | None:
-    """The offset of the first record below the end that can't be applied; None where all can."""
+    """The offset of the first record below `end_offset` that can't be applied; None where all
+    can."""
     query = (
         f'SELECT min(f."offset") FROM {FINDINGS} f WHERE {history.mine("f.")} '
         f'AND f.rule = {DATA_FUSION.literal(UNAPPLIABLE_RECORD.id)} AND f."offset" < {end_offset}'
@@ -209,8 +211,8 @@ def _refused_at(history: ClusterHistory, end_offset: int) -> int | None:
 
 
 def _content(history: ClusterHistory, end_offset: int) -> LogContent:
-    """The agreed branch's records below the offset. Their bytes are unknown, because the lake holds
-    no secrets."""
+    """The number of the agreed branch's records below `end_offset` (exclusive), by type. The
+    records' sizes in bytes are unknown, because the lake stores records without their secrets."""
     mine = history.mine("r.")
     query = (
         'SELECT r.record_type, count(DISTINCT r."offset"), min(r.timestamp), max(r.timestamp) '

@@ -54,8 +54,8 @@ def exposure_line(
 
 
 def _of_down(cluster: Cluster, now: Exposure) -> Iterator[str]:
-    """The nodes that are down now, and what that means for the quorum; nothing where none is, and
-    the quorum may have a leader."""
+    """The nodes that are down now, and what that means for the quorum; no clause if no node is down
+    and the quorum may have a leader."""
     voters = cluster.voters_down | cluster.stopped_together
     told = []
     if down := sorted(cluster.fenced_brokers | voters):
@@ -128,8 +128,8 @@ def _harmed(one: Exposure, now: Exposure, total: int, *, is_led: bool) -> Iterat
 
 
 def _now(count: int, *others: str) -> str:
-    """What stands in brackets behind a number of partitions: how many are harmed now, and other
-    clauses."""
+    """The text in brackets behind a number of partitions: `count`, the number that is harmed now,
+    if it isn't 0, and `others`, further clauses. "" if there is nothing to say."""
     told = [*([f"{count} now"] if count else []), *others]
     return f" ({'; '.join(told)})" if told else ""
 
@@ -137,8 +137,9 @@ def _now(count: int, *others: str) -> str:
 def _of_voters(
     now: Exposure, voters: Sequence[Exposure], told: Collection[tuple[str, ...]]
 ) -> Iterator[str]:
-    """A clause that names the voters of which the quorum needs each one for a majority. Nothing if
-    the line has said so of all of them. told: the failures of which the line has said so."""
+    """A clause that names each voter without which the quorum has no majority. No clause if `told`
+    has all of these voters, or if the quorum has no majority now. told: the nodes of the failures
+    that the line has described."""
     if now.has_majority is False:
         return  # see _of_leader
     needed = [one.failure.gone[0] for one in voters if one.has_majority is False]
@@ -161,8 +162,8 @@ def _of_leader(cluster: Cluster, now: Exposure) -> Iterator[str]:
 
 
 def _of_its_leader(cluster: Cluster) -> str:
-    """What the failure of the broker does that leads most partitions, if no partition gets another
-    leader; "" where none leads."""
+    """A clause about the failure of the broker that leads most partitions: how many partitions it
+    leaves without a leader, if no partition gets another leader. "" if no live broker leads."""
     leaders = (one.leader for one in cluster.partitions.values())
     led = Counter(one for one in leaders if one in cluster.live_brokers)
     if not led:

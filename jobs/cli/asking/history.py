@@ -100,7 +100,7 @@ def _short(row: Row) -> Row:
 
 
 def _differing(old: str, new: str) -> tuple[str, str]:
-    """Two values as JSON; of two objects the fields that differ."""
+    """`old` and `new`, both JSON. If both are objects, only the fields in which they differ."""
     before, after = json.loads(old), json.loads(new)
     if not (isinstance(before, dict) and isinstance(after, dict)):
         return old, new
@@ -163,7 +163,8 @@ def _of_directories(options: HistoryOptions, about: About, is_wanted: Wanted) ->
 
 
 def _add_names(known: KnownNames, image: Image) -> None:
-    """Adds the entities of a snapshot with which a log begins: they are no changes of the log."""
+    """Adds the names of the entities, except partitions, in a snapshot with which a log begins,
+    because no change of the log need name them."""
     topics = image.tables["topics"].values
     for kind, key, value in image.items():
         if kind.name != "partition":

@@ -113,7 +113,8 @@ def _of_state(reader: Reader, version: int | None) -> Iterator[UnreadPlace]:
 
 def _of_log(reader: Reader, capture: Row, records: list[Row], start: int) -> Iterator[UnreadPlace]:
     """What the release can't read in the log of one capture. records: the records of all logs that
-    may concern it. start: the end (exclusive) of the capture's newest snapshot."""
+    the release may be unable to read. start: the end (exclusive) of the capture's newest snapshot;
+    0 without a snapshot."""
     for row in records:
         is_held = replica_of(row) == replica_of(capture) and any(
             covers(span, capture["captured_at"]) for span in row["in_log"]

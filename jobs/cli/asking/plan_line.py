@@ -10,7 +10,8 @@ from replica.doctor.preflight.stopping import PARTITIONS
 from replica.words import counted, sentence
 
 _VERBS = ("is", "has", "would", "can't", "refuses", "supports", "lacks")
-"""First words of a detail that forms one sentence with its subject, without a colon between."""
+"""A reason's detail that begins with one of these words follows its subject without a colon,
+because both form one sentence."""
 
 
 def answer_of(judged: Preflight) -> str:
@@ -49,7 +50,7 @@ def _said(reason: Reason) -> str:
 
 
 def _and_more(texts: Sequence[str], noun: str) -> str:
-    """The first of the texts, and the number of the others, which stand below."""
+    """The first of the texts, and how many others the lines below this one list."""
     more = f" ({counted(len(texts) - 1, f'more {noun}')} below)" if len(texts) > 1 else ""
     return f"{texts[0].rstrip('.')}{more}"
 

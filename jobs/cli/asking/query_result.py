@@ -42,7 +42,7 @@ class LakeQuery:
     tables: Sequence[str]
     """The tables that the query names. The engine opens them."""
     views: Sequence[View] = ()
-    """The views that the query names. The engine makes them of these tables."""
+    """The views that the query names. The engine makes them from `tables`."""
     ends: Mapping[str, int] | None = None
     """The end offset of each cluster whose state at that offset the views show; None for the state
     of all clusters at their logs' ends."""
@@ -88,8 +88,8 @@ def write_answer(answer: QueryResult, form: str) -> None:
 def write_timed(
     columns: Sequence[str], rows: Iterable[tuple[Any, ...]], form: str, clock: ZonedClock
 ) -> None:
-    """Prints rows. Their column `at` is a time in ms, or None: JSON has the ms, the other forms
-    have the time in the clock's zone. form: as for write_answer."""
+    """Prints rows. Their column `at` is a time in ms since 1970 (UTC), or None: JSON has the ms,
+    the other forms have the time in the clock's zone. form: as for write_answer."""
     if form != "json":
         at = columns.index("at")
         rows = (
@@ -112,8 +112,8 @@ def _plain_cell(value: object) -> str:
 
 
 def csv_cell(value: object) -> str:
-    """A cell of CSV. A text that a spreadsheet would calculate begins with an added ', which makes
-    it a text there, too. Characters that would move a terminal's cursor are escaped as in tables.
+    """A cell of CSV. A text that a spreadsheet would take for a formula gets a ' in front.
+    Characters that would move a terminal's cursor are escaped as in tables.
     """
     text = "" if value is None else cell_text(value)
     is_number = isinstance(value, int | float | Decimal)

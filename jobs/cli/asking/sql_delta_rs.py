@@ -44,8 +44,8 @@ _READING_NODES = frozenset(
 """The nodes of DataFusion's logical plans that a query may have at its top. Nodes of COPY, DDL,
 DML, SET and PREPARE also occur only at the top."""
 _POOL_SHARE = 0.6
-"""The share of the bound of memory that DataFusion may account for. DataFusion doesn't count all
-its memory. A query that needs more writes to TMPDIR."""
+"""The share of the memory bound that DataFusion's memory pool gets, because DataFusion doesn't
+count all its memory. A query that needs more than the pool writes to TMPDIR."""
 _VARIANT_FIELDS = {"metadata", "value"}
 
 

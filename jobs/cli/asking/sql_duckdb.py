@@ -25,9 +25,10 @@ _TABLES = (
     "SELECT table_schema, table_name FROM information_schema.tables "
     "WHERE table_schema IN ('bronze', 'silver', 'gold', 'own') ORDER BY ALL"
 )
-"""The answer to SHOW TABLES. DuckDB's own answer would also have internal names of this module."""
+"""The query that replaces SHOW TABLES, because DuckDB's answer to SHOW TABLES would also have
+internal names of this module."""
 _SHARE = 0.8
-"""The share of the bound of memory that DuckDB may account for."""
+"""The share of the memory bound that is DuckDB's memory limit."""
 _READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 _ROWS = 1000
 """The rows of one batch of the answer."""

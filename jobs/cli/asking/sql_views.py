@@ -15,9 +15,10 @@ from pipelines import dialects
 from pipelines.dialects import Sql
 
 HISTORY = "gold.metadata_history"
-"""The table below the views."""
+"""The table that the views read."""
 AT_END = "valid_to_offset IS NULL"
-"""The condition that a version is in the state at the log's end."""
+"""The condition, in SQL, that a row of HISTORY (a version of an entity) is in the state at the
+log's end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ DATA_FUSION = Dialect(
     string=rf"""replace(replace({_ESCAPED}, '\"', '"'), '\\', '\')""",
     array=f"coalesce(arrow_cast({_LISTED}, {_NUMBERS}), arrow_cast(make_array(), {_NUMBERS}))",
 )
-"""The engine of delta-rs."""
+"""The dialect of DataFusion, the engine of delta-rs."""
 SPARK_SQL = Dialect(
     dialects.SPARK,
     digits="get_json_object(value, '$.FIELD')",
@@ -97,8 +98,8 @@ class View:
     entity: str
     """The kind of entities that the view shows."""
     select: Callable[[Dialect], str]
-    """Makes the view's SELECT in a dialect. In it, the name `held` stands for these entities' rows
-    of metadata_history."""
+    """Makes the view's SELECT in a dialect. In it, the name `held` stands for the rows of
+    metadata_history about entities of this kind."""
 
 
 _SINCE = "record_offset AS since_offset, valid_from AS since"
@@ -268,7 +269,8 @@ VIEWS = (
 
 
 def valid_at(end_offset: int) -> Sql:
-    """The condition, in SQL, that a version is in the state at this end offset."""
+    """The condition, in SQL, that a row of HISTORY (a version of an entity) is in the state at this
+    end offset (exclusive)."""
     return (
         f"(valid_from_offset < {end_offset} AND "
         f"(valid_to_offset IS NULL OR valid_to_offset >= {end_offset}))"
@@ -276,13 +278,14 @@ def valid_at(end_offset: int) -> Sql:
 
 
 def views_in(names: Iterable[str]) -> tuple[View, ...]:
-    """The views among the names."""
+    """The views whose names are among `names`."""
     wanted = set(names)
     return tuple(view for view in VIEWS if view.name in wanted)
 
 
 def _valid_in(end_offsets: Mapping[str, int], dialect: dialects.Dialect) -> Sql:
-    """The condition that a version is in the states of these clusters, each at its end offset."""
+    """The condition, in SQL, that a row of HISTORY is in the state of its cluster at the end offset
+    that `end_offsets` has for the cluster."""
     each = (
         f"(cluster_id = {dialect.cluster(cluster)} AND {valid_at(end_offset)})"
         for cluster, end_offset in end_offsets.items()
@@ -301,8 +304,8 @@ def statements(
 
 
 def select(view: View, dialect: Dialect, valid: Sql, history: Sql = HISTORY) -> Sql:
-    """The query behind a view. valid: the condition that a version is shown. history: the name
-    under which the query finds gold.metadata_history."""
+    """The query behind a view. valid: the condition, in SQL, that a row of HISTORY is shown.
+    history: the name under which the query finds gold.metadata_history."""
     return (
         f"WITH all_held AS (SELECT * FROM {history} WHERE {valid}), "
         f"held AS (SELECT * FROM all_held WHERE entity = {dialect.text_of.literal(view.entity)}) "

@@ -1,5 +1,5 @@
-"""`kraftlake state --sizes` and `--exposure`: where their cluster comes from, and the numbers of
-its entities."""
+"""`kraftlake state --sizes` and `--exposure`: reads the cluster's state from directories or a lake,
+and prints the numbers of its entities."""
 
 from __future__ import annotations
 

@@ -118,8 +118,8 @@ LakeOrPaths = Annotated[
         parser=lake_of,
     ),
 ]
-"""The option --lake of a command that also reads directories: the environment's lake doesn't
-exclude them."""
+"""The option --lake of a command that also reads directories. The lake that the environment names
+is used only where no directories are named."""
 
 
 def lake_unless(

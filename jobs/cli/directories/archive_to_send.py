@@ -20,8 +20,8 @@ _OWNER_S = 0o600
 @contextmanager
 def archived(output: str) -> Iterator[str]:
     """The folder for the copies. Where the output's name ends in .tar.gz or .tgz, this is a
-    temporary folder beside it. Its content becomes the archive when the block ends without an
-    error.
+    temporary folder beside the output. The folder's content becomes the archive when the block ends
+    without an error.
 
     Raises UsageError where the archive exists already, or where the name is that of another kind of
     archive, UnwritableFileError where it can't be written.

@@ -9,8 +9,8 @@ from replica.node.properties import read_properties
 
 
 def defaults_in(path: str | None) -> Mapping[str, str]:
-    """The keys that rules of health need, with Kafka's default for a key that the file lacks. Empty
-    without a file. Raises UsageError, which names file, key and value."""
+    """The values that rules of health need, by key: min.insync.replicas, with Kafka's default where
+    the file lacks it. Empty without a file. Raises UsageError, which names file, key and value."""
     if path is None:
         return {}
     return {MIN_ISR: str(read_properties(path).number(MIN_ISR, 1, least=1))}

@@ -132,9 +132,9 @@ def find_inputs(
 def find_newest_inputs(
     paths: Iterable[str], stack: ExitStack, order: Sequence[str] = ()
 ) -> CheckInputs:
-    """The result of find_inputs, for a command about the newest capture. order: the earlier
-    captures, which show what a disk may have forgotten, and the newest one last. Raises UsageError
-    for two captures of one replica in unknown order."""
+    """The result of find_inputs, for a command about the newest capture. order: the names of all
+    captures, the newest last. The earlier captures show what a disk may have lost since. Raises
+    UsageError for two captures of one replica in unknown order."""
     try:
         inputs = find_inputs(paths, order, stack)
     except AmbiguousOrderError as error:
@@ -170,8 +170,8 @@ def examine_all(
 
 
 def refuse_unread(damages: Iterable[Damage]) -> None:
-    """Raises UnreadableFileError for the first damage that the operating system caused by refusing
-    to read, for a command that then has no other input."""
+    """Raises UnreadableFileError for the first file or folder that the operating system refused to
+    read. For a command to which nothing readable was given."""
     for damage in damages:
         if damage.kind is DamageKind.UNREADABLE:
             (finding,) = bundle_damage([damage])
@@ -196,7 +196,7 @@ class _Search:
 
     def take(self, found: DiscoveredPath, argument: str) -> None:
         """Adds a directory to its batch, or a single file to the files. A directory with the same
-        bytes as one in the batch is left out as a copy.
+        bytes as another directory of the batch without a name is left out as a copy of it.
 
         argument: the path that the user typed. Raises AmbiguousOrderError for a second capture of a
         replica in the batch without a name.

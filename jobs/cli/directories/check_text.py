@@ -66,7 +66,7 @@ def severity_of(option: str, text: str) -> Severity:
 
 
 def reaches(counts: Mapping[Severity, int], level: Severity) -> bool:
-    """Whether a finding of this severity or worse was found."""
+    """Whether the counts have a finding of the severity `level` or of a worse one."""
     return any(count and one.rank <= level.rank for one, count in counts.items())
 
 
@@ -107,8 +107,8 @@ def _log(examined: Examined, epoch: int | None) -> str:
 
 
 def _result(member: JudgedDirectory, findings: Iterable[Finding]) -> str:
-    """The result, such as `ok` or `2 errors`; `no fault found` where not everything could be
-    judged."""
+    """The text about a directory or file, such as `ok` or `2 errors`; `no fault found` where not
+    everything could be judged."""
     counts = counted_by(findings)
     bad = [
         counted(counts[severity], NOUNS[severity])
@@ -246,8 +246,9 @@ def first_election_rows(nodes: Sequence[FormattedNode]) -> Iterator[dict[str, An
 
 
 def brokers_not_given(judged: JudgedCluster) -> Iterator[str]:
-    """A sentence about the registered brokers whose directories were not given, where the
-    directories of other brokers were. A missing directory of a voter is a gap of the verdict."""
+    """Sentences about registered brokers of which no log directory, or not each online log
+    directory, was given. None where no broker's log was given, except a voter's. A missing
+    directory of a voter is a gap of the verdict instead."""
     if judged.cluster is None:
         return
     registered, given = {*judged.cluster.values("brokers")}, {*nodes_of_cluster(judged)}

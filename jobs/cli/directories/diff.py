@@ -59,9 +59,10 @@ class LogDifference:
 
     @cached_property
     def settled_losses(self) -> tuple[Losses | None, bool]:
-        """The losses of the truncating replica; None where no replica truncates. Then whether some
-        lost records count as never committed only if no node ran while the directories were copied.
-        For two moments of one replica, the losses are counted only by what the two logs prove."""
+        """(the losses of the truncating replica, or None where no replica truncates; whether some
+        lost records count as never committed only if no node ran while the directories were
+        copied). For two captures of one replica the second part is False: the losses are counted
+        only by what the two logs prove."""
         if self.same_replica:
             return losses(self.divergence, self.logs.commitment), False
         return settled_losses(self.divergence, self.logs)
@@ -163,7 +164,8 @@ SHOWN_WIDTH = 200
 
 
 def describe(difference: LogDifference, reader: LogRecordReader) -> Iterator[str]:
-    """The lines: the two replicas, their relation, both branches, and what Raft does about them."""
+    """The lines: the two replicas, their relation, both branches, and what Raft does with the
+    records in which they differ."""
     yield _who("A", difference.a, difference.log_a)
     yield _who("B", difference.b, difference.log_b)
     if difference.same_replica:

@@ -1,7 +1,7 @@
 """`kraftlake dump`: the content of segments, snapshots and the small files of a directory.
 
-One small file is in memory at a time; of a large file, a part. What can't be decoded is named on
-stderr; everything else is printed.
+A small file is read into memory as a whole, a large file part by part. What can't be decoded is
+named on stderr; everything else is printed.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def run(options: DumpOptions) -> int:
 
 
 class _Rising:
-    """A set of numbers that is read while it is searched. The numbers come in ascending order, and
-    so must the numbers for which `hold` is asked."""
+    """A set of numbers that come in ascending order, each read only when a search needs it. `hold`
+    must be called with ascending numbers, too."""
 
     def __init__(self, numbers: Iterable[int]) -> None:
         self._numbers = iter(numbers)

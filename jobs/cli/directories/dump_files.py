@@ -40,8 +40,8 @@ class DumpFile:
     """The user's name for the file."""
     name: FileName
     log_folder: str | None = None
-    """The folder whose segments continue each other's offsets; None for a file that was named on
-    its own."""
+    """The folder of the log to which the file belongs; None for a file that was named on its
+    own."""
 
 
 @dataclass(frozen=True, slots=True)

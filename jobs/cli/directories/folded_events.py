@@ -57,7 +57,8 @@ def _is_whole(together: Sequence[Event]) -> bool:
 
 def _restarts(events: Sequence[Event]) -> set[int]:
     """The indexes of the events of restarts: of controllers that registered again, and of brokers
-    that had asked for their shutdown and came back. A broker that fell silent is none of these."""
+    that had asked for their shutdown and came back. Events of a broker that fell silent are not
+    among them."""
     found: set[int] = set()
     stopped: dict[str, int] = {}
     for number, event in enumerate(events):
@@ -118,7 +119,8 @@ def line_of(event: Event) -> str:
 
 
 def _restart_text(began: Event, events: Sequence[Event], clock: ZonedClock) -> str:
-    """When a controller registered again, or a broker stopped and came back."""
+    """The name and the time of a restart. began: the registration of a controller, or the fencing
+    of a broker, whose return is among `events`."""
     text = f"{began.name} at {_second(began.at, clock)}"
     if began.event != FENCED:
         return text

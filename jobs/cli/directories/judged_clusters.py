@@ -1,5 +1,4 @@
-"""The verdict of `kraftlake check` for the commands that begin with it and then give an answer of
-their own."""
+"""The verdict of `kraftlake check`, for the commands that print it before their own answer."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ from replica.format.formatted import FormattedDirectory
 
 
 def disks_of_several(examined: Iterable[Examined]) -> str:
-    """What is wrong with the disks of several clusters, in the words of the verdicts; "" where
-    nothing is wrong."""
+    """The messages, in one text, about nodes that have disks of several clusters; "" where there
+    are no such nodes, or where all disks are of one cluster."""
     of_metadata = [one for one in examined if partition_of(one).is_metadata]
     if len(by_cluster(of_metadata)) < 2:
         return ""
@@ -31,8 +30,8 @@ def disks_of_several(examined: Iterable[Examined]) -> str:
 
 
 def refusing_nodes(examined: Iterable[Examined], cluster_id: str | None) -> dict[int, str]:
-    """The nodes of a cluster that refuse to start with these directories, each with its text for
-    Cluster.unstartable. The cluster's other rules are not applied."""
+    """The nodes of a cluster that refuse to start with these directories, by node id, each with its
+    text for Cluster.unstartable. The cluster's other rules are not applied."""
     mine = [
         one
         for one in examined

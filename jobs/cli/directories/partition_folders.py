@@ -50,7 +50,7 @@ def log_directories_in(paths: Iterable[str]) -> tuple[BrokerLogDirectory, ...]:
 
 def not_asked_for(found: Iterable[DiscoveredPath]) -> Iterator[str]:
     """A sentence with the number of partitions' folders beside the metadata logs; none where there
-    are none. Only names are listed."""
+    are none. The folders themselves are not read."""
     count = sum(
         len([*folders_beside(one.path)])
         for one in found
@@ -97,7 +97,8 @@ def of_cluster(
 def log_directory_lines(
     cluster: JudgedCluster | None, directories: Iterable[BrokerLogDirectory]
 ) -> Iterator[str]:
-    """The table of brokers' log directories, without those of controllers alone."""
+    """The table of log directories, without those that hold only the metadata log of a node that is
+    no broker."""
     state = None if cluster is None else cluster.cluster
     brokers = set[int]() if state is None else state.values("brokers").keys()
     shown = [
@@ -111,7 +112,7 @@ def log_directory_lines(
 
 
 def log_directory_cells(one: BrokerLogDirectory) -> tuple[object, ...]:
-    """The cells below LOG_DIRECTORY_COLUMNS."""
+    """The cells of a log directory's row, in the order of LOG_DIRECTORY_COLUMNS."""
     row = log_directory_row(one)
     others = (
         _count_text(row[name], row[f"{name}_bytes"]) for name in ("future", "deleted", "stray")
@@ -126,8 +127,8 @@ def _count_text(count: int, size_bytes: int) -> str:
 
 def log_directory_row(one: BrokerLogDirectory) -> dict[str, Any]:
     """A log directory in the form of --json. The fields `deleted` and `stray` count the folders
-    that Kafka itself has marked as deleted or stray; size_bytes is the size of those that it
-    serves."""
+    that Kafka itself has marked as deleted or stray; size_bytes is the size of the partitions'
+    folders that Kafka serves."""
     count = Counter(folder.state for folder in one.folders)
     size = Counter[FolderState]()
     for folder in one.folders:

@@ -21,9 +21,9 @@ class PlayedStart:
 
     rehearsal: Rehearsal
     answer: ScenarioSafety
-    """The answer of `judge`."""
+    """The answer of replica.doctor.rehearsal.runs.judge."""
     reasons: tuple[str, ...]
-    """The reasons of `judge`."""
+    """The reasons of replica.doctor.rehearsal.runs.judge."""
     refusal: str = ""
     """The reason to start no node, whatever the runs showed; "" where there is none."""
     rests_on_copies: bool = True
@@ -50,7 +50,7 @@ class PlayedStart:
 
     @property
     def is_conditional(self) -> bool:
-        """Whether the answer is safe only if what it needs holds."""
+        """Whether the answer is safe, but only under the conditions in `needs`."""
         return self.answer is ScenarioSafety.SAFE and bool(self.needs)
 
     @property
@@ -83,8 +83,8 @@ class PlayedStart:
 
     @property
     def _is_half(self) -> bool:
-        """Whether no committed record can be lost while nobody leads, because half of an even
-        number of voters starts."""
+        """Whether half of an even number of voters starts, so that no run has a leader, and none
+        loses a committed record."""
         quorum = self.rehearsal.captured.quorum
         is_left = quorum.is_blocking and not (quorum.has_majority or quorum.is_conflicting)
         return self.scenario is None and is_left and not self.rehearsal.runs_of(_leads_or_loses)
@@ -144,7 +144,7 @@ class PlayedStart:
 
     @property
     def text(self) -> str:
-        """Which nodes start."""
+        """A clause that says which nodes start, and which stay stopped."""
         if self.scenario is not None:
             return f"as {self.scenario} says"
         stopped = [str(one) for one in sorted({*self.rehearsal.captured.nodes} - {*self.nodes})]
@@ -166,7 +166,8 @@ def _late(rehearsal: Rehearsal) -> Iterator[str]:
 
 
 def _led(leaders: dict[int | None, int]) -> str:
-    """Such as `node 1 leads at the end`. leaders: the number of runs of each leader."""
+    """A clause about who leads, such as `node 1 leads at the end`. leaders: the number of runs that
+    end with each leader; the key None stands for no leader."""
     nodes = [str(node) for node in leaders]
     if leaders.keys() == {None}:
         return "nobody leads at the end"

@@ -124,7 +124,7 @@ class _Made(NamedTuple):
 
     @property
     def answer_line(self) -> str:
-        """The answer in one line, which stands below the cluster's verdict."""
+        """The answer in one line, which is printed below the cluster's verdict."""
         if self.no_plan is not None:
             return sentence(f"no plan: {self.no_plan.why}")
         return answer_line(self.plan, self.by_key, self.hosted, self.brokers)
@@ -178,8 +178,8 @@ def plan_of(
     mixture: ClusterMixture = NO_MIXTURE,
 ) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
     """The plan for the replicas of one cluster, and each directory by its replica. earlier: what
-    earlier captures of them proved. mixture: the disks that lie in the places of another cluster's
-    disks, among all directories."""
+    earlier captures of these replicas proved. mixture: which nodes, by all directories, have disks
+    of another cluster."""
     by_key = {one.owner.key: one for one in members}
     logs = [replica_log(one, one.shown) for one in by_key.values()]
     now = ComparedRound.of(compare_group(logs))
@@ -208,9 +208,10 @@ class GivenNodes:
     usable: tuple[Examined, ...]
     """The directories with which a quorum can continue."""
     unread: tuple[Finding, ...]
-    """The findings about what could not be read, or was never started."""
+    """The findings about files that could not be read, and about nodes that never started."""
     not_read: tuple[Damage, ...]
-    """What the operating system refused to read, where its node is unknown."""
+    """The damages of files and directories that the operating system refused to read, and whose
+    node is unknown."""
     earlier: EarlierRounds
     """Earlier captures of the directories."""
     formatted: tuple[FormattedDirectory, ...] = ()
@@ -218,7 +219,7 @@ class GivenNodes:
 
     @property
     def mixture(self) -> ClusterMixture:
-        """Which disks of several clusters lie in each other's places."""
+        """Which nodes have disks of another cluster."""
         return mixture_in(self.usable, self.formatted)
 
     def of_other_clusters(self, cluster_id: str) -> dict[int, str]:
@@ -320,13 +321,14 @@ def _why_left_out(examined: Examined) -> str | None:
 
 
 def _of_inputs(inputs: CheckInputs) -> Iterator[str]:
-    """Lines about what is left out, and about captures that are taken as one."""
+    """Lines about the directories that are left out, and about several captures that one plan uses
+    together."""
     yield from inputs.left_out()
     directories = [group for group in inputs.groups if isinstance(group[0], DirectoryPath)]
     if len(directories) > 1:
         yield (
-            f"{len(directories)} captures: a plan holds only where every controller was stopped "
-            "before the first of them was taken"
+            f"{len(directories)} captures: a plan holds only where no log grew after the first "
+            "of them was taken"
         )
 
 

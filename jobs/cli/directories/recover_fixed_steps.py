@@ -20,7 +20,7 @@ CONTROLLER_FILE = "config/controller.properties"
 """The path of a controller's properties in Kafka's release archive. An operator replaces it by the
 path of the node's own file."""
 COMBINED_FILE = "config/server.properties"
-"""The path of the same file for a node that is a broker, too."""
+"""The path, in Kafka's release archive, of the properties of a controller that is a broker, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class RecoverStep:
     act: str = ""
     """What to do in short, as a clause; "" where the text is short."""
     makes_stand_ins: bool = False
-    """Whether the step copies the winner's log."""
+    """Whether the step makes directories for lost voters from the winner's log."""
     moves: tuple[ReplicaKey, ...] = ()
     """The logs that the step moves away, because their nodes have other metadata logs."""
     plays: tuple[rehearsal.ScenarioStep, ...] = ()
@@ -58,8 +58,9 @@ FIND_OUT_WHY_NOBODY_LEADS = RecoverStep(
 continue."""
 
 RESTART_BROKERS = RecoverStep(
-    "Restart the brokers, which may have applied records that are lost now, and compare the topics "
-    "with what brokers hold before clients are let in.",
+    "Once the quorum has a leader, restart the brokers, one after another: they may have applied "
+    "records that are lost now. Compare the topics with what brokers hold before clients are let "
+    "in.",
     (
         noted(
             Shell("bin/kafka-server-stop.sh --process-role=broker"),
@@ -78,8 +79,8 @@ RESTART_BROKERS = RecoverStep(
 
 
 def compare_histories(shown: Sequence[str]) -> RecoverStep:
-    """The step for logs that conflict: nothing starts before one is chosen. shown:
-    the directories, the newest log first."""
+    """The step for logs that conflict: no node starts before a person has chosen one of the
+    histories. shown: the directories, the newest log first."""
     return RecoverStep(
         "Start none of them before a history is chosen: `check` says what is damaged, `diff` shows "
         "both branches.",
@@ -91,7 +92,7 @@ def compare_histories(shown: Sequence[str]) -> RecoverStep:
 
 
 def look_for_disks(voters: Sequence[ReplicaKey]) -> str:
-    """The beginning of a step about voters whose disks are at hand, and can't be relied on."""
+    """The beginning of a step about voters whose given disks can't be relied on."""
     nodes = named("node", [str(voter.node_id) for voter in voters])
     if len(voters) == 1:
         return (
@@ -128,8 +129,8 @@ def lost_replicas(voter: ReplicaKey, replicas: Sequence[HostedReplica]) -> str:
 def _places(voter: ReplicaKey, replicas: Sequence[HostedReplica], where: str) -> str:
     """Sentences that count the node's partition replicas: those in the directory of the metadata
     log, those that may be there, and those in other directories. A replica may be there where the
-    state names no directory for it, or for the voter. where: what happens to the replicas in that
-    directory."""
+    state names no directory for it, or for the voter. where: what happens to the replicas in the
+    directory of the metadata log."""
     is_known = voter.directory_id != ZERO_UUID
     own = [one for one in replicas if is_known and one.directory_id == voter.directory_id]
     unsure = [one for one in replicas if not is_known or one.directory_id is None]

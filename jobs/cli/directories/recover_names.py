@@ -11,7 +11,8 @@ from replica.shell_text import is_host, paths
 
 def endpoints_of(ranked: Sequence[Examined]) -> dict[int, tuple[str, int]]:
     """The host and port of each voter, by the voters record of the newest log, else by
-    quorum.properties. A name that no host can have is left out. ranked: as for newest_voters."""
+    quorum.properties. A voter with a name that no host can have is left out. ranked: as for
+    newest_voters."""
     found = {
         voter.voter_id: (voter.host, voter.port)
         for examined in ranked

@@ -26,7 +26,7 @@ from replica.doctor.quorum.known_voter import NOT_AT_HAND, VoterDoubt
 from replica.doctor.quorum.reasons import unless_changed
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal import step as rehearsal
-from replica.doctor.verdict.start_of_voters import StartOfVoters
+from replica.doctor.verdict.start_of_voters import NO_BROKER, StartOfVoters
 from replica.metadata.image.partition import topic_of
 from replica.model.keys import ReplicaKey
 from replica.model.voters import majority
@@ -92,8 +92,8 @@ class PlannedQuorum:
         return next(iter((*self.left, *self.voters, self.plan.winner.key))).node_id
 
     def on(self, node_id: int, *words: str, note: str = "") -> Shell:
-        """The command line of these words, which runs on a node's host. note: what the comment says
-        behind the host."""
+        """The command line of these words, which runs on a node's host. note: the text after the
+        host in the line's comment."""
         host = self.hosts.get(node_id)
         place = f"on node {node_id}" + ("" if host is None else f", {host[0]}")
         return noted(line(*words), f"{place}{note}")
@@ -116,7 +116,8 @@ class PlannedQuorum:
         ]
         what = "controller" if self.partition.is_metadata else "replica of the quorum"
         first = "Only if these disks are gone: " if self.not_given else ""
-        return RecoverStep(sentence(f"{first}stop every {what}"), self._stopping(nodes))
+        brokers = f" {NO_BROKER}" if self.plan.answer is not RecoveryDecision.REFUSED else ""
+        return RecoverStep(sentence(f"{first}stop every {what}") + brokers, self._stopping(nodes))
 
     def start_with_own_disk(self, voter: ReplicaKey) -> RecoverStep:
         """The step for a voter about which only this is known: its directory was not given."""
@@ -179,8 +180,9 @@ class PlannedQuorum:
         return RecoverStep(text, lines, plays=(rehearsal.ScenarioStep(start=nodes),))
 
     def start_left(self, text: str, first: StartOfVoters | None = None) -> Iterator[RecoverStep]:
-        """The steps that start the voters that are left. Those whose disks may be older copies have
-        a step of their own with the condition. first: the voters that start before the others."""
+        """The steps that start the voters that are left. Voters whose disks may be older copies
+        start in a separate step, which names this condition. first: the voters that start before
+        the others."""
         if first is not None:
             text = f"{sentence(first.clause)} {text}"
         if not self._late:
@@ -208,8 +210,8 @@ class PlannedQuorum:
 
     @property
     def rejoining(self) -> tuple[ReplicaKey, ...]:
-        """The voters that join again with empty disks if theirs are older copies; none where the
-        others are no majority, without which nobody joins."""
+        """The voters that join again with empty disks if their own disks turn out to be older
+        copies. Empty where the other voters are no majority, because then nobody can join."""
         late = tuple(voter.key for voter in self._late)
         others = sum(voter in self.left and voter not in late for voter in self.voters)
         return late if others >= majority(len(self.voters)) else ()
@@ -324,7 +326,8 @@ class PlannedQuorum:
 
     def without_majority(self) -> Iterator[RecoverStep]:
         """The steps without a majority. Kafka has no command for this case. A voter is its node id
-        and directory id, so a copy of the newest log under both can replace a lost voter."""
+        and directory id, so a copy of the newest log under these two ids can replace a lost
+        voter."""
         if not self.voters:
             yield RecoverStep(
                 "Find out who the voters are.",

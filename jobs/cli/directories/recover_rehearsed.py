@@ -44,9 +44,10 @@ class RehearsedPlan:
     rehearsal: Rehearsal | None
     """The rehearsal; None where nothing could be simulated."""
     answer: ScenarioSafety
-    """The answer of `judge`."""
+    """The answer of replica.doctor.rehearsal.runs.judge."""
     reasons: tuple[str, ...]
-    """The reasons of `judge`, or the reason why nothing was simulated."""
+    """The reasons of replica.doctor.rehearsal.runs.judge, or the reason why nothing was
+    simulated."""
 
     @property
     def is_safe(self) -> bool:
@@ -127,7 +128,8 @@ def _compared(plan: RecoveryPlan, found: OutcomeRuns) -> Iterator[str]:
 
 
 def _differences(plan: RecoveryPlan, standing: RankedReplica, outcome: Outcome) -> Iterator[str]:
-    """How an outcome differs, for one replica, from the plan for the case that its leader wins."""
+    """The differences, for one replica, between an outcome and the plan for the case that the
+    outcome's leader wins."""
     node_id = standing.log.key.node_id
     winner = next((key for key in plan.electable if key.node_id == outcome.leader), None)
     if winner is not None:

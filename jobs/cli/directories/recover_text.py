@@ -174,7 +174,7 @@ def answer_line(
     hosted: HostedReplicas = NO_BROKERS,
     brokers: BrokerSteps = NO_STEPS,
 ) -> str:
-    """The answer in one line, which stands below the cluster's verdict: what to do first, and
+    """The answer in one line, which is printed below the cluster's verdict: what to do first, and
     whether committed records are lost, with the first reason or the condition. hosted, brokers: see
     steps_of."""
     answer = _answer(plan, by_key[plan.winner.key])
@@ -212,7 +212,7 @@ def _start_of_whole(plan: RecoveryPlan, start: StartOfVoters | None) -> Iterator
 
 
 def _in_order(plan: RecoveryPlan, voters: Sequence[ReplicaKey]) -> str:
-    """The clause that starts these voters: first those whose logs don't end before the newest one,
+    """The clause that starts these voters: first those whose logs don't end before the newest log,
     because the disks of the others may be older copies."""
     late = {voter.key for voter in late_voters(plan.quorum)}
     first = [str(one.node_id) for one in voters if one not in late]
@@ -246,7 +246,7 @@ def _start(plan: RecoveryPlan, start: StartOfVoters | None) -> str:
 
 
 def _answer(plan: RecoveryPlan, winner: Examined) -> str:
-    """The answer in words, up to its conditions."""
+    """The answer in words, with its conditions."""
     answer = NO_RECORD if plan.holds_nothing else ANSWERS[plan.answer]
     if plan.rests_on_same_voters:
         answer = ANSWERS[RecoveryDecision.SAFE]
@@ -306,7 +306,7 @@ def _of_another(
     plan: RecoveryPlan, standing: RankedReplica, doubts: Sequence[KnownVoter], examined: Examined
 ) -> Iterator[str]:
     """Sentences about a log that is not chosen: what it loses, and what Kafka does to it. doubts:
-    the doubts about its disk. examined: its directory."""
+    the log's voter, if the voter's disk is in doubt. examined: the log's directory."""
     if not standing.at_risk:
         relation = standing.relation or Relation.IDENTICAL
         is_late = any(one.key.matches(standing.log.key) for one in late_voters(plan.quorum))
@@ -344,7 +344,7 @@ def _of_another(
 def _in_conflict(standing: RankedReplica) -> Iterator[str]:
     """What Kafka would do to a log that has other records than the first log in the same epoch.
     Kafka compares only the offsets at which epochs end. So it keeps such records below the smaller
-    end of that epoch, and truncates only those above it."""
+    end of that epoch, and truncates only those from this end on."""
     end = standing.log.end_offset
     end = end if standing.truncates_to is None else min(end, standing.truncates_to)
     kept = () if standing.snapshot_id is not None else below(standing.at_risk, end)
@@ -359,7 +359,8 @@ def _in_conflict(standing: RankedReplica) -> Iterator[str]:
 
 
 def _if_another_wins(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
-    """What a replica loses if a voter other than the first of the ranking wins."""
+    """Which records a replica loses if a voter other than the first of the ranking wins; no text
+    where it loses none."""
     if standing.may_lose:
         never = plan.answer is RecoveryDecision.SAFE
         yield f"loses offsets {ranges_text(standing.may_lose)} if a voter without them wins" + (

@@ -235,7 +235,8 @@ def _is_changed(fate: Fate) -> bool:
 
 
 def _fate(fate: Fate, *, is_all: bool) -> str:
-    """What becomes of a node's log. is_all: whether its directory shows all that it holds."""
+    """What becomes of a node's log. is_all: whether the node's directory shows all records that the
+    node holds."""
     loses = "it loses" if is_all else "it loses at least"
     lost = "; it loses none" if is_all else "; it loses none that its directory shows"
     if fate.lost:

@@ -52,7 +52,7 @@ def one_verdict(clusters: Sequence[ClusterVerdict]) -> OneVerdict:
 
 
 def _shared(verdicts: Sequence[Verdict]) -> tuple[Fact, ...]:
-    """The facts about disks of several clusters, each once."""
+    """The facts about disks of several clusters, each once, and at most _MAX_SHARED."""
     facts = {fact.text: fact for one in verdicts[::-1] for fact in one.of_other_clusters}
     return tuple(facts.values())[::-1][:_MAX_SHARED]
 

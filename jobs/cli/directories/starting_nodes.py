@@ -113,8 +113,8 @@ def login_entries_in(path: str | None) -> frozenset[str]:
 
 
 def log_paths(nodes: Iterable[NodeFiles], paths: Sequence[str]) -> list[str]:
-    """What `check` reads beside the settings: the paths that the user named, and the metadata logs'
-    directories that lie elsewhere."""
+    """The paths that `check` reads besides the settings: the paths that the user named, or, if
+    there are none, the directories of the nodes' metadata logs."""
     if paths:
         return list(paths)
     return [path for node in nodes for path in node.metadata_paths]

@@ -35,7 +35,7 @@ from replica.shell_text import line, paths
 from replica.terminal_text import one_line
 
 _FEW = 10
-"""A longer list of events begins with lines about the newest ones."""
+"""A list with more events than this begins with lines about the newest events."""
 _COLOURS = {
     ELECTION: "yellow", UNWON: "red", DIVERGENCE: "red", TRUNCATION: "red",
     "broker_fenced": "yellow",
@@ -126,8 +126,9 @@ def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
 
 def _newest(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> Iterator[str]:
     """What happened last, for a person who reads only the first lines, and the command that lists
-    only the newest events. Snapshots are routine: left out where there are two other events. That
-    the quorum's leader gave up is no event, because no record shows it."""
+    only the newest events. Snapshots are routine, so they are left out if there are at least two
+    other events. Another line says that the quorum's last leader gave up, which no record and
+    therefore no event shows."""
     if (node := leader_that_gave_up(branch)) is not None:
         yield (
             f"after the last record, {clock.words(last_time(branch))}: node {node} gave up leading "

@@ -54,7 +54,7 @@ class VerdictForm:
     steps: int | None = None
     """The most lines that say what to do; None for all. The first fact has such a line always."""
     left: str = "listed below"
-    """Where the facts are that are only counted."""
+    """Words that say where the facts are listed that are only counted here."""
     notes: str = "-v"
     """The command or option that lists the notes."""
 
@@ -107,7 +107,7 @@ class _Steps:
             yield from step_lines(fact)
 
     def of(self, fact: Fact) -> Iterator[str]:
-        """The step of another fact. No step stands there twice."""
+        """The step of another fact; no line if the same step was given before."""
         if fact.next_step and fact.next_step not in self.shown:
             is_room = self._most is None or len(self.shown) < self._most
             (self.shown if is_room else self.left)[fact.next_step] = None
@@ -163,8 +163,8 @@ def _of_other_clusters(verdict: Verdict, steps: _Steps) -> Iterator[str]:
 
 
 def verdict_in_short(verdict: Verdict, answer: Sequence[str] = ()) -> Iterator[str]:
-    """The verdict in a few lines, for a command that then gives an answer of its own. answer: the
-    lines that come second, with the command's own answer in short.
+    """The verdict in a few lines, for a command that then prints another answer. answer: the lines
+    that come second, with the command's own answer in short.
 
     The lines below the first have the other facts that weigh most, else what could not be judged,
     and then what to do first. The last line names the runbook. What is wrong with the disks of

@@ -55,7 +55,7 @@ from replica.terminal_text import one_line
 from replica.words import counted
 
 MAX_EVENTS = 12
-"""The number of events that are printed, the gravest and newest ones; --json has all events."""
+"""The most events that are printed, the gravest and newest ones; --json has all events."""
 MAX_STEPS = 5
 
 

@@ -108,7 +108,7 @@ def _row(quorum: DescribedQuorum, found: Sequence[QuorumNotice]) -> dict[str, An
 
 
 def _replica(quorum: DescribedQuorum, replica: DescribedReplica) -> dict[str, Any]:
-    """The row of one replica. NULL stands for a value that the leader doesn't know."""
+    """The row of one replica. None stands for a value that the leader doesn't know."""
     directory_id = replica.key.directory_id
     return {
         "node_id": replica.key.node_id,

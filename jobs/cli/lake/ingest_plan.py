@@ -74,7 +74,7 @@ def _offsets(part: NewRange) -> str:
 
 
 def _span(start: int, end: int) -> str:
-    """Offsets in the form of ranges; the end is exclusive."""
+    """A range of offsets or bytes as text, such as `[0, 100)`: the end is exclusive."""
     return f"[{start}, {end})"
 
 

@@ -48,8 +48,8 @@ class CommandProgress:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Shows the line while the work continues, and removes it at the end, also
-        after an error."""
+        """Shows the line with the time and the share while the work continues, and removes it at
+        the end, also after an error."""
         stop = threading.Event()
         thread = threading.Thread(target=self._show_until, args=(stop,), daemon=True)
         if self._is_shown:

@@ -21,9 +21,9 @@ class Fencing(NamedTuple):
 
     fenced: Beginning
     is_asked: bool
-    """Whether the broker had asked for its shutdown before."""
+    """Whether the broker had asked for its shutdown before it was fenced."""
     back: Beginning | None = None
-    """The change that unfenced it; None if it is fenced in the newest state."""
+    """The change that unfenced the broker; None if it is fenced in the newest state."""
     is_restarted: bool = False
     """Whether the broker was restarted while it was fenced: its incarnation id is a new one."""
 
@@ -45,8 +45,8 @@ class Refusal(NamedTuple):
     missing: tuple[Missing, ...] = ()
     """The brokers whose replicas were missing when the refusal began, by id."""
     was_lowered: bool = False
-    """Whether it ended because min.insync.replicas was changed, and not because replicas came back.
-    """
+    """Whether the refusal ended because min.insync.replicas was changed, and not because replicas
+    came back."""
 
 
 def refusals(
@@ -93,12 +93,14 @@ def _is_moment(one: Outage, out_now: frozenset[PartitionKey]) -> bool:
 
 
 def _is_at(began: Beginning, step: VisibleChange) -> bool:
-    """Whether a step is the change that began an outage, or has the same time as this change."""
+    """Whether a step is the change `began`, or has the same time as this change."""
     return step.offset == began.offset or (began.at is not None and step.at == began.at)
 
 
 def _seen(then: RewoundPartitions, outage: Outage) -> tuple[tuple[str, ...], list[int]]:
-    """The names of an outage's first partitions, and the brokers whose replicas are missing."""
+    """(names, brokers): the names of the partitions of `outage.first`, empty if one is unknown, and
+    the brokers whose replicas of these partitions aren't in sync; both sorted. then: the state
+    after the outage began."""
     keys = [key for key in outage.first if key in then.partitions]
     held = [then.partitions[key] for key in keys]
     missing = {broker for one in held for broker in one.replicas if broker not in one.isr}
@@ -107,7 +109,8 @@ def _seen(then: RewoundPartitions, outage: Outage) -> tuple[tuple[str, ...], lis
 
 
 class _Fencings:
-    """Finds the fencings of brokers by undoing changes. brokers: those of the newest state."""
+    """Finds the fencings of brokers by undoing changes. brokers: the registrations of the newest
+    state."""
 
     def __init__(self, brokers: Mapping[int, Mapping[str, Any]]) -> None:
         self._brokers = dict(brokers)

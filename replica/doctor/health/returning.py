@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import NamedTuple, TypeVar
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.emptied import emptied_partitions
 from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.metadata.image.snapshot import ELR_VERSION
 from replica.model.keys import NO_NODE
+
+_Id = TypeVar("_Id", int, str)
 
 
 class Returning(NamedTuple):
@@ -51,3 +54,11 @@ def returning(cluster: Cluster) -> tuple[Returning, ...]:
         absent.remove(first)
         waiting = [brokers for brokers in waiting if first not in brokers]
     return tuple(found)
+
+
+def run_on(lost: Collection[_Id], down: Collection[_Id]) -> bool:
+    """Whether the brokers `lost`, which run without one of their log directories, should run on
+    until the brokers `down` have started: a restart may make such a broker a leader without
+    records, and the other replicas then delete theirs. False if one of the brokers `lost` is down
+    itself."""
+    return set(lost).isdisjoint(down)

@@ -11,7 +11,7 @@ from replica.doctor.health.copy_first import copies_first, copy_step
 from replica.doctor.health.emptied import emptied_brokers, emptied_partitions
 from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.doctor.health.new_directories import only_holder
-from replica.doctor.health.returning import returning
+from replica.doctor.health.returning import returning, run_on
 from replica.metadata.image.partition import Partition
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import NO_NODE
@@ -27,8 +27,7 @@ def before_stop(cluster: Cluster, gone: frozenset[int]) -> Iterator[str]:
     """What to do before these brokers stop at the same time. The steps that end an outage come
     first, because the other steps have no effect before."""
     down_first = (gone & cluster.fenced_brokers) | _awaited(cluster)
-    yield from _before_any_start(cluster, gone)
-    yield from _those_down(cluster, down_first - waiting_for_directory(cluster).keys())
+    yield from _starts(cluster, gone, down_first)
     lagging = [
         key
         for key, one in sorted(cluster.partitions.items())
@@ -75,8 +74,7 @@ def before_restarts(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterat
 
 def before_roll(cluster: Cluster, stops: Iterable[frozenset[int]]) -> Iterator[str]:
     """What to do before all nodes restart, one of these groups after the other."""
-    yield from _before_any_start(cluster, frozenset())
-    yield from _those_down(cluster, cluster.fenced_brokers - waiting_for_directory(cluster).keys())
+    yield from _starts(cluster, frozenset(), cluster.fenced_brokers)
     yield from before_restarts(cluster, stops)
     if unreliable := sorted(cluster.unreliable_voters):
         yield f"do what `kraftlake check` says about {_voters(unreliable)}, and ask again"
@@ -145,6 +143,22 @@ def _lags(cluster: Cluster, key: PartitionKey, partition: Partition, gone: froze
     return len(left) < _needed(cluster, key, partition)
 
 
+def _starts(cluster: Cluster, gone: frozenset[int], down: frozenset[int]) -> Iterator[str]:
+    """The steps that start the brokers `down`, with the steps about log directories around them. A
+    broker that runs without one of its directories restarts last. gone: as for _of_emptied."""
+    yield from _before_any_start(cluster, gone)
+    waiting = waiting_for_directory(cluster)
+    start, repair = [*_those_down(cluster, down - waiting.keys())], [*_repairs(cluster, waiting)]
+    if start and repair and run_on(waiting.keys(), cluster.fenced_brokers):
+        its, it = ("directory is", "it") if len(waiting) == 1 else ("directories are", "them")
+        yield (
+            f"leave {_brokers(waiting)} running, whose log {its} offline, and before any restart "
+            f"of {it} {start[0]}"
+        )
+        start = []
+    yield from (*repair, *start)
+
+
 def _those_down(cluster: Cluster, brokers: Collection[int]) -> Iterator[str]:
     emptied = {one.broker for one in emptied_brokers(cluster)}
     if down := sorted(set(brokers) - emptied):
@@ -193,7 +207,11 @@ def _before_any_start(cluster: Cluster, gone: frozenset[int]) -> Iterator[str]:
             f"{named('topic', [shortened(one) for one in sorted(topics)], limit=_SHOWN)}: "
             "`kraftlake check` says why"
         )
-    for broker, keys in sorted(waiting_for_directory(cluster).items()):
+
+
+def _repairs(cluster: Cluster, waiting: Mapping[int, Sequence[PartitionKey]]) -> Iterator[str]:
+    """The steps that repair log directories. waiting: see waiting_for_directory."""
+    for broker, keys in sorted(waiting.items()):
         again = "restart" if broker in cluster.live_brokers else "start"
         yield (
             f"keep the files of the log directory of broker {broker} that is offline, repair it, "
@@ -221,7 +239,8 @@ def _brokers(brokers: Collection[int]) -> str:
 
 
 def _start(cluster: Cluster, brokers: Collection[int]) -> str:
-    """The start of these brokers, in the order in which they give most partitions a leader."""
+    """A text that says to start these brokers, in the order in which they give most partitions a
+    leader, and what to copy before."""
     order = [one for one in returning(cluster) if one.broker in brokers and one.partitions]
     rest = [str(one) for one in brokers if one not in {each.broker for each in order}]
     start = f"start {named('node', [*(str(one.broker) for one in order), *rest])}"

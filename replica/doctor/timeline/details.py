@@ -95,8 +95,8 @@ def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
 
 
 def _levels(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """The newest metadata.version that a node supports, if it differs from that of the registration
-    before: the node was started with another release of Kafka."""
+    """A clause with the newest metadata.version that a node supports; "" if that is the same as in
+    the registration before. Otherwise the node was started with another release of Kafka."""
     before, after = (
         next((f["maxSupportedVersion"] for f in found if f["name"] == METADATA_VERSION), None)
         for found in (old.get("features") or (), new.get("features") or ())

@@ -15,6 +15,7 @@ from replica.doctor.health.emptied import (
     what_stops,
     why_stopped,
 )
+from replica.doctor.health.returning import run_on
 from replica.doctor.verdict.evidence import ClusterEvidence
 from replica.doctor.verdict.verdict import Fact
 from replica.metadata.image.partition import topic_of
@@ -57,7 +58,7 @@ def steps_around_lost(
     lost: the brokers of these directories. down: the brokers that don't run. start: the step that
     starts brokers; "" without one. leaderless: the number of partitions without leader.
     """
-    brokers, own = named("broker", lost, limit=_SHOWN), not set(lost).isdisjoint(down)
+    brokers, own = named("broker", lost, limit=_SHOWN), not run_on(lost, down)
     them = "the broker" if len(lost) == 1 else "the brokers"
     again = "start" if set(lost) <= set(down) else "restart"
     led = sum(one.partitions for one in evidence.returning)
@@ -109,7 +110,7 @@ def _listed(partitions: Iterable[str]) -> str:
 
 
 def _in_restart(lost: Sequence[str], evidence: ClusterEvidence) -> Iterator[str]:
-    """Sentences that say what has no leader while these brokers restart."""
+    """Sentences that say how many more partitions have no leader while these brokers restart."""
     more = [(one, evidence.leaderless_in_restart.get(int(one), 0)) for one in lost]
     yield from (
         f"While broker {one} restarts, {counted(count, 'more partition')} "

@@ -211,7 +211,7 @@ def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
 
 
 def progress_of(core: Core, replica: ReplicaKey) -> ReplicaProgress | None:
-    """The progress of a voter's or observer's log; None where this leader doesn't know it."""
+    """The progress of a voter's or observer's log; None if this leader doesn't know it."""
     voter = core.log.voters.voter_of(replica)
     if voter is None:
         return core.work.observers.get(replica)
@@ -234,8 +234,7 @@ def count_for_check_quorum(core: Core, replica: ReplicaKey) -> None:
 
 
 def check_quorum_deadline(core: Core) -> int:
-    """The time (ms) by which a majority has to fetch; FOREVER where the leader is the only
-    voter."""
+    """The time (ms) by which a majority has to fetch; FOREVER if the leader is the only voter."""
     if core.is_only_voter:
         return FOREVER
     return core.now + int(core.config.fetch_timeout_ms * CHECK_QUORUM_FACTOR)

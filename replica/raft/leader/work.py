@@ -27,7 +27,7 @@ class ObserverProgress:
 
     Any client may be an observer. So this table isn't part of the frozen Leader, which each fetch
     of a voter copies: the cost of a fetch doesn't grow with the number of observers. Kafka's leader
-    also keeps them apart (LeaderState.observerStates).
+    also keeps the observers apart from the voters (LeaderState.observerStates).
     """
 
     def __init__(self) -> None:

@@ -142,4 +142,4 @@ def crc_by_tables(source: Bytes, start: int, end: int) -> int:
 
 
 crc32c = crc_by_tables if instructions(host()) is None else crc_by_instruction
-"""The function for this CPU."""
+"""The function that computes a CRC-32C on this CPU."""

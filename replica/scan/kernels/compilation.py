@@ -45,7 +45,7 @@ def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def signature(parameters: Iterable[Parameter]) -> Any:
-    """numba's name for a kernel's parameters and result."""
+    """numba's signature of a kernel with these parameters."""
     return types.int64(*(_TYPES[parameter] for parameter in parameters))
 
 

@@ -87,10 +87,10 @@ def write_lines(
     stopped.
 
     guarded: the program whose rows are refused if they may hold a secret; -1 to refuse no row for
-    that reason. shown: a number for each program, 0 where its rows are only read, so that they can
-    still be refused, and not written. prefix: the beginning of each line, up to the offset. places:
-    an array of tables.MAX_WIDTH items of scratch. state: an array that gets the LINES_ITEMS numbers
-    of tables.
+        that reason. shown: a number for each program. Rows of a program with 0 are checked, so that
+        they can be refused, but they are not written. prefix: the beginning of each line, up to the
+        offset. places: an array of tables.MAX_WIDTH items of scratch. state: an array that gets the
+        LINES_ITEMS numbers of tables.
     """
     to = 0
     refused = 0

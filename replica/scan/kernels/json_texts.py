@@ -75,7 +75,7 @@ def _behind_plain(source: Bytes, at: int, end: int) -> int:
 
 @inner
 def _behind_string(source: Bytes, at: int, end: int) -> int:
-    """The position behind a string whose first character is at `at`."""
+    """The position behind a string whose first character is at `at`, or DOUBT."""
     while True:
         at = _behind_plain(source, at, end)
         byte = _peek(source, at, end)
@@ -90,7 +90,7 @@ def _behind_string(source: Bytes, at: int, end: int) -> int:
 
 @inner
 def _behind_digits(source: Bytes, at: int, end: int) -> int:
-    """The position behind one digit or more."""
+    """The position behind one digit or more; DOUBT if there is no digit."""
     start = at
     while at < end and byte_at(source, at) >= _ZERO and byte_at(source, at) <= _NINE:
         at += 1
@@ -99,7 +99,7 @@ def _behind_digits(source: Bytes, at: int, end: int) -> int:
 
 @inner
 def _behind_number(source: Bytes, at: int, end: int) -> int:
-    """The position behind a number of at most _LONGEST_NUMBER characters."""
+    """The position behind a number of at most _LONGEST_NUMBER characters, or DOUBT."""
     end = min(end, at + _LONGEST_NUMBER)
     if _peek(source, at, end) == _MINUS:
         at += 1
@@ -114,7 +114,7 @@ def _behind_number(source: Bytes, at: int, end: int) -> int:
 
 @inner
 def _behind_scalar(source: Bytes, at: int, end: int) -> int:
-    """The position behind a value that is no container."""
+    """The position behind a value that is no container, or DOUBT."""
     byte = _peek(source, at, end)
     if byte == _QUOTE:
         return _behind_string(source, at + 1, end)
@@ -138,7 +138,8 @@ def _ascends(source: Bytes, before: int, size_before: int, key: int, size: int) 
 
 @inner
 def _behind_key(source: Bytes, at: int, end: int, stack: Longs, frame: int) -> int:
-    """The position behind a key and its colon. The key must be larger than the one before it."""
+    """The position behind a key and its colon, or DOUBT. The key must be larger than the object's
+    previous key."""
     at = _behind_space(source, at, end)
     if _peek(source, at, end) != _QUOTE:
         return DOUBT

@@ -72,7 +72,7 @@ def _partition_key(source: Bytes, rows: Longs, row: int, high: int) -> int:
 
 @inner
 def _topic_place(source: Bytes, index: Longs, state: Longs, key: int) -> int:
-    """The place of the index that may hold the topic."""
+    """The place in the index that may hold the topic."""
     halves = load_i64(source, key + 4), load_i64(source, key + 12)
     return hash_of_pair(state, t.TOPIC, halves[0], halves[1]) & (index.size - 1)
 

@@ -14,7 +14,7 @@ from replica.scan.native import Bytes, Longs
 
 _INT32_MAX = (1 << 31) - 1
 RECOVERED, _RECOVERING = 0, 1
-"""Kafka's LeaderRecoveryState."""
+"""The numbers of Kafka's LeaderRecoveryState."""
 NO_STATE = -1
 
 
@@ -42,13 +42,14 @@ def counted(state: Longs, stop: int) -> int:
 
 @inner
 def layout(program: int, column: int) -> int:
-    """A number of LAYOUTS. column: a FIELD, LAYOUT_ACTION or LAYOUT_KIND."""
+    """The number in a column of LAYOUTS for this program. column: a FIELD, LAYOUT_ACTION or
+    LAYOUT_KIND."""
     return item(t.LAYOUTS, program * t.LAYOUT_COLUMNS + column)
 
 
 @inner
 def place_of(record: Record, field: int) -> int:
-    """The position of a field. ABSENT where the record, or its version, lacks the field."""
+    """The position of a field. ABSENT if the record, or its version, lacks the field."""
     step = layout(record.program, field)
     if step == t.NO_STEP:
         return ABSENT
@@ -70,7 +71,7 @@ def topic_id_of(record: Record) -> tuple[int, int]:
 
 @inner
 def live_topic(table: Table, record: Record) -> int:
-    """The slot of the topic whose id the record has. NONE where the topic doesn't exist."""
+    """The slot of the topic whose id the record has. NONE if the topic doesn't exist."""
     first, second = topic_id_of(record)
     slot = find_pair(table, long(t.TOPIC), first, second)
     if slot != NONE and get(table.slots, slot, t.TOPIC_EXISTS) != 1:

@@ -71,7 +71,7 @@ def hash_of_bytes(state: Longs, kind: int, source: Bytes, start: int, size: int)
 
 @inner
 def find_pair(table: Table, kind: int, a: int, b: int) -> int:
-    """The slot with this key. NONE where no slot has this key."""
+    """The slot with this key. NONE if no slot has this key."""
     slots, index = table.slots, table.lookup
     mask = index.size - 1
     place = hash_of_pair(table.state, kind, a, b) & mask
@@ -96,7 +96,7 @@ def slot_of_pair(table: Table, kind: int, a: int, b: int) -> int:
 
 @inner
 def find_bytes(table: Table, kind: int, hashed: int, source: Bytes, start: int, size: int) -> int:
-    """The slot whose key is these bytes. NONE where no slot has this key. hashed: the hash of the
+    """The slot whose key is these bytes. NONE if no slot has this key. hashed: the hash of the
     bytes, by hash_of_bytes."""
     slots, index, arena = table.slots, table.lookup, table.arena
     mask = index.size - 1

@@ -139,8 +139,8 @@ def straight_source(program: Program, name: str) -> str:
 
 
 def _locating(program: Program, refusal: str) -> _Lines:
-    """The code that computes the places of the program's steps as place_0, place_1 and so on. They
-    are right only if `at == end` at its end."""
+    """The code that computes the places of the program's steps as place_0, place_1 and so on. The
+    places are right only if `at == end` holds at the end of the code."""
     assert program.width == len(program.steps), "no structures"
     yield "at = position"
     for k, step in enumerate(program.steps):

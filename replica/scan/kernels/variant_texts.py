@@ -46,7 +46,7 @@ def _signed(source: Bytes, at: int, width: int) -> int:
 
 @inner
 def _put_text(source: Bytes, start: int, end: int, output: Bytes, to: int) -> int:
-    """Write bytes as a JSON string. REFUSED where they are no UTF-8, NO_ROOM where they may not
+    """Write bytes as a JSON string. REFUSED if they are no UTF-8, NO_ROOM if the string may not
     fit."""
     if to + (end - start) * _PER_BYTE + _LEAST_ROOM > output.size:
         return NO_ROOM
@@ -112,7 +112,7 @@ def _put_scalar(source: Bytes, at: int, end: int, output: Bytes, to: int) -> int
 
 @inner
 def _enter(source: Bytes, at: int, end: int, stack: Longs, frame: int) -> int:
-    """Fill the frame of the container at `at`. REFUSED where it reaches beyond the end."""
+    """Fill the frame of the container at `at`. REFUSED if the container reaches beyond the end."""
     is_object = long((byte_at(source, at) & 3) == _OBJECT)
     header = byte_at(source, at) >> 2
     offset_width = (header & 3) + 1
@@ -175,7 +175,7 @@ def _put_ends(output: Bytes, to: int, stack: Longs, depth: int) -> int:
 def _put_begin(
     source: Bytes, at: int, end: int, output: Bytes, to: int, stack: Longs, depth: int
 ) -> int:
-    """Write the opening mark of a container, and fill its frame, which is that of `depth`."""
+    """Write the opening mark of a container, and fill frame number `depth` of the stack for it."""
     if depth == tables.VARIANT_DEPTH:
         return REFUSED
     frame = _enter(source, at, end, stack, depth * tables.VARIANT_COLUMNS)

@@ -271,7 +271,7 @@ def _put_array(source: Bytes, position: int, step: int, output: Bytes, to: int, 
 
 @inner
 def shift_up(output: Bytes, start: int, end: int, by: int) -> None:
-    """Move bytes to higher places. The last ones move first, because the places may overlap."""
+    """Move bytes to higher places. The last bytes move first, because the places may overlap."""
     at = end
     while at - 8 >= start:
         at -= 8

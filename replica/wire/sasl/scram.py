@@ -21,8 +21,9 @@ MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
 """The most iterations that Kafka allows (ScramMechanism, and AlterUserScramCredentials)."""
 MOST_FOR_CLIENTS = 100_000
-"""The most iterations that a client accepts from a server. It is above Kafka's bound, for
-credentials of older releases. They take a client about 0.1 s, during which it does nothing else."""
+"""The most iterations that a client accepts from a server. This number is above Kafka's bound, for
+credentials of older releases. So many iterations take a client about 0.1 s, during which it does
+nothing else."""
 
 _NO_BINDING = "n,,"
 _BINDING = base64.b64encode(_NO_BINDING.encode()).decode()

@@ -24,7 +24,7 @@ class ServerExchange(ABC):
     """The server's side of one authentication."""
 
     user: str | None = None
-    """The client's name after authentication; None before."""
+    """The client's name after authentication; None before the authentication is complete."""
     claimed: str = ""
     """The name that the client claims; empty before it names one."""
 

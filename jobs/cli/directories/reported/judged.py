@@ -146,8 +146,9 @@ def _health(judged: JudgedCluster) -> Iterator[Row]:
 
 
 def _exposure(judged: JudgedCluster) -> Figure | None:
-    """What failures would do now: first no failure at all, then single ones, then pairs; in each of
-    these kinds the worst first. None where the state isn't known."""
+    """The failures that do harm now: first the state without a further failure, then failures of
+    one broker, rack or voter, then those of pairs of brokers. In each group the worst come first.
+    None where the state isn't known."""
     cluster = judged.cluster
     if cluster is None:
         return None

@@ -34,8 +34,9 @@ from replica.metadata.redact import Redactor
 
 
 def report_of(paths: Sequence[str], order: Sequence[str], cluster: str | None) -> Report | None:
-    """The report; None where no directory names its cluster and holds a record of it. Raises
-    KraftlakeError. cluster: the id of the only cluster to report on; None for all clusters."""
+    """The report; None where no directory both names its cluster and holds a metadata record.
+    Raises KraftlakeError. cluster: the id of the only cluster to report on; None for all
+    clusters."""
     progress = ProgressLine()
     directories = rounds_in(paths, order, progress, for_check=True)
     with no_search_for_cycles(), directories as given:

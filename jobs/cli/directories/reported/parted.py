@@ -62,7 +62,8 @@ class Parted:
                 yield {**one, "node_id": row["node_id"], "directory_id": row["directory_id"]}
 
     def decoded(self) -> Iterator[DecodedBranches]:
-        """The branches of the first divergences."""
+        """The branches of the first MAX_PARTINGS_DECODED divergences, with their decoded
+        records."""
         for parting in partings_of(self._partings.rows)[:MAX_PARTINGS_DECODED]:
             each = next(one for one in self._given.rounds if one.group == parting.capture_group)
             heads = figure([*_heads(each, parting.offset)])
@@ -174,7 +175,7 @@ def _newest_partings(
     given: GivenCluster, pairs: Iterable[tuple[Round, Iterable[Row]]]
 ) -> Iterator[Row]:
     """The pairs whose logs differ, each offset once, from the newest round that shows it. pairs:
-    those of each round, the newest one first."""
+    for each round, the rows of its pairs; the newest round first."""
     seen: set[tuple[Any, ...]] = set()
     for each, rows in pairs:
         for row in sorted(rows, key=lambda row: row["divergence_offset"] or 0):
@@ -206,11 +207,12 @@ def _heads(each: Round, offset: int) -> Iterator[Row]:
 
 
 _Gone = tuple[dict[str, Any], Capture, Ranges]
-"""A row of gold.truncations, the capture that still held the records, and where."""
+"""A row of gold.truncations, the capture that still held the records, and the records' offsets."""
 
 
 def _truncations(given: GivenCluster) -> Iterator[_Gone]:
-    """What was in a log in one round and not in the next one that has the replica."""
+    """The records that a replica's log had in one round, and not in the next round that has the
+    replica. See _missing for the exceptions."""
     by_replica: dict[Replica, list[Capture]] = {}
     for each in given.rounds:
         for capture in each.captures:
@@ -222,8 +224,8 @@ def _truncations(given: GivenCluster) -> Iterator[_Gone]:
 
 
 def _missing(branch: Branch, before: ReplicaLog, after: ReplicaLog) -> Ranges:
-    """The offsets of entries that the later log lacks: not those that retention deleted, nor those
-    that were never synced."""
+    """The offsets of entries that the later log lacks: without entries that retention deleted, and
+    without entries that were never synced."""
     held = acknowledged(before, contiguous_runs(before.batches))
     gone = difference(held, compare(before, after).ranges(same=True))
     above = (OffsetRange(after.log_start, END_OF_OFFSETS),)

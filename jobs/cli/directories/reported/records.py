@@ -34,7 +34,8 @@ def decoded(capture: Capture, wanted: Ranges, reader: LogRecordReader) -> Iterat
 
 
 def types_of(rows: list[Row]) -> list[Row]:
-    """How many records of each type and version, in the order of their first offsets."""
+    """A row for each type and version of records, in the order in which they first occur: the
+    number of the records, and their first and last offset (inclusive)."""
     found: dict[tuple[str, Any, bool], list[int]] = defaultdict(list)
     for row in rows:
         key = row["record_type"], row["record_version"], row["is_control"]

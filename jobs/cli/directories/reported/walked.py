@@ -26,7 +26,8 @@ _SUPERSEDED = EntryCommitment.SUPERSEDED.value
 
 
 class _Kind(NamedTuple):
-    """The changes of one kind in one second, or without a time."""
+    """The key by which changes are counted: the kind of change, and the second of its time (since
+    1970; None without a time)."""
 
     change: str
     second: int | None
@@ -52,8 +53,8 @@ class LostRecords(NamedTuple):
 
 
 class Walked:
-    """One walk along the branch. image: the state at its end, without secrets; None where it isn't
-    known. losses: the lost records whose changes are wanted."""
+    """One walk along the branch. image: the state at the branch's end, without secrets; None where
+    it isn't known. losses: the lost records whose changes are wanted."""
 
     def __init__(
         self, branch: Branch, redactor: Redactor, watch: Watch, losses: Sequence[LostRecords]
@@ -108,7 +109,8 @@ class Walked:
         return Figure("", tuple(map(_row, ordered)), self._all)
 
     def state_ranges(self) -> Figure:
-        """The end offsets at which the state is known."""
+        """A row for each range of end offsets, from_offset to to_offset (both inclusive), at which
+        the state is known."""
         pieces = self._branch.pieces
         whole = (OffsetRange(pieces[0].start, pieces[-1].end),)
         unknown = tuple(OffsetRange(one.start, one.end) for one in self._unknown)
@@ -116,7 +118,8 @@ class Walked:
         return figure([{"from_offset": one.start, "to_offset": one.end} for one in known])
 
     def of_loss(self, loss: LostRecords) -> Figure:
-        """The changes that lost records would have made, by type."""
+        """A row for each type of change that the lost records made: the number of its changes, and
+        how many of them the agreed branch makes again."""
         lost = [one for one in self._lost if loss.has(one)]
         topics = {one.named.write.key for one in lost if one.named.write.kind.name == "topic"}
         found: dict[tuple[str, bool], list[LoggedChange]] = defaultdict(list)

@@ -8,6 +8,7 @@ import pytest
 
 from replica.doctor.check.catalogue import health
 from replica.doctor.check.rule import Subject
+from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.min_isrs import MIN_ISR
 from replica.doctor.health.returning import Returning
 from replica.doctor.verdict.evidence import ClusterEvidence
@@ -125,7 +126,7 @@ LOST_OF_13 = (directory_of(11), directory_of(12), directory_of(99))
 """Directories of the brokers 11, 12 and 13, the last of them offline."""
 
 
-def beside_a_dead_disk(*refusing: object) -> Verdict:
+def a_dead_disk(*refusing: object) -> Cluster:
     """Broker 12 is down, and broker 13 runs on without one of its directories. One partition waits
     for that directory, and another one for broker 12, too."""
     only = a_partition(
@@ -136,7 +137,11 @@ def beside_a_dead_disk(*refusing: object) -> Verdict:
     )
     down = broker_change(brokerId=12, fenced=1)
     records = [*healthy(), a_broker(13), config("2", MIN_ISR), only, both, *refusing, down]
-    return verdict_on_state(cluster_after(records, vanished=frozenset({12})))
+    return cluster_after(records, vanished=frozenset({12}))
+
+
+def beside_a_dead_disk(*refusing: object) -> Verdict:
+    return verdict_on_state(a_dead_disk(*refusing))
 
 
 def test_the_whole_broker_starts_before_the_one_with_a_disk_offline_restarts() -> None:
