@@ -83,13 +83,14 @@ class Incident:
     stop: MajorityStop | None = None
     """The stop of a majority of the voters; None where no majority stopped."""
     gave_up: LeaderGaveUp | None = None
-    """The last leader, if it gave up; None where the quorum may have a leader."""
+    """The last leader, if it gave up and no directory names another leader; else None."""
     gaps: tuple[str, ...] = ()
     """A sentence for each fact that the log doesn't show."""
     nodes: tuple[int, ...] = ()
     """The ids of the nodes whose directories were given."""
     behind: tuple[tuple[str, Behind], ...] = ()
-    """The nodes, such as `node 2`, whose logs lack records of the newest log."""
+    """(name, lag) of each node whose log lacks records of the newest log. A name is such as `node
+    2`."""
     asked_for: AskedForChanges = field(default_factory=AskedForChanges)
     """The changes of topics, configs and other entities, counted."""
     recent: Sequence[Event] = ()
@@ -101,7 +102,7 @@ class Incident:
     refusing: Sequence[Refusal] = ()
     """The times during which partitions refused writes with acks=all, the oldest first."""
     parted: int | None = None
-    """The offset from which on there are two histories; None where there is one."""
+    """The offset from which on there are two histories; None where there is only one."""
 
     def whose(self, event: Event) -> str:
         """The end of a sentence about an event: it names the nodes with the history that has the
@@ -131,8 +132,8 @@ class Incident:
 
     @property
     def fenced_unasked(self) -> frozenset[int]:
-        """The times at which the controller fenced brokers that had not asked for their shutdown.
-        Such a broker had stopped some time before it was fenced."""
+        """The times, in ms since 1970 (UTC), at which the controller fenced brokers that had not
+        asked for their shutdown. Such a broker had stopped some time before it was fenced."""
         return frozenset(
             event.at
             for event in self.events
@@ -190,14 +191,14 @@ class IncidentEvent(NamedTuple):
     """The offset of the event's record; None where no record shows the event."""
     weight: Weight = Weight.GRAVE
     is_placed: bool = False
-    """Whether the event comes from the timeline, and so stands in the right order already."""
+    """Whether the event comes from the timeline, whose events are in their right order already."""
     parted: int | None = None
     """See Event.parted."""
 
 
 def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
-    """At most `most` of the events: the gravest, and of equally grave ones the newest, in their
-    order."""
+    """At most `most` of the events: the gravest and, of equally grave ones, the newest; in the
+    order of `events`."""
     graded = sorted(range(len(events)), key=lambda number: (events[number].weight, -number))
     return [events[number] for number in sorted(graded[:most])]
 
@@ -205,7 +206,7 @@ def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
 def _if_kept(whose: str) -> str:
     """The end of a text about an unclean election where there are two histories: the history that
     had it, and the folders in which its lost records may still be. whose: the result of
-    Incident.whose."""
+    Incident.whose; the text is "" where `whose` is."""
     return f"{whose}; folders *-delete or *-stray may still hold records" if whose else ""
 
 

@@ -19,8 +19,8 @@ def incident_page(
     clock: ZonedClock,
     paths: Sequence[str],
 ) -> str:
-    """The page. above: lines about all clusters together, for the top of the page. paths: the paths
-    that were examined."""
+    """The page, as HTML. above: lines about all clusters together, for the top of the page. paths:
+    the paths that were examined."""
     made = f"Of {', '.join(paths)}, by kraftlake {release()} at {time_text(datetime.now(UTC))}."
     parts = [
         element("h1", "What happened"),

@@ -1,6 +1,6 @@
 """Finds the brokers that are down and whose start is a danger unless all their log directories are
-there: with a new, empty one, the broker is elected without any record, and the other replicas
-truncate their logs to its empty one (Kafka elects by the metadata, not by what a disk holds)."""
+there: with a new, empty directory, the broker is elected without any record, and the other replicas
+truncate their logs to its empty log (Kafka elects by the metadata, not by what a disk holds)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ class AbsentDirectories(NamedTuple):
     registered: int
     """The number of log directories that the broker registered."""
     absent: tuple[str, ...] = ()
-    """The ids of the registered directories that were not given, if others of them were. Empty if
-    none was given, or if nothing is known of what was given."""
+    """The ids of the registered directories that were not given, if other registered directories
+    were given. Empty if none was given, or if nothing is known of what was given."""
     held: tuple[str, ...] = ()
-    """The partitions whose replica lies in an absent directory, those of `waiting` first."""
+    """The partitions whose replica lies in an absent directory, the partitions of `waiting`
+    first."""
     waiting: tuple[str, ...] = ()
     """The partitions without leader that wait for a replica in an absent directory."""
     others: tuple[tuple[str, tuple[int, ...]], ...] = ()
@@ -45,7 +46,7 @@ class AbsentDirectories(NamedTuple):
 def absent_directories(cluster: Cluster) -> Mapping[int, AbsentDirectories]:
     """The AbsentDirectories of each broker that is down, by broker id. A broker is left out if it
     has a single log directory, if all its directories were given, or if no partition waits for a
-    replica in an absent one."""
+    replica in an absent directory."""
     found = {}
     emptied = frozenset(one.broker for one in emptied_brokers(cluster))
     for broker, online in cluster.online_directories.items():
