@@ -31,7 +31,7 @@ class AbsentDirectories(NamedTuple):
     waiting: tuple[str, ...] = ()
     """The partitions without leader that wait for a replica in an absent directory."""
     others: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """For each partition of `waiting`: the live brokers with other replicas of it."""
+    """For each partition of `waiting`: the live brokers with other replicas of the partition."""
     kept: tuple[str, ...] = ()
     """The partitions without leader that wait for a replica in a given directory."""
 
