@@ -50,8 +50,8 @@ def is_current_folder_left_out() -> bool:
 
 def python_of(module: str, *words: str) -> list[str]:
     """The command line that runs a module by the interpreter of this process, without the current
-    folder. `words` are the module's arguments. The process needs `environment`; otherwise it would
-    import the installed code instead of this code."""
+    folder. words: the module's arguments. The process has to get the variables of `environment`;
+    otherwise it would import the installed code instead of this code."""
     return [sys.executable, "-P", "-m", module, *words]
 
 

@@ -42,7 +42,7 @@ class Due(NamedTuple):
     max_timestamp: int
     """The largest timestamp (ms) of the run up to this batch."""
     offset_of_max: int
-    """The last offset of the first batch with this timestamp."""
+    """The last offset of the first batch whose largest timestamp is max_timestamp."""
 
 
 class Run(NamedTuple):

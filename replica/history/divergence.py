@@ -93,9 +93,9 @@ class Divergence:
     divergence_offset: int | None = None
     """The first offset at which the logs differ."""
     epoch_a: int | None = None
-    """The epoch at this offset in log a."""
+    """The epoch at divergence_offset in log a."""
     epoch_b: int | None = None
-    """The epoch at this offset in log b."""
+    """The epoch at divergence_offset in log b."""
     truncating: ReplicaKey | None = None
     """The replica that would lose an election between the two. None for a conflict, which Raft
     can't resolve, and if both are equally new. A replica is as new as its log or its newest
@@ -103,7 +103,7 @@ class Divergence:
     truncation_offset: int | None = None
     """The log end (exclusive) of the truncating replica after the truncation."""
     fetch_rounds: int | None = None
-    """The number of answers with a diverging epoch until the log is truncated to this end."""
+    """The number of answers with a diverging epoch until the log ends at truncation_offset."""
     draft_fetch_rounds: int | None = None
     """The number of answers OUT_OF_RANGE until the logs agree, in KIP-595's draft."""
     records_lost: int | None = None
@@ -176,9 +176,10 @@ def _was_cut_by_itself(old: ReplicaLog, new: ReplicaLog, compared: Comparison) -
 
 
 def _epoch_twice(a: ReplicaLog, b: ReplicaLog, compared: Comparison) -> int | None:
-    """The conflict of two logs that diverged: the one that their common offsets show, else the
-    first offset up to which both hold entries of one epoch behind the place where they diverged.
-    One leader writes an epoch, so logs with an entry of it agree from its first entry on."""
+    """The conflict_offset of two logs that diverged: the one that their common offsets show. Else
+    the lowest offset by which both logs have begun the same epoch behind the divergence; None if
+    they hold no such epoch. One leader writes an epoch, so logs with an entry of it agree from its
+    first entry on."""
     parted = compared.divergence_offset
     if compared.conflict_offset is not None or parted is None:
         return compared.conflict_offset
@@ -187,7 +188,7 @@ def _epoch_twice(a: ReplicaLog, b: ReplicaLog, compared: Comparison) -> int | No
 
 
 def _epochs_from(log: ReplicaLog, offset: int) -> dict[int, int]:
-    """For each epoch of the entries from the offset on, the first of these offsets."""
+    """For each epoch of the entries from `offset` on: the first offset with this epoch."""
     place = bisect_left(log.batches, offset, key=lambda batch: batch.last_offset)
     found: dict[int, int] = {}
     for batch in islice(log.batches, place, None):

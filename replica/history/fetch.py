@@ -125,7 +125,7 @@ def _below_snapshot(
 
 @dataclass(frozen=True, slots=True)
 class DraftOutOfRange:
-    """The draft's answer OUT_OF_RANGE: the follower has to truncate its log to
+    """The answer OUT_OF_RANGE of KIP-595's draft: the follower has to truncate its log to
     next_fetch_offset."""
 
     next_fetch_offset: int
@@ -141,7 +141,7 @@ def draft_validate_position(
     offset of FetchEpoch in this log.
 
     fetch_offset: the end (exclusive) of the follower's log.
-    fetch_epoch: the epoch of its last record.
+    fetch_epoch: the epoch of the follower's last record.
 
     The draft has no snapshots: a follower with an epoch below the first epoch has to go back to the
     log start.

@@ -195,7 +195,7 @@ class Host:
         self, begun: BegunSnapshot, facts: SnapshotFacts, now_ms: int
     ) -> list[Effects]:
         """Report to the core a snapshot that `begun.write` has written. If the leader has sent a
-        newer one meanwhile, the log begins above this one's end: then remove this one instead."""
+        newer snapshot meanwhile, and the log begins above this one's end, remove this one."""
         begun.writer.close()
         self.log.snapshots.add(facts)
         if begun.snapshot_id.offset < self.raft.log.log_start:

@@ -62,7 +62,8 @@ def grounded(found: Preflight, cluster: Cluster) -> Preflight:
 
 
 def _perhaps_none(found: Preflight, cluster: Cluster) -> NoLeader | None:
-    """The doubt about the leader, unless the change needs none or isn't safe for other reasons."""
+    """The doubt whether the quorum has a leader; None if there is no doubt, if the change needs no
+    leader, or if the change isn't safe for other reasons."""
     is_safe = found.answer is ChangeSafety.SAFE
     return leader_in_doubt(cluster) if is_safe and found.asks_quorum else None
 

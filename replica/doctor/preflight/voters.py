@@ -32,7 +32,7 @@ UPGRADES_FROM_STATIC = 26
 release that raises kraft.version from 0."""
 
 _TAKES = f"they elect the leader that takes the request, and {NO_LOG}"
-"""The end of the condition of today's voters."""
+"""The end of the condition that the voters before the change have to run."""
 
 
 def remove_voter(cluster: Cluster, voter: int) -> Preflight:

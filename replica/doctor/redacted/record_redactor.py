@@ -119,7 +119,7 @@ def _envelope(value: bytes) -> bytes:
 
 
 def _still_unreadable(value: bytes) -> bytes:
-    """Bytes with this beginning that can't be decoded."""
+    """Bytes that begin with `value` and can't be decoded."""
     for candidate in (value, value + FILL):
         try:
             decode(candidate)

@@ -39,13 +39,12 @@ class LosingRun:
 
 @dataclass(frozen=True, slots=True)
 class PossibleLoss:
-    """Failures after which no voter that was captured holds some records that may have been
-    committed."""
+    """Failures after which records that may have been committed are on no captured voter."""
 
     step: ScenarioStep
     """The failures."""
     lost: Ranges
-    """The offsets of these records."""
+    """The offsets of the records that may have been committed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ def _judge_voters_anywhere(node: StartingNode, nodes: Sequence[StartingNode]) ->
 
 
 def knows_voters(node: StartingNode) -> bool:
-    """Whether a node's settings or log name voters, or named voters before."""
+    """Whether a node's settings, its log or its quorum-state name voters."""
     log: NodeLog = node.own_log
     dynamic = log.dynamic_voters is not None and len(log.dynamic_voters) > 0
     return bool(node.config.static_voters or log.static_voters or dynamic)

@@ -58,20 +58,20 @@ _HOLDERS = 3
 
 @dataclass(frozen=True)
 class JudgedCluster:
-    """One cluster of a group."""
+    """One cluster whose directories were checked together."""
 
     cluster_id: str | None
     members: tuple[JudgedDirectory, ...]
     """The cluster's directories, by node."""
     findings: tuple[Finding, ...]
-    """The findings of the comparison of these directories, the worst first."""
+    """The findings of the comparison of the cluster's directories, the worst first."""
     partings: tuple[LogParting, ...]
     quorum: GroupQuorum | None
     state: ClusterState | None
     cluster: Cluster | None
     """The judged state of the cluster; None if no state was judged."""
     health: tuple[Finding, ...] | None
-    """The findings about this state, the worst first; None if no state was judged."""
+    """The findings about the state, the worst first; None if no state was judged."""
 
     @cached_property
     def behind(self) -> tuple[Behind | None, ...]:
@@ -103,7 +103,7 @@ class JudgedCluster:
         """The times during which partitions refused writes, as far as their beginning is known."""
         if self.cluster is None or self.outages is None:
             return ()
-        return refusals(self.cluster, self.outages.refusing, self.steps)
+        return refusals(self.cluster, self.outages, self.steps)
 
     def _beside(self) -> frozenset[ReplicaKey]:
         """The replicas whose logs conflict with the log from which the state comes."""

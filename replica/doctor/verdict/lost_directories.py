@@ -110,7 +110,7 @@ def _listed(partitions: Iterable[str]) -> str:
 
 
 def _in_restart(lost: Sequence[str], evidence: ClusterEvidence) -> Iterator[str]:
-    """Sentences that say what has no leader while these brokers restart."""
+    """Sentences that say how many more partitions have no leader while these brokers restart."""
     more = [(one, evidence.leaderless_in_restart.get(int(one), 0)) for one in lost]
     yield from (
         f"While broker {one} restarts, {counted(count, 'more partition')} "

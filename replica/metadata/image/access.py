@@ -33,7 +33,7 @@ def _set_credential(state: State, offset: int, fields: Fields) -> None:
 
 
 def _remove_credential(state: State, offset: int, fields: Fields) -> None:
-    """Removes the credential. A credential that is absent is no error."""
+    """Removes a SCRAM credential. A credential that is absent is no error."""
     state.scram.drop((fields["name"], fields["mechanism"]))
 
 
@@ -49,7 +49,7 @@ def _set_token(state: State, offset: int, fields: Fields) -> Refused | None:
 
 
 def _remove_token(state: State, offset: int, fields: Fields) -> None:
-    """Removes the token. A token that is absent is no error."""
+    """Removes a delegation token. A token that is absent is no error."""
     state.delegation_tokens.drop(fields["tokenId"])
 
 

@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 from replica.model.keys import ZERO_UUID
 
 LEADER_UNCHANGED = -2
-"""The `leader` of a PARTITION_CHANGE that doesn't change it (LeaderConstants.NO_LEADER_CHANGE)."""
+"""The value of `leader` in a PARTITION_CHANGE_RECORD that keeps the leader (Kafka:
+LeaderConstants.NO_LEADER_CHANGE)."""
 RECOVERY_UNCHANGED = -1
 RECOVERY_STATES = (0, 1)
-"""LeaderRecoveryState: recovered, recovering."""
+"""The values of Kafka's LeaderRecoveryState: 0 recovered, 1 recovering."""
 
 UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
-"""DirectoryId.UNASSIGNED: the broker has not yet named the replica's directory (KIP-858)."""
+"""Kafka's DirectoryId.UNASSIGNED: the broker has not yet named the replica's directory
+(KIP-858)."""
 
 _INT32_MAX = 2**31 - 1
 
@@ -159,8 +161,8 @@ def fields_of(key: tuple[str, int], partition: Partition) -> dict[str, Any]:
 
 
 def text_of(key: tuple[str, int], partition: Partition) -> str:
-    """The result of `compact` for fields_of. This function is faster, because most entities that
-    change are partitions."""
+    """The result of `compact` for fields_of, made faster: most entities that change are
+    partitions."""
     replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch = partition[:8]
     return (
         f'{{"addingReplicas":{_ints(adding)},"directories":{_texts(partition.directories)},'
