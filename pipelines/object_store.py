@@ -1,9 +1,9 @@
 """Object stores by URI: opened by pyarrow.fs, with errors of one line that says what to do.
 
 Endpoint, region and credentials come from the variables of AWS' own tools: AWS_ENDPOINT_URL_S3 or
-AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID and its like, or a profile.
-pyarrow, delta-rs and Hadoop's s3a look up credentials themselves, so no setting holds a secret.
-This module translates the settings that these libraries name differently, or don't read.
+AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY, or
+a profile. pyarrow, delta-rs and Hadoop's s3a look up credentials themselves, so no setting holds a
+secret. This module translates the settings that these libraries name differently, or don't read.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def _reaches(epoch: int, start: int, group: Row) -> bool:
 
 
 def _is_proven(epoch: int, group: Row) -> bool:
-    """Whether the group proves the epoch. An epoch has one leader, so any proven entry of it proves
-    its earlier entries."""
+    """Whether the group proves the epoch. An epoch has one leader, so a proven entry of the epoch
+    proves the epoch's earlier entries."""
     return any(
         head["epoch"] == epoch and head["commitment"] == "proven" for head in group["epochs"]
     )

@@ -16,7 +16,7 @@ from replica.format.formatted import FormattedDirectory
 
 
 class FormattedMember(NamedTuple):
-    """The capture of a log directory that was formatted and never started, in a round."""
+    """The capture of a log directory without a metadata log, in a round."""
 
     capture_id: str
     directory: FormattedDirectory

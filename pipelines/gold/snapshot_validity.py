@@ -163,8 +163,8 @@ def _beside_first(other: Row, first: Row, replayed: dict[tuple[Any, ...], Row]) 
 
 
 def _difference(one: Row, *, is_swapped: bool) -> EntityDifference:
-    """The difference of this snapshot from the first one, whichever of the two was compared with
-    the other."""
+    """The difference of a snapshot from the first one of its id. is_swapped: whether `one` is the
+    difference of the first snapshot from this one."""
     found = difference_of(one)
     if not is_swapped:
         return found

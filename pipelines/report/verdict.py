@@ -33,7 +33,7 @@ class ReportVerdict:
     @property
     def leading(self) -> Clause | None:
         """The clause with which the text begins: the worst one, if it is worse than check's
-        verdict; otherwise None. A loss that is over, for example, only earlier captures show."""
+        verdict; otherwise None. For example, only earlier captures show a loss that is over."""
         worst = min(self.clauses, key=lambda one: one.level.rank, default=None)
         if worst is None or self.judged is None:
             return worst

@@ -319,9 +319,9 @@ class _NewerGroups:
         return min(starts, default=_END)
 
     def passed(self, epoch: int, rank: int) -> Ranges:
-        """The offsets at which the branch of a newer group decides the entry. It holds an entry
-        there; or it ends before, and has a newer epoch than `epoch`, so that no entry of `epoch`
-        can follow."""
+        """The offsets at which the branch of a newer group decides the entry. This branch holds an
+        entry there; or it ends before, and has a newer epoch than `epoch`, so that no entry of
+        `epoch` can follow."""
         return union(
             OffsetRange(
                 group["branch_start"],

@@ -302,7 +302,7 @@ def look_back(unit: LookingBack, pins: Pins) -> UnitResult:
 
 
 def _versions(unit: LastTables | LookingBack, pins: Pins) -> Dataset:
-    """The rows of gold.metadata_history."""
+    """The rows of gold.metadata_history in the unit's new files."""
     return data_set(pins.lake.path_of(gold.METADATA_HISTORY), unit.history)
 
 

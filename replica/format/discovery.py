@@ -66,8 +66,11 @@ class DirectoryPath:
     """Whether files of the node, or ends of files, may be missing, because the directory comes from
     an incomplete archive or capture."""
     is_formatted: bool = False
-    """Whether the folder doesn't exist, because the log directory was formatted and its node never
-    started with it (replica.format.formatted)."""
+    """Whether the folder doesn't exist, because the log directory has no metadata log
+    (replica.format.formatted)."""
+    has_partitions: bool = False
+    """Whether the log directory has no metadata log and holds partitions: its broker keeps the
+    metadata log in another of its log directories."""
 
     def shown_file(self, relative: str) -> str:
         """The user's name of a file, from its path relative to the node's log directory."""

@@ -34,10 +34,10 @@ class FormattedDirectory:
     another log directory."""
 
     def as_directory(self) -> DirectoryPath:
-        """The path of the metadata log that the node has not made yet. The caller has made sure
-        that `shown` is the directory's own path."""
+        """The path of the metadata log that the log directory doesn't have. The caller has made
+        sure that `shown` is the directory's own path."""
         below = os.path.join(self.shown, METADATA_FOLDER)
-        return DirectoryPath(below, below, is_formatted=True)
+        return DirectoryPath(below, below, is_formatted=True, has_partitions=self.has_partitions)
 
     @property
     def meta_properties(self) -> str:

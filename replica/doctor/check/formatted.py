@@ -17,6 +17,8 @@ RULES = (
     groups.LOG_DIRECTORIES_DIFFER,
 )  # fmt: skip
 """The rules of the findings that judge_formatted makes."""
+WITHOUT_LOG = (groups.NEVER_STARTED.id, groups.METADATA_LOG_NOT_GIVEN.id)
+"""The rules of the findings of a log directory without a metadata log that is judged alone."""
 Judged = tuple[ReplicaId, str]
 """The replica of a directory with a metadata log, and the user's name of its meta.properties."""
 

@@ -232,7 +232,7 @@ def _with_odd_records(
     types: Collection[str],
 ) -> Iterator[LocatedBatch]:
     """The batches of `new` that hold a record of one of the types, or a record that the bulk reader
-    leaves to the scalar reader, in order. new: see SegmentScan.new_batches."""
+    leaves to the scalar reader, in order. new: as in SegmentScan.new_batches."""
     start = file.scan.sparse_until
     expected = file.file.name.base_offset if isinstance(file, SegmentFile) else 0
     if start and new:

@@ -16,7 +16,7 @@ from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
 from replica.words import counted, listed, named
 
-IF_STOPPED = "if all nodes were stopped before the first directory was copied"
+IF_STOPPED = "if no log grew after the first directory was copied"
 """The condition of a plan, as the end of a sentence."""
 
 

@@ -17,6 +17,8 @@ RESTARTED = "again (restarted)"
 """The beginning of the detail of a registration, if another process than before registered."""
 FROM_NOTHING = "none -> "
 """The beginning of the detail of a change to the first value."""
+NOW_WITH = ", now with levels up to"
+"""In the detail of a registration: the node was started with another release of Kafka."""
 _AGAIN = ("controller_registered", "broker_registered")
 
 
@@ -102,7 +104,7 @@ def _levels(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     )
     if after is None or before in (None, after):
         return ""
-    return f", now with levels up to {release_of(after)}"
+    return f"{NOW_WITH} {release_of(after)}"
 
 
 def _numbers(nodes: Iterable[int]) -> str:

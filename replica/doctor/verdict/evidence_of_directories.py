@@ -103,7 +103,7 @@ class JudgedCluster:
         """The times during which partitions refused writes, as far as their beginning is known."""
         if self.cluster is None or self.outages is None:
             return ()
-        return refusals(self.cluster, self.outages.refusing, self.steps)
+        return refusals(self.cluster, self.outages, self.steps)
 
     def _beside(self) -> frozenset[ReplicaKey]:
         """The replicas whose logs conflict with the log from which the state comes."""

@@ -20,7 +20,7 @@ _OWN_DISK = (
     "The disk may run in another machine, but no older copy will do, and no disk that was "
     "formatted anew. End a process that hangs before."
 )
-_NO_BROKER = "Stop no broker before there is a leader."
+NO_BROKER = "Stop no broker before there is a leader."
 WHY_NOT = "find out what keeps it from reaching {}: addresses, certificates, cluster ids."
 
 
@@ -79,13 +79,13 @@ class StartOfVoters:
         beside = _nodes(self.beside)
         if self.of_unseen:
             why_not = f"If it runs, {WHY_NOT.format(beside)}"
-            return " ".join([sentence(self._start()), _OWN_DISK, why_not, _NO_BROKER])
+            return " ".join([sentence(self._start()), _OWN_DISK, why_not, NO_BROKER])
         hold = f"hold{'s' * (len(self.beside) == 1)}"
         its = "its log holds" if len(self.first) == 1 else "their logs hold"
         told = [sentence(self._start(f"{its} all that {beside} {hold}, and " * self.holds_all))]
         told += [f"Then start {_nodes(self.rest)}."] * bool(self.rest)
         why_not = f"If one of them runs, {WHY_NOT.format(beside)}"
-        return " ".join([*told, _OWN_DISKS, why_not, _NO_BROKER])
+        return " ".join([*told, _OWN_DISKS, why_not, NO_BROKER])
 
     def _start(self, why: str = "") -> str:
         """The value of `clause` for voters that don't run. why: a reason that stands before the
