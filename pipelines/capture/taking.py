@@ -183,7 +183,7 @@ class _Target:
 
     def resume(self) -> None:
         """Read the journal of an interrupted capture, if there is one. Raises UsageError where the
-        place is used otherwise."""
+        place holds anything else."""
         if self.place.read(capture.FILE_NAME) is not None:
             raise UsageError(f"{self.shown}: holds a finished capture; name another folder")
         journal = self.place.read(capture.PART_NAME)

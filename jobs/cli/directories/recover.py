@@ -124,7 +124,7 @@ class _Made(NamedTuple):
 
     @property
     def answer_line(self) -> str:
-        """The answer in one line, which stands below the cluster's verdict."""
+        """The answer in one line, which is printed below the cluster's verdict."""
         if self.no_plan is not None:
             return sentence(f"no plan: {self.no_plan.why}")
         return answer_line(self.plan, self.by_key, self.hosted, self.brokers)
