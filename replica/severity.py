@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """The severity of a finding. The values are used in gold.findings.severity."""
+    """The severity of a finding. The values stand in the column gold.findings.severity."""
 
     INFO = "info"
     """Not a fault: a running node, a known quirk of Kafka, a fact worth knowing."""

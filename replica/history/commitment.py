@@ -173,7 +173,7 @@ def classify(logs: Sequence[ReplicaLog]) -> Commitment:
 
 
 def classify_compared(group: GroupComparison) -> Commitment:
-    """`classify` for a group whose pairs are already compared."""
+    """The result of `classify` for a group whose pairs are already compared."""
     proofs: list[Proof] = []
     proven_ends: dict[ReplicaKey, int] = {}
     snapshots = {snapshot for log in group.logs for snapshot in log.snapshots}

@@ -23,12 +23,13 @@ _MAX_LONG = (1 << 63) - 1
 
 
 def is_compiled() -> bool:
-    """Whether `load` needs no compiler."""
+    """Whether the kernel is compiled already, so that `load` needs no compiler."""
     return store.find(find_run.name) is not None
 
 
 def load() -> None:
-    """Let this process find runs by the kernel from now on. Raises the errors of Kernel.load."""
+    """Let this process find runs by the kernel from now on. Raises UsageError if the kernel must be
+    compiled and numba isn't installed, and KraftlakeError if the compiler fails."""
     find_run.load()
     use(compiled_run)
 

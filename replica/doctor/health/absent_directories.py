@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.emptied import emptied_brokers
 from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.model.keys import NO_NODE
 from replica.words import listed, named, shortened
@@ -31,13 +32,14 @@ class AbsentDirectories(NamedTuple):
     waiting: tuple[str, ...] = ()
     """The partitions without leader that wait for a replica in an absent directory."""
     others: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """For each partition of `waiting`: the live brokers with other replicas of it."""
+    """For each partition of `waiting`: the live brokers with other replicas of the partition,
+    without the emptied brokers, which have to stop."""
     kept: tuple[str, ...] = ()
     """The partitions without leader that wait for a replica in a given directory."""
 
     @property
     def others_up(self) -> tuple[int, ...]:
-        """The live brokers with other replicas of the partitions of `waiting`."""
+        """The brokers of `others`, by id."""
         return tuple(sorted({broker for _, brokers in self.others for broker in brokers}))
 
 
@@ -46,17 +48,22 @@ def absent_directories(cluster: Cluster) -> Mapping[int, AbsentDirectories]:
     has a single log directory, if all its directories were given, or if no partition waits for a
     replica in an absent directory."""
     found = {}
+    emptied = frozenset(one.broker for one in emptied_brokers(cluster))
     for broker, online in cluster.online_directories.items():
         if broker in cluster.live_brokers or len(online) < 2:
             continue
         given = cluster.given_directories.get(broker, frozenset()) & online
-        if given != online and (one := _of(cluster, broker, online, given)) is not None:
+        if given != online and (one := _of(cluster, broker, online, given, emptied)) is not None:
             found[broker] = one
     return found
 
 
 def _of(
-    cluster: Cluster, broker: int, online: frozenset[str], given: frozenset[str]
+    cluster: Cluster,
+    broker: int,
+    online: frozenset[str],
+    given: frozenset[str],
+    emptied: frozenset[int],
 ) -> AbsentDirectories | None:
     held, waiting, kept = [], [], []
     for key, partition in cluster.partitions.items():
@@ -69,8 +76,8 @@ def _of(
             continue
         held.append(name)
         if is_waiting:
-            up = (one for one in partition.replicas if cluster.can_lead(partition, one))
-            waiting.append((name, tuple(sorted(up))))
+            up = {one for one in partition.replicas if cluster.can_lead(partition, one)}
+            waiting.append((name, tuple(sorted(up - emptied))))
     if not waiting:
         return None
     if not given:

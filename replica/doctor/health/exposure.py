@@ -94,7 +94,7 @@ class HarmTally:
         self.with_pairs = with_pairs
         self._totals: defaultdict[Failure, int] = defaultdict(int)
         self._unled: defaultdict[Failure, int] = defaultdict(int)
-        """As _totals, for failures that take the quorum's majority."""
+        """The numbers of _totals for the case that the failures take the quorum's majority."""
         self.touched: set[Failure] = set()
 
     def add(self, kind: LiveReplicas, count: int, rack_of: Mapping[int, str]) -> None:

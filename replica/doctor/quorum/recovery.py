@@ -102,7 +102,7 @@ class RecoveryPlan:
     def outvoted(self) -> frozenset[ReplicaKey]:
         """The replicas that can't be elected: reliable voters with a better log refuse them their
         vote, and the other voters that their own logs name are no majority. So no log is truncated
-        to follow them. Empty if it is unknown which history is right."""
+        to follow them. Empty if it is unknown which history is right, or who the voters are."""
         quorum, logs = self.quorum, [standing.log for standing in self.ranking]
         if quorum.is_conflicting or not quorum.voter_sets:
             return frozenset()
