@@ -155,7 +155,8 @@ class Gold:
     silver: Silver
     records: Records
     judge_health: Callable[[Sequence[Row]], Sequence[JudgedState]]
-    """The function that judges the newest states, given as rows of Gold.newest_states."""
+    """The function that judges the newest states. Its argument is the result of
+    Gold.newest_states."""
 
     @property
     def bronze(self) -> BronzeRows:

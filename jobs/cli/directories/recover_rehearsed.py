@@ -44,9 +44,9 @@ class RehearsedPlan:
     rehearsal: Rehearsal | None
     """The rehearsal; None where nothing could be simulated."""
     answer: ScenarioSafety
-    """The answer of replica.doctor.rehearsal.runs.judge."""
+    """Whether the runs showed the plan to be safe."""
     reasons: tuple[str, ...]
-    """The reasons of replica.doctor.rehearsal.runs.judge, or the reason why nothing was
+    """A sentence for each reason why the answer isn't SAFE, or the reason why nothing was
     simulated."""
 
     @property
