@@ -21,7 +21,7 @@ from replica.model.keys import NO_NODE
 from replica.model.voters import majority
 
 KINDS = NOTHING, RACK, BROKER, PAIR, VOTER = "nothing", "rack", "broker", "pair", "voter"
-"""Failure.kind: the values are part of the output of `state --exposure --json`."""
+"""The values of Failure.kind, which are part of the output of `state --exposure --json`."""
 MOST_PAIRS = 4_000_000
 """The most pairs of brokers whose failures are computed: the pairs of 2,800 brokers. A log of 1 MB
 can register 10,000 brokers, which make 50 million pairs."""

@@ -70,7 +70,7 @@ _IDLE = (
     "was fenced while it led no partition: it was stopped, crashed or was cut off",
     "were fenced while they led no partition: they were stopped, crashed or were cut off",
 )
-"""What is said of one broker and of several."""
+"""The texts about one broker that was fenced while it led no partition, and about several."""
 _DOWN = {
     Absence.FENCED: ("is down", "are down"),
     Absence.VANISHED: _VANISHED,

@@ -43,7 +43,7 @@ def is_without_leader(fact: Fact) -> bool:
 
 
 def beside_elections(facts: Iterable[Fact], outages: Iterable[Fact]) -> Iterator[Fact]:
-    """These facts beside outages. If the quorum has no leader, steps that only a leader can carry
+    """The `facts` beside outages. If the quorum has no leader, steps that only a leader can carry
     out are removed from them. So is the start of a voter: the step about the quorum starts the
     voters in the right order. Where another fact has the start of a fenced broker, the fact that
     its node is a voter does not say it again."""
