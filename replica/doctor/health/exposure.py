@@ -116,7 +116,8 @@ class HarmTally:
         return self._total(failures, is_unled=is_unled) % _MAY_BE_BELOW
 
     def may_be_below(self, *failures: Failure, is_unled: bool = False) -> int:
-        """The number of partitions that may be below min.insync.replicas after these failures."""
+        """The number of partitions that may be below min.insync.replicas after these failures.
+        is_unled: as for `total`."""
         return self._total(failures, is_unled=is_unled) // _MAY_BE_BELOW
 
     def _total(self, failures: Iterable[Failure], *, is_unled: bool) -> int:

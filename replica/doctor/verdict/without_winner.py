@@ -187,7 +187,8 @@ def _unled(away: Sequence[str], evidence: ClusterEvidence) -> Fact:
 
 def _find_out(nodes: str, away: Sequence[str], start: StartOfVoters | None) -> str:
     """The step where the voters that were not given may have a leader. nodes: the names of the
-    nodes that saw no leader."""
+    nodes that saw no leader. away: the voters that were not given. start: the voters that may have
+    to start; None if this isn't known."""
     others = [*away] if start is None else [*map(str, start.others)]
     enough = "" if start is None else start.enough
     is_one = len(others) == 1
