@@ -27,8 +27,8 @@ registration ends the shutdown."""
 
 
 def _register_broker(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Registers a broker. A listener without a name is refused; its security protocol may be any
-    number."""
+    """Registers a broker. Returns a refusal if one of its listeners has no name, else None. A
+    listener's security protocol may be any number."""
     if not all(listener["name"] for listener in fields["endPoints"]):
         return f"a listener of broker {fields['brokerId']} has no name", ()
     registration = _registration(_BROKER, fields)
@@ -112,8 +112,8 @@ def _update(
 
 
 def _register_controller(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Registers a controller. Its listeners must have a known security protocol, unlike the
-    listeners of a broker."""
+    """Registers a controller. Returns a refusal if a listener of the controller has no known
+    security protocol, else None. The listeners of brokers may have any."""
     for listener in fields["endPoints"]:
         if listener["securityProtocol"] not in _SECURITY_PROTOCOLS:
             return f"there is no security protocol {listener['securityProtocol']}", ()
